@@ -1,0 +1,1 @@
+"""Materialized SQL views over several independent databases, kept exact on Apache Spark."""

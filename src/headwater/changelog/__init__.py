@@ -1,0 +1,1 @@
+"""② Accept transactions once, in order, durably."""

@@ -1,0 +1,1 @@
+"""The algebra of change: signed bags and the law that joins them."""

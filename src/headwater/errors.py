@@ -1,0 +1,70 @@
+"""Every error a user can meet: what failed (summary), why (detail), what to do (hint), and a code to search for."""
+
+from __future__ import annotations
+
+
+class HeadwaterError(Exception):
+    """Something Headwater refuses or cannot do.
+
+    >>> print(HeadwaterError("cannot read view \\"sales\\"", code="HW-001", detail="it has no rows", hint="run first"))
+    cannot read view "sales" [HW-001]
+      why: it has no rows
+      do:  run first
+    """
+
+    def __init__(self, summary: str, *, code: str = "", detail: str = "", hint: str = "") -> None:
+        """Keep the parts apart so that a terminal, a log line and `--json` can each show them their own way."""
+        super().__init__(summary)
+        self.summary = summary
+        self.code = code
+        self.detail = detail
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return the summary with its reason and remedy on lines of their own."""
+        lines = [self.summary + (f" [{self.code}]" if self.code else "")]
+        if self.detail:
+            lines.append("  why: " + self.detail.replace("\n", "\n       "))
+        if self.hint:
+            lines.append("  do:  " + self.hint.replace("\n", "\n       "))
+        return "\n".join(lines)
+
+
+class InvalidProject(HeadwaterError):
+    """headwater.toml or the project folder says something that cannot be meant."""
+
+
+class InvalidView(HeadwaterError):
+    """A view's SQL is wrong: it does not parse, or names something that is not there or not unique."""
+
+
+class UnsupportedView(HeadwaterError):
+    """A view's SQL is right, but cannot be maintained (yet) or must never be (it depends on when it runs)."""
+
+
+class SourceRefused(HeadwaterError):
+    """A source answered, but cannot be used as it is: missing rights, wrong identity, a standby, an unknown type."""
+
+
+class SourceUnavailable(HeadwaterError):
+    """A source did not answer; it may answer later."""
+
+
+class SourceLost(HeadwaterError):
+    """What we need from a source is gone for good: its slot, its log, its timeline."""
+
+
+class ImpossibleChange(HeadwaterError):
+    """A change contradicts what is known: a row would have to exist fewer than zero times."""
+
+
+class LeaseLost(HeadwaterError):
+    """Another maintainer has taken this warehouse over; this one must stop."""
+
+
+class NotReadable(HeadwaterError):
+    """The asked state is not there: past a view's frontier, before its birth, or out of retention."""
+
+
+class WarehouseRefused(HeadwaterError):
+    """The warehouse on disk cannot be used: another format version, or not a warehouse."""

@@ -1,0 +1,1 @@
+"""Recomputation is the judge: grade a history, compare two bags."""

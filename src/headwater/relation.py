@@ -1,0 +1,121 @@
+"""A table of a source, without its data.
+
+Types are Spark SQL type names in lower case; `native` keeps the source's own name for the type, which is what a probe
+casts its keys to. Arrow is how rows travel, so the one mapping from Spark types to Arrow types is here too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+
+COUNT = "_count"
+TICK = "_tick"
+
+_SIMPLE_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+
+def arrow_type(spark_type: str) -> pa.DataType:
+    """Return the Arrow type whose values a Spark type holds.
+
+    >>> arrow_type("decimal(12,2)")
+    Decimal128Type(decimal128(12, 2))
+    >>> arrow_type("array<int>")
+    ListType(list<element: int32>)
+    """
+    if spark_type in _SIMPLE_TYPES:
+        return _SIMPLE_TYPES[spark_type]
+    if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", spark_type):
+        return pa.decimal128(int(decimal[1]), int(decimal[2]))
+    if array := re.fullmatch(r"array<(.+)>", spark_type):
+        return pa.list_(pa.field("element", arrow_type(array[1])))
+    raise AssertionError(f"not a type of ours: {spark_type}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a relation: its name, its Spark type, and what the source calls that type."""
+
+    name: str
+    type: str
+    native: str
+
+    @property
+    def arrow_field(self) -> pa.Field:
+        """The Arrow field that holds this column; every column may be NULL."""
+        return pa.field(self.name, arrow_type(self.type))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class RelationName:
+    """Which table of which source.
+
+    >>> str(RelationName(source="shop", schema="public", name="sales"))
+    'shop.sales'
+    >>> str(RelationName(source="shop", schema="old", name="sales"))
+    'shop.old.sales'
+    """
+
+    source: str
+    schema: str = "public"
+    name: str
+
+    def __str__(self) -> str:
+        """Return the name as a view's SQL writes it; the schema `public` is left out."""
+        middle = "" if self.schema == "public" else f"{self.schema}."
+        return f"{self.source}.{middle}{self.name}"
+
+
+class Identity(Enum):
+    """What a source's log tells of the old row when a row is changed or deleted."""
+
+    FULL = "full"
+    KEY = "key"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A table of a source as its catalog describes it.
+
+    `key` is the primary key (empty if there is none); `indexes` are the leading columns of the usable indexes;
+    `unusable` names the columns whose type we cannot hold, with the source's name for the type: a view that uses one
+    is refused, other views do not care.
+    """
+
+    name: RelationName
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    identity: Identity = Identity.FULL
+    unusable: tuple[tuple[str, str], ...] = ()
+    row_estimate: int = 0
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name; asking for one that is not there is a bug of the caller."""
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """The names of the columns, in the source's order."""
+        return tuple(column.name for column in self.columns)
+
+    def arrow_schema(self, columns: tuple[str, ...] | None = None) -> pa.Schema:
+        """Return the Arrow schema of this relation's rows, or of some of their columns in the order asked."""
+        names = self.column_names if columns is None else columns
+        return pa.schema([self.column(name).arrow_field for name in names])

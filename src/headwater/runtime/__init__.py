@@ -1,0 +1,1 @@
+"""The maintainer's loop, its events, and the Spark session."""

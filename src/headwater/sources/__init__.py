@@ -1,0 +1,1 @@
+"""① The autonomous databases, behind one small protocol."""

@@ -1,0 +1,142 @@
+"""The seam to an autonomous database: describe, prepare, follow, read a snapshot, tear down.
+
+Nobody coordinates two sources, and a source knows nothing of the warehouse. What a source shows through a snapshot and
+what it says in its log are two channels; `Seen` and `Position` are what lets the warehouse bring them together:
+
+- a snapshot saw a *set* of transactions (`seen`), not a prefix of the log;
+- what it saw is fully known only once the log has been followed past its `position`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import pyarrow as pa
+
+from headwater.position import Position
+from headwater.relation import Relation, RelationName
+from headwater.transaction import Capture, Seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A part of a relation, small enough to be read in one go.
+
+    With `column` set it is a key range, low < column <= high (None: no bound; the chunk that has no low bound also
+    holds the rows whose column is NULL), and means the same rows in every snapshot. Without, it is the whole relation.
+    Bounds are texts as the source prints them; the source's own order decides.
+    """
+
+    number: int
+    column: str | None = None
+    low: str | None = None
+    high: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspection:
+    """What a source says about some of its relations, and what stands between them and being followed."""
+
+    relations: tuple[Relation, ...]
+    owner_sql: tuple[str, ...]
+    """Statements still needed that only the tables' owner may run; empty when nothing is missing."""
+    may_run_owner_sql: bool
+    """Whether the account we use has those rights itself, so that `prepare` can run them."""
+
+
+class Snapshot(Protocol):
+    """One consistent moment of a source, open for reading by several threads at once. A context manager."""
+
+    @property
+    def seen(self) -> Seen:
+        """Which transactions this snapshot shows."""
+        ...
+
+    @property
+    def position(self) -> Position:
+        """Every transaction this snapshot shows commits at or before this position of the log."""
+        ...
+
+    def probe(
+        self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table
+    ) -> pa.Table:
+        """Return the wanted columns of the rows whose `columns` equal some row of `keys` (distinct, no NULLs)."""
+        ...
+
+    def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
+        """Divide a relation into chunks that together hold every row exactly once."""
+        ...
+
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk) -> Iterator[pa.Table]:
+        """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
+        ...
+
+    def is_valid(self) -> bool:
+        """Tell whether the server still is the one the snapshot was taken on; if not, its answers are worthless."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Keep the snapshot open for a block."""
+        ...
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the snapshot and its connections."""
+        ...
+
+
+class Follower(Protocol):
+    """One connection to a source's log. Used by one thread; `acknowledge` and `hasten` may come from others."""
+
+    def next_capture(self, timeout_seconds: float) -> Capture | None:
+        """Return the next transactions, or None when none came in that time."""
+        ...
+
+    def followed_to(self) -> Position:
+        """Every transaction that commits at or before this position has been returned by `next_capture`."""
+        ...
+
+    def acknowledge(self, position: Position) -> None:
+        """Let the source forget what it logged up to here; called only once that is durable in the change log."""
+        ...
+
+    def hasten(self, position: Position) -> None:
+        """Say that somebody waits for `followed_to` to reach this position."""
+        ...
+
+    def close(self) -> None:
+        """End the connection."""
+        ...
+
+
+class Source(Protocol):
+    """An autonomous database."""
+
+    @property
+    def name(self) -> str:
+        """The name views use for it."""
+        ...
+
+    def inspect(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe relations, and say what is missing before they can be followed; changes nothing."""
+        ...
+
+    def prepare(self, relations: Sequence[RelationName]) -> Position:
+        """Make the source log these relations for us, and return the position its log starts for us.
+
+        Running it again is harmless. Raises `SourceRefused` with the owner's SQL where the account may not.
+        """
+        ...
+
+    def follow(self, relations: Sequence[Relation], after: Position | None) -> Follower:
+        """Open the log after a position; transactions at or before it are dropped, even if the source repeats them."""
+        ...
+
+    def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
+        """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        ...
+
+    def teardown(self) -> tuple[str, ...]:
+        """Drop what `prepare` made, and say what was dropped."""
+        ...

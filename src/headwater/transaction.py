@@ -1,0 +1,57 @@
+"""What one source committed atomically, and what a reader of that source saw.
+
+Transactions travel in captures: many small ones share one Arrow table per relation, because a table of its own for
+each would cost more than the rows in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+import pyarrow as pa
+
+from headwater.position import Position
+from headwater.relation import RelationName
+
+ORDINAL = "_ordinal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """One transaction of one source: where its commit ends in the log, who it is, when it committed.
+
+    `identity` is what snapshots know it by: PostgreSQL's 64-bit transaction id, or the position where a source has
+    nothing better.
+    """
+
+    position: Position
+    identity: int
+    committed_at: datetime
+
+    @property
+    def source(self) -> str:
+        """The source that committed it."""
+        return self.position.source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capture:
+    """Consecutive transactions of one source in commit order, with their signed rows.
+
+    `rows[relation]` has all of the relation's columns, `_ordinal` (int32: index into `transactions`) and `_count`
+    (int64: +1 for a row that came, -1 for a row that went), in the order the source wrote them.
+    """
+
+    transactions: tuple[Transaction, ...]
+    rows: Mapping[RelationName, pa.Table]
+
+
+class Seen(Protocol):
+    """The set of transactions that an answer or a snapshot saw."""
+
+    def sees(self, identity: int) -> bool:
+        """Tell whether the transaction with this identity was visible."""
+        ...

@@ -1,0 +1,1 @@
+"""From a view's SQL to what maintenance needs to know of it."""

@@ -1,0 +1,1 @@
+"""④ Kept tables, commits, checkpoints, history."""
