@@ -1,0 +1,267 @@
+"""What every verb answers: frozen values that the terminal, `--json` and Python callers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater.guarantee import Guarantee
+from headwater.judge.compare import Row
+from headwater.judge.grade import Verdict
+from headwater.position import Position, Tick
+
+
+class Action(Enum):
+    """What `run` will do with something."""
+
+    CREATE = "create"
+    CHANGE = "change"
+    DROP = "drop"
+    BOOTSTRAP = "bootstrap"
+    KEEP = "keep"
+
+
+class Subject(Enum):
+    """What a step of a plan is about."""
+
+    SOURCE = "source"
+    REPLICA = "replica"
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep:
+    """One thing that `run` will do, and why; `row_estimate` says how much a bootstrap has to read."""
+
+    action: Action
+    subject: Subject
+    name: str
+    reason: str = ""
+    row_estimate: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerSql:
+    """A statement that only the owner of a source's tables may run; `ours` if our account may run it itself."""
+
+    source: str
+    statement: str
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanResult:
+    """Everything that `run` will do, before anything happens, in the order it will do it."""
+
+    steps: tuple[PlanStep, ...]
+    owner_sql: tuple[OwnerSql, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def changes(self) -> tuple[PlanStep, ...]:
+        """The steps that do something."""
+        return tuple(step for step in self.steps if step.action is not Action.KEEP)
+
+
+class RunEnd(Enum):
+    """Why `run` ended."""
+
+    IDLE = "idle"
+    TICKS = "ticks"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What one `run` did: the ticks (lo, hi] that it committed, in how many commits."""
+
+    lo: Tick
+    hi: Tick
+    commit_count: int
+    row_count: int
+    seconds: float
+    ended: RunEnd
+
+
+class SourceState(Enum):
+    """How a source is doing."""
+
+    NOT_STARTED = "not started"
+    BOOTSTRAPPING = "bootstrapping"
+    FOLLOWING = "following"
+    UNAVAILABLE = "unavailable"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """How a source is doing, and how far its log has been followed; None: not known without the maintainer."""
+
+    name: str
+    state: SourceState
+    position: Position | None = None
+    lag_bytes: int | None = None
+    lag_seconds: float | None = None
+    last_error: str = ""
+    retry_in_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why a view cannot go past a tick, and what to do about it."""
+
+    tick: Tick
+    code: str
+    summary: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewStatus:
+    """From which tick to which a view is readable; None: not born yet."""
+
+    name: str
+    guarantee: Guarantee
+    birth: Tick | None = None
+    frontier: Tick | None = None
+    row_count: int | None = None
+    stopped: Stop | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitStatus:
+    """The last commit."""
+
+    tick: Tick
+    committed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainerStatus:
+    """Who holds the warehouse's lease, and whether it still shows signs of life."""
+
+    holder: str
+    epoch: int
+    alive: bool
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusResult:
+    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`."""
+
+    warehouse: Path
+    sources: tuple[SourceStatus, ...]
+    views: tuple[ViewStatus, ...]
+    last_commit: CommitStatus | None
+    maintainer: MaintainerStatus | None
+    log_first: Tick | None
+    log_last: Tick | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The rows of a query, and the tick that all views in it were read at."""
+
+    tick: Tick
+    table: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part."""
+
+    lo: Tick
+    hi: Tick
+    committed_at: datetime
+    rows_added: int
+    rows_removed: int
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResult:
+    """A view's commits, oldest first."""
+
+    view: str
+    birth: Tick
+    commits: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainResult:
+    """How a view is maintained: a tree to read, and the same as plain data (texts, numbers, lists, mappings)."""
+
+    view: str
+    text: str
+    data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewCheck:
+    """What the judge found for a view, against what was promised."""
+
+    view: str
+    promised: Guarantee
+    tick: Tick
+    verdict: Verdict
+
+    @property
+    def kept(self) -> bool:
+        """Whether the promise was kept."""
+        return self.verdict.guarantee >= self.promised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """What the judge found."""
+
+    views: tuple[ViewCheck, ...]
+
+    @property
+    def kept(self) -> bool:
+        """Whether every promise was kept."""
+        return all(view.kept for view in self.views)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Something that was dropped at a source."""
+
+    source: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeardownResult:
+    """What was dropped at the sources, and what could not be reached; the warehouse folder stays."""
+
+    dropped: tuple[Dropped, ...]
+    failed: tuple[Dropped, ...]
+    warehouse: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """A few rows of a view at a tick."""
+
+    view: str
+    tick: Tick
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoResult:
+    """What the demo showed: so many transactions of so many sources, and what the judge found."""
+
+    transaction_count: int
+    commit_count: int
+    check: CheckResult
+    samples: tuple[Sample, ...]
+    seconds: float
