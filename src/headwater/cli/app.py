@@ -1,0 +1,68 @@
+"""The command line's verbs in the order a person meets them, and the program's entry point."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from headwater.cli.check import check
+from headwater.cli.demo import demo
+from headwater.cli.explain import explain
+from headwater.cli.history import history
+from headwater.cli.init import init
+from headwater.cli.plan import plan
+from headwater.cli.query import query
+from headwater.cli.run import run
+from headwater.cli.status import status
+from headwater.cli.teardown import teardown
+
+VERBS = (init, plan, run, status, query, history, explain, check, teardown, demo)
+
+app = typer.Typer(
+    name="headwater",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"max_content_width": 120},
+)
+for verb in VERBS:
+    app.command()(verb)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"headwater {version('headwater')}")
+        raise typer.Exit
+
+
+@app.callback()
+def headwater(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Keep SQL views over several independent databases exact on Spark."""
+    del show_version
+
+
+def main() -> None:
+    """Run the program: exit 0 done, 1 refused, 2 broke. A mistyped command line is refused."""
+    arguments = sys.argv[1:] or ["--help"]
+    try:
+        code = app(arguments, standalone_mode=False, prog_name="headwater")
+    except typer.Abort:
+        sys.exit(1)
+    except typer.TyperException as error:
+        summary = error.format_message()
+        if "--json" in arguments:
+            parts = {"summary": summary, "detail": "", "hint": "see `headwater --help`", "code": "HW-100"}
+            sys.stdout.write(json.dumps({"error": parts}, indent=2) + "\n")
+        else:
+            sys.stderr.write(f"{summary} [HW-100]\n  do:  see `headwater --help`, or `headwater VERB --help`\n")
+        sys.exit(1)
+    sys.exit(code if isinstance(code, int) else 0)

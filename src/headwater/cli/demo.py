@@ -1,0 +1,34 @@
+"""`headwater demo`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headwater.cli.facade import play_demo
+from headwater.cli.options import DebugOption, JsonOption
+from headwater.cli.outcome import BROKE, outcome
+from headwater.cli.progress import progress
+from headwater.cli.render import draw_demo
+
+
+def demo(
+    *,
+    seconds: Annotated[int, typer.Option("--seconds", min=1, help="How long the writers write.")] = 20,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Play a department store on three embedded databases.
+
+    Several writers change all three servers at once, the views follow, and at the end every state is recomputed. The
+    exit code is 2 if one of them was wrong. Nothing is left running.
+    """
+    with (
+        outcome(as_json=as_json, debug=debug) as output,
+        progress(as_json=as_json, debug=debug) as listener,
+    ):
+        result = play_demo(seconds, listener)
+    output.show(result, draw_demo)
+    if not result.check.kept:
+        raise typer.Exit(BROKE)

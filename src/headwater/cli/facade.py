@@ -1,0 +1,87 @@
+"""What the verbs need of an open project. `headwater.open` gives the real one, tests give a made-up one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, Self, TypeAlias, cast
+
+import typer
+
+from headwater.moment import AtPosition, Moment
+from headwater.results import (
+    CheckResult,
+    DemoResult,
+    ExplainResult,
+    HistoryResult,
+    PlanResult,
+    QueryResult,
+    RunResult,
+    StatusResult,
+    TeardownResult,
+)
+from headwater.runtime.events import Listener
+
+
+class Facade(Protocol):
+    """An open project, as the command line sees it. A context manager."""
+
+    def plan(self) -> PlanResult:
+        """Say what `run` would do."""
+        ...
+
+    def run(self, *, until_idle: bool, ticks: int | None) -> RunResult:
+        """Maintain the views until idle, for so many ticks, or until interrupted."""
+        ...
+
+    def status(self) -> StatusResult:
+        """Say how the warehouse is doing, without the sources."""
+        ...
+
+    def query(self, sql: str, *, at: Moment | None, after: AtPosition | None) -> QueryResult:
+        """Run a query over the views at one tick."""
+        ...
+
+    def history(self, view: str) -> HistoryResult:
+        """List a view's commits."""
+        ...
+
+    def explain(self, view: str) -> ExplainResult:
+        """Say how a view is maintained."""
+        ...
+
+    def check(self, view: str | None) -> CheckResult:
+        """Recompute a view, or all of them, and compare."""
+        ...
+
+    def teardown(self) -> TeardownResult:
+        """Drop what was made at the sources."""
+        ...
+
+    def __enter__(self) -> Self:
+        """Keep the project open for a block."""
+        ...
+
+    def __exit__(self, *exception: object) -> None:
+        """Close it."""
+        ...
+
+
+Opener: TypeAlias = Callable[[Path, Listener], Facade]
+
+
+def open_project(context: typer.Context, path: Path, listener: Listener) -> Facade:
+    """Return the open project: by the opener that a test put into the context, or else the real one."""
+    opener = cast("Opener | None", context.obj)
+    return _open(path, listener) if opener is None else opener(path, listener)
+
+
+def play_demo(seconds: int, listener: Listener) -> DemoResult:
+    """Play the demo; imported only now, because it brings its own database servers."""
+    return cast("DemoResult", import_module("headwater.demo").play(seconds=seconds, listener=listener))
+
+
+def _open(path: Path, listener: Listener) -> Facade:
+    """Import Spark and the drivers only for a verb that needs them: `headwater --help` has to be quick."""
+    return cast("Facade", import_module("headwater").open(path, listener=listener))

@@ -1,0 +1,80 @@
+"""What a person sees: lines and grids, drawn with colour on a terminal and plainly into a file or a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line of text, or several; the style is for terminals only."""
+
+    text: str
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Rows under headings; `right` names the headings of numbers."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    title: str = ""
+    right: frozenset[str] = frozenset()
+
+
+Page: TypeAlias = Sequence[Line | Grid]
+
+
+def print_page(page: Page) -> None:
+    """Print a page on standard output."""
+    if sys.stdout.isatty():
+        console = Console(highlight=False)
+        for block in page:
+            console.print(Text(block.text, style=block.style) if isinstance(block, Line) else _rich_table(block))
+    else:
+        sys.stdout.write(plain_text(page))
+
+
+def plain_text(page: Page) -> str:
+    """Return a page as plain text; nothing is wrapped or cut.
+
+    >>> print(plain_text([Line(text="views"), Grid(headings=("name", "rows"), rows=(("sales", "7"),),
+    ...     right=frozenset({"rows"}))]), end="")
+    views
+    name   rows
+    sales     7
+    """
+    lines: list[str] = []
+    for block in page:
+        lines.extend(block.text.splitlines() or [""] if isinstance(block, Line) else _plain_grid(block))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _plain_grid(grid: Grid) -> list[str]:
+    table = (grid.headings, *grid.rows)
+    widths = [max(len(row[index]) for row in table) for index in range(len(grid.headings))]
+    lines = [grid.title] if grid.title else []
+    for row in table:
+        cells = [
+            cell.rjust(width) if heading in grid.right else cell.ljust(width)
+            for cell, width, heading in zip(row, widths, grid.headings, strict=True)
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def _rich_table(grid: Grid) -> Table:
+    table = Table(title=grid.title or None, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    for heading in grid.headings:
+        table.add_column(heading, justify="right" if heading in grid.right else "left", overflow="fold")
+    for row in grid.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table

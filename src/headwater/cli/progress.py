@@ -1,0 +1,94 @@
+"""Events while a long verb runs: bars and one moving line on a terminal, log lines elsewhere, on standard error."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
+
+from headwater.runtime.events import (
+    BatchCommitted,
+    BootstrapProgress,
+    CheckProgress,
+    Event,
+    Idle,
+    Listener,
+    TransactionsAccepted,
+    fan_out,
+    unheard,
+)
+from headwater.runtime.logbook import level_of, log_event, sentence_of
+
+
+@contextmanager
+def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
+    """Give a block the listener that fits where its output goes."""
+    if debug:
+        yield log_event
+    elif as_json:
+        yield unheard
+    elif sys.stderr.isatty():
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        ) as bars:
+            yield fan_out(_Bars(bars), _Notices(bars))
+    else:
+        yield _write_line
+
+
+class _Bars:
+    """One bar per relation that is read and view that is checked, and one for ticks accepted and committed."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[str, TaskID] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BootstrapProgress(relation=relation, rows_read=rows, finished=finished):
+                self._advance(f"reading {relation}", rows, rows if finished else max(rows, event.rows_estimated))
+            case CheckProgress(view=view, states_checked=checked, states_expected=expected):
+                self._advance(f"checking {view}", checked, expected)
+            case TransactionsAccepted(last=last):
+                self._advance("ticks", None, last)
+            case BatchCommitted(hi=hi) | Idle(tick=hi):
+                self._advance("ticks", hi, None)
+            case _:
+                pass
+
+    def _advance(self, what: str, done: int | None, total: int | None) -> None:
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=None)
+        self._bars.update(self._tasks[what], completed=done, total=total)
+
+
+class _Notices:
+    """What a person must know stands above the bars and stays."""
+
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+
+    def __call__(self, event: Event) -> None:
+        if level_of(event) >= logging.WARNING:
+            self._bars.console.print(sentence_of(event), style="yellow", markup=False, highlight=False)
+
+
+def _write_line(event: Event) -> None:
+    match event:
+        case BootstrapProgress(finished=False):
+            return
+        case CheckProgress() if event.states_checked < event.states_expected:
+            return
+        case _ if level_of(event) >= logging.INFO:
+            sys.stderr.write(sentence_of(event) + "\n")
+        case _:
+            return

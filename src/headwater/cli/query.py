@@ -1,0 +1,48 @@
+"""`headwater query`."""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from headwater.cli.facade import open_project
+from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.outcome import outcome
+from headwater.cli.progress import progress
+from headwater.cli.render import draw_query
+from headwater.moment import parse_moment, parse_position
+
+_TERMINAL_ROWS = 100
+
+
+def query(
+    context: typer.Context,
+    sql: Annotated[str, typer.Argument(help="A SELECT over the project's views.")],
+    *,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="TICK|SOURCE:POSITION|TIME", help="Read the views as they were then.")
+    ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="SOURCE:POSITION", help="Wait until this write is in the views.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Show at most this many rows (a terminal: 100; --json: all).")
+    ] = None,
+    project: ProjectOption = HERE,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Run a query over the views, all at one tick."""
+    with (
+        outcome(as_json=as_json, debug=debug) as output,
+        progress(as_json=as_json, debug=debug) as listener,
+    ):
+        moment = None if at is None else parse_moment(at)
+        position = None if after is None else parse_position(after)
+        with open_project(context, project, listener) as headwater:
+            result = headwater.query(sql, at=moment, after=position)
+    row_limit = limit or (_TERMINAL_ROWS if sys.stdout.isatty() else None)
+    output.show(result, partial(draw_query, row_limit=row_limit))

@@ -1,0 +1,231 @@
+"""Results as pages: what a person wants to know first comes first. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from headwater.cli.page import Grid, Line, Page
+from headwater.judge.compare import format_row
+from headwater.results import (
+    Action,
+    CheckResult,
+    DemoResult,
+    ExplainResult,
+    HistoryResult,
+    PlanResult,
+    QueryResult,
+    RunResult,
+    Sample,
+    SourceStatus,
+    StatusResult,
+    TeardownResult,
+    ViewStatus,
+)
+
+_BAD, _GOOD, _WARN, _QUIET = "red", "green", "yellow", "dim"
+
+
+def draw_plan(result: PlanResult) -> Page:
+    """Show what `run` would do, what the owner has to run first, and what may turn out slow."""
+    page: list[Line | Grid] = []
+    if result.changes:
+        rows = tuple(
+            (step.action.value, f"{step.subject.value} {step.name}", _count(step.row_estimate, "about "), step.reason)
+            for step in result.changes
+        )
+        page.append(Grid(headings=("do", "what", "rows", "why"), rows=rows, right=frozenset({"rows"})))
+    else:
+        page.append(Line(text="nothing to do: the warehouse is what the project says", style=_GOOD))
+    kept = [step.name for step in result.steps if step.action is Action.KEEP]
+    if kept:
+        page.append(Line(text=f"kept as they are: {', '.join(kept)}", style=_QUIET))
+    for ours, title in ((False, "the tables' owner has to run first:"), (True, "`run` will run at the sources:")):
+        statements = [sql for sql in result.owner_sql if sql.ours is ours]
+        if statements:
+            page.append(Line(text=title, style="" if ours else _WARN))
+            page.extend(Line(text=f"  {sql.statement}  -- at {sql.source}") for sql in statements)
+    page.extend(Line(text=f"warning: {warning}", style=_WARN) for warning in result.warnings)
+    return page
+
+
+def draw_run(result: RunResult) -> Page:
+    """Show what a run did."""
+    ticks = result.hi - result.lo
+    did = (
+        f"{_several(ticks, 'tick')} in {_several(result.commit_count, 'commit')}, "
+        f"{_several(result.row_count, 'view row')} changed, {result.seconds:.1f} s"
+    )
+    return [Line(text=f"{result.ended.value} at tick {result.hi}: {did}", style=_GOOD)]
+
+
+def draw_status(result: StatusResult) -> Page:
+    """Show sources, views, and who maintains the warehouse."""
+    page: list[Line | Grid] = []
+    if result.last_commit is None:
+        page.append(Line(text="nothing committed yet: start with `headwater run`"))
+    else:
+        commit = result.last_commit
+        page.append(Line(text=f"tick {commit.tick}, committed {_time(commit.committed_at)}"))
+    match result.maintainer:
+        case None:
+            page.append(Line(text="nobody maintains it", style=_WARN))
+        case maintainer if maintainer.alive:
+            page.append(Line(text=f"maintained by {maintainer.holder}", style=_GOOD))
+        case maintainer:
+            seen = _time(maintainer.seen_at)
+            page.append(Line(text=f"last maintained by {maintainer.holder}, seen {seen}", style=_WARN))
+    if result.log_first is not None and result.log_last is not None:
+        page.append(Line(text=f"change log: ticks {result.log_first} to {result.log_last}", style=_QUIET))
+    page.append(
+        Grid(
+            headings=("source", "state", "position", "bytes behind", "seconds behind"),
+            rows=tuple(_source_row(source) for source in result.sources),
+            right=frozenset({"bytes behind", "seconds behind"}),
+        )
+    )
+    page.extend(
+        Line(text=f'source "{source.name}": {source.last_error}{_retry(source)}', style=_BAD)
+        for source in result.sources
+        if source.last_error
+    )
+    page.append(
+        Grid(
+            headings=("view", "guarantee", "from tick", "to tick", "rows"),
+            rows=tuple(_view_row(view) for view in result.views),
+            right=frozenset({"from tick", "to tick", "rows"}),
+        )
+    )
+    for view in result.views:
+        if view.stopped is not None:
+            stop = view.stopped
+            page.append(Line(text=f'view "{view.name}" stopped at tick {stop.tick}: {stop.summary}', style=_BAD))
+            if stop.hint:
+                page.append(Line(text=f"  do:  {stop.hint}"))
+    return page
+
+
+def draw_query(result: QueryResult, row_limit: int | None) -> Page:
+    """Show a query's rows, at most so many, and the tick they are of."""
+    shown = result.table if row_limit is None else result.table.slice(0, row_limit)
+    rows = zip(*(column.to_pylist() for column in shown.columns), strict=True)
+    numbers = frozenset(
+        field.name for field in result.table.schema if str(field.type).startswith(("int", "float", "double", "decimal"))
+    )
+    grid = Grid(
+        headings=tuple(result.table.column_names),
+        rows=tuple(tuple(_cell(value) for value in row) for row in rows),
+        right=numbers,
+    )
+    left_out = result.table.num_rows - shown.num_rows
+    more = f", {left_out} of them not shown (--limit)" if left_out else ""
+    return [grid, Line(text=f"{_several(result.table.num_rows, 'row')} at tick {result.tick}{more}", style=_QUIET)]
+
+
+def draw_history(result: HistoryResult) -> Page:
+    """Show a view's commits."""
+    grid = Grid(
+        headings=("ticks", "committed", "came", "went", "seconds", "parts"),
+        rows=tuple(
+            (
+                f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}",
+                _time(entry.committed_at),
+                _count(entry.rows_added),
+                _count(entry.rows_removed),
+                f"{sum(entry.seconds.values()):.2f}",
+                ", ".join(f"{part} {seconds:.2f}" for part, seconds in entry.seconds.items()),
+            )
+            for entry in result.commits
+        ),
+        right=frozenset({"ticks", "came", "went", "seconds"}),
+    )
+    return [Line(text=f'view "{result.view}", born at tick {result.birth}'), grid]
+
+
+def draw_explain(result: ExplainResult) -> Page:
+    """Show how a view is maintained."""
+    return [Line(text=result.text)]
+
+
+def draw_check(result: CheckResult) -> Page:
+    """Show what the judge found, and where a promise was broken."""
+    grid = Grid(
+        headings=("view", "promised", "found", "states checked", "through tick"),
+        rows=tuple(
+            (
+                view.view,
+                view.promised.value,
+                view.verdict.guarantee.value,
+                _count(view.verdict.states_checked),
+                str(view.tick),
+            )
+            for view in result.views
+        ),
+        right=frozenset({"states checked", "through tick"}),
+    )
+    broken = [Line(text=f'view "{view.view}": {view.verdict}', style=_BAD) for view in result.views if not view.kept]
+    good = Line(text="every promise was kept", style=_GOOD)
+    return [grid, *(broken or [good])]
+
+
+def draw_teardown(result: TeardownResult) -> Page:
+    """Show what was dropped, and what is left."""
+    return [
+        *(Line(text=f"dropped {dropped.what} at {dropped.source}") for dropped in result.dropped),
+        *(Line(text=f"could not drop at {failed.source}: {failed.what}", style=_BAD) for failed in result.failed),
+        Line(text=f"the warehouse stays in {result.warehouse}", style=_QUIET),
+    ]
+
+
+def draw_demo(result: DemoResult) -> Page:
+    """Show what the demo did, a few rows at two ticks, and where to go next."""
+    states = sum(view.verdict.states_checked for view in result.check.views)
+    return [
+        *(block for sample in result.samples for block in _sample(sample)),
+        *draw_check(result.check),
+        Line(
+            text=f"{_several(result.transaction_count, 'transaction')} in {_several(result.commit_count, 'commit')}, "
+            f"{_several(states, 'state')} recomputed, {result.seconds:.0f} s"
+        ),
+        Line(text="next: `headwater init shop`, and README.md", style=_QUIET),
+    ]
+
+
+def _sample(sample: Sample) -> Sequence[Line | Grid]:
+    rows = tuple(tuple(_cell(value) for value in row) for row in sample.rows)
+    return [Grid(title=f"{sample.view} at tick {sample.tick}", headings=sample.columns, rows=rows)]
+
+
+def _source_row(source: SourceStatus) -> tuple[str, ...]:
+    return (
+        source.name,
+        source.state.value,
+        "" if source.position is None else str(source.position),
+        _count(source.lag_bytes),
+        "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",
+    )
+
+
+def _view_row(view: ViewStatus) -> tuple[str, ...]:
+    ticks = tuple("" if tick is None else str(tick) for tick in (view.birth, view.frontier))
+    return (view.name, view.guarantee.value, *ticks, _count(view.row_count))
+
+
+def _retry(source: SourceStatus) -> str:
+    return "" if source.retry_in_seconds is None else f" (trying again in {source.retry_in_seconds:.0f} s)"
+
+
+def _cell(value: object) -> str:
+    return value if isinstance(value, str) else format_row((value,))[1:-1]
+
+
+def _count(count: int | None, before: str = "") -> str:
+    return "" if count is None else f"{before}{count:,}"
+
+
+def _several(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _time(time: datetime) -> str:
+    return time.isoformat(sep=" ", timespec="seconds")

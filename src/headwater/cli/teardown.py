@@ -1,0 +1,53 @@
+"""`headwater teardown`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from headwater.cli.facade import open_project
+from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.outcome import REFUSED, outcome
+from headwater.cli.progress import progress
+from headwater.cli.render import draw_teardown
+from headwater.errors import HeadwaterError
+from headwater.project import load
+
+
+def teardown(
+    context: typer.Context,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    project: ProjectOption = HERE,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Drop what was made at the sources, after asking.
+
+    These are replication slots and publications. The warehouse folder stays.
+    """
+    with outcome(as_json=as_json, debug=debug) as output:
+        sources = ", ".join(source.name for source in load(project).sources)
+        if not yes and not _may_ask(as_json):
+            raise HeadwaterError(
+                f"teardown drops what the views live on at {sources}, and nobody is there to ask",
+                code="HW-130",
+                hint="say --yes",
+            )
+        if not yes and not typer.confirm(f"drop the replication slots and publications at {sources}?"):
+            typer.echo("nothing was dropped")
+            raise typer.Exit(REFUSED)
+        with (
+            progress(as_json=as_json, debug=debug) as listener,
+            open_project(context, project, listener) as headwater,
+        ):
+            result = headwater.teardown()
+        output.show(result, draw_teardown)
+    if result.failed:
+        raise typer.Exit(REFUSED)
+
+
+def _may_ask(as_json: bool) -> bool:
+    return sys.stdin.isatty() and not as_json

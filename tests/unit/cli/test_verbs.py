@@ -1,0 +1,313 @@
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner, Result
+
+from headwater.cli.app import app
+from headwater.cli.init import create_project
+from headwater.errors import SourceUnavailable
+from headwater.guarantee import Guarantee
+from headwater.judge.compare import difference
+from headwater.judge.grade import Verdict
+from headwater.moment import AtPosition, AtTick, Moment
+from headwater.position import Position, Tick
+from headwater.project import load
+from headwater.results import (
+    Action,
+    CheckResult,
+    CommitStatus,
+    Dropped,
+    ExplainResult,
+    HistoryEntry,
+    HistoryResult,
+    MaintainerStatus,
+    OwnerSql,
+    PlanResult,
+    PlanStep,
+    QueryResult,
+    RunEnd,
+    RunResult,
+    SourceState,
+    SourceStatus,
+    StatusResult,
+    Stop,
+    Subject,
+    TeardownResult,
+    ViewCheck,
+    ViewStatus,
+)
+from headwater.runtime.events import BatchCommitted, Listener, unheard
+
+AT = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)
+RIGHT = Verdict(guarantee=Guarantee.COMPLETE, states_checked=42)
+WRONG = Verdict(
+    guarantee=Guarantee.CONVERGENT,
+    states_checked=42,
+    first_bad_tick=Tick(7),
+    difference=difference({(1, "pen"): 1}, {}),
+)
+
+
+@dataclass
+class MadeUpProject:
+    """An open project that answers what a test tells it to; only for exit codes and rendering."""
+
+    verdict: Verdict = RIGHT
+    raises: Exception | None = None
+    failed: tuple[Dropped, ...] = ()
+    listener: Listener = unheard
+    asked: list[object] = field(default_factory=list)
+
+    def opener(self, path: Path, listener: Listener) -> MadeUpProject:
+        self.asked.append(path)
+        self.listener = listener
+        if self.raises is not None:
+            raise self.raises
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.asked.append("closed")
+
+    def plan(self) -> PlanResult:
+        return PlanResult(
+            steps=(
+                PlanStep(action=Action.CREATE, subject=Subject.SOURCE, name="shop", reason="not followed yet"),
+                PlanStep(action=Action.BOOTSTRAP, subject=Subject.REPLICA, name="shop.sales", row_estimate=12_000),
+                PlanStep(action=Action.KEEP, subject=Subject.VIEW, name="stock"),
+            ),
+            owner_sql=(OwnerSql(source="shop", statement="ALTER TABLE sales REPLICA IDENTITY FULL;", ours=False),),
+            warnings=('"shop.sales" has no index on product_id',),
+        )
+
+    def run(self, *, until_idle: bool, ticks: int | None) -> RunResult:
+        self.asked.append((until_idle, ticks))
+        self.listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}))
+        return RunResult(lo=Tick(3), hi=Tick(7), commit_count=1, row_count=12, seconds=1.5, ended=RunEnd.IDLE)
+
+    def status(self) -> StatusResult:
+        return StatusResult(
+            warehouse=Path("warehouse"),
+            sources=(
+                SourceStatus(
+                    name="shop",
+                    state=SourceState.FOLLOWING,
+                    position=Position(source="shop", history="71:1", offset=0x16B3748),
+                    lag_bytes=1234,
+                    lag_seconds=0.25,
+                ),
+                SourceStatus(
+                    name="staff", state=SourceState.UNAVAILABLE, last_error="connection refused", retry_in_seconds=4
+                ),
+            ),
+            views=(
+                ViewStatus(name="sales", guarantee=Guarantee.COMPLETE, birth=Tick(1), frontier=Tick(7), row_count=1000),
+                ViewStatus(
+                    name="ratio",
+                    guarantee=Guarantee.STRONG,
+                    birth=Tick(1),
+                    frontier=Tick(5),
+                    stopped=Stop(tick=Tick(6), code="HW-401", summary="division by zero", hint="use try_divide"),
+                ),
+            ),
+            last_commit=CommitStatus(tick=Tick(7), committed_at=AT),
+            maintainer=MaintainerStatus(holder="host:42", epoch=3, alive=True, seen_at=AT),
+            log_first=Tick(1),
+            log_last=Tick(9),
+        )
+
+    def query(self, sql: str, *, at: Moment | None, after: AtPosition | None) -> QueryResult:
+        self.asked.append((sql, at, after))
+        columns = {"product": ["pen", None], "amount": [Decimal("15.00"), Decimal("7.50")], "rate": [0.5, float("nan")]}
+        return QueryResult(tick=Tick(7), table=pa.table(columns))
+
+    def history(self, view: str) -> HistoryResult:
+        entries = tuple(
+            HistoryEntry(
+                lo=Tick(lo), hi=Tick(hi), committed_at=AT, rows_added=5, rows_removed=2, seconds={"spark": 0.25}
+            )
+            for lo, hi in ((1, 2), (2, 7))
+        )
+        return HistoryResult(view=view, birth=Tick(1), commits=entries)
+
+    def explain(self, view: str) -> ExplainResult:
+        return ExplainResult(view=view, text=f"{view}\n└─ join", data={"view": view, "relations": ["shop.sales"]})
+
+    def check(self, view: str | None) -> CheckResult:
+        one = ViewCheck(view=view or "sales", promised=Guarantee.COMPLETE, tick=Tick(7), verdict=self.verdict)
+        return CheckResult(views=(one,))
+
+    def teardown(self) -> TeardownResult:
+        self.asked.append("teardown")
+        dropped = (Dropped(source="shop", what="slot headwater_shop"),)
+        return TeardownResult(dropped=dropped, failed=self.failed, warehouse=Path("warehouse"))
+
+
+READING_VERBS = [
+    ["plan"],
+    ["run", "--until-idle"],
+    ["status"],
+    ["query", "SELECT 1"],
+    ["history", "sales"],
+    ["explain", "sales"],
+    ["check"],
+]
+
+
+def invoke(project: MadeUpProject, *arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments), obj=project.opener)
+
+
+@pytest.mark.parametrize("verb", READING_VERBS)
+def test_json_is_one_document_and_nothing_else(verb: list[str]) -> None:
+    result = invoke(MadeUpProject(), *verb, "--json")
+    assert result.exit_code == 0, result.output
+    assert isinstance(json.loads(result.stdout), dict)
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("verb", READING_VERBS)
+def test_refused_is_1_and_broke_is_2(verb: list[str]) -> None:
+    refused = MadeUpProject(raises=SourceUnavailable("no answer", code="HW-301", detail="refused", hint="start it"))
+    result = invoke(refused, *verb)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "no answer [HW-301]\n  why: refused\n  do:  start it\n"
+    as_json = invoke(refused, *verb, "--json")
+    assert as_json.exit_code == 1
+    error = {"summary": "no answer", "detail": "refused", "hint": "start it", "code": "HW-301"}
+    assert json.loads(as_json.stdout) == {"error": error}
+
+    broke = MadeUpProject(raises=ZeroDivisionError("division by zero"))
+    result = invoke(broke, *verb)
+    assert result.exit_code == 2
+    assert "ZeroDivisionError: division by zero" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in invoke(broke, *verb, "--debug").stderr
+    assert json.loads(invoke(broke, *verb, "--json").stdout)["error"]["code"] == "HW-999"
+
+
+def test_plan_shows_what_will_happen_and_what_the_owner_has_to_do() -> None:
+    text = invoke(MadeUpProject(), "plan").stdout
+    assert re.search(r"create +source shop +not followed yet", text)
+    assert re.search(r"bootstrap +replica shop.sales +about 12,000", text)
+    assert "kept as they are: stock" in text
+    assert "ALTER TABLE sales REPLICA IDENTITY FULL;  -- at shop" in text
+    assert 'warning: "shop.sales" has no index on product_id' in text
+
+
+def test_run_passes_its_limits_on_and_reports_on_standard_error() -> None:
+    project = MadeUpProject()
+    result = invoke(project, "run", "--ticks", "5", "-p", "somewhere")
+    assert project.asked == [Path("somewhere"), (False, 5), "closed"]
+    assert result.stdout == "idle at tick 7: 4 ticks in 1 commit, 12 view rows changed, 1.5 s\n"
+    assert result.stderr == "committed ticks 4 to 7: 12 rows in 0.20 s (spark 0.20)\n"
+
+
+def test_status() -> None:
+    text = invoke(MadeUpProject(), "status").stdout
+    assert "tick 7, committed 2026-11-15 10:30:00+00:00\nmaintained by host:42\n" in text
+    assert re.search(r"shop +following +shop:0/16B3748 +1,234 +0.2", text)
+    assert 'source "staff": connection refused (trying again in 4 s)' in text
+    assert 'view "ratio" stopped at tick 6: division by zero\n  do:  use try_divide' in text
+    data = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)
+    assert data["sources"][0]["position"] == "shop:0/16B3748"
+    assert data["views"][1]["stopped"]["code"] == "HW-401"
+    assert data["views"][1]["guarantee"] == "strong"
+
+
+def test_query_reads_moments_and_keeps_numbers_exact() -> None:
+    project = MadeUpProject()
+    text = invoke(project, "query", "SELECT 1", "--at", "5", "--after", "shop:0/1F").stdout
+    assert project.asked[1] == ("SELECT 1", AtTick(tick=5), AtPosition(source="shop", offset=31))
+    assert text.splitlines() == [
+        "product  amount  rate",
+        "pen       15.00   0.5",
+        "NULL       7.50   nan",
+        "2 rows at tick 7",
+    ]
+    assert "1 of them not shown" in invoke(project, "query", "SELECT 1", "--limit", "1").stdout
+    data = json.loads(invoke(project, "query", "SELECT 1", "--json").stdout)
+    assert data["tick"] == 7
+    assert data["table"]["rows"] == [["pen", "15.00", 0.5], [None, "7.50", "NaN"]]
+
+
+def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
+    project = MadeUpProject()
+    assert invoke(project, "query", "SELECT 1", "--at", "noon").exit_code == 1
+    assert invoke(project, "query", "SELECT 1", "--after", "7").exit_code == 1
+    assert project.asked == []
+
+
+def test_history_can_be_cut() -> None:
+    assert len(invoke(MadeUpProject(), "history", "sales").stdout.splitlines()) == 4
+    text = invoke(MadeUpProject(), "history", "sales", "--last", "1").stdout
+    assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +0.25 +spark 0.25", text)
+
+
+def test_explain_prints_the_tree_as_it_is() -> None:
+    assert invoke(MadeUpProject(), "explain", "sales").stdout == "sales\n└─ join\n"
+
+
+def test_a_broken_promise_is_2_with_the_smallest_difference() -> None:
+    assert "every promise was kept" in invoke(MadeUpProject(), "check").stdout
+    result = invoke(MadeUpProject(verdict=WRONG), "check", "sales")
+    assert result.exit_code == 2
+    assert "tick 7 differs\n  missing 1 × (1, 'pen')" in result.stdout
+    data = json.loads(invoke(MadeUpProject(verdict=WRONG), "check", "--json").stdout)
+    assert data["views"][0]["verdict"]["difference"]["missing"] == [{"row": [1, "pen"], "count": 1}]
+
+
+def test_teardown_asks(tmp_path: Path) -> None:
+    create_project(tmp_path / "shop")
+    where = str(tmp_path / "shop")
+    project = MadeUpProject()
+    unasked = invoke(project, "teardown", "-p", where)
+    assert (unasked.exit_code, project.asked) == (1, [])
+    assert "HW-130" in unasked.stderr
+    result = invoke(project, "teardown", "--yes", "-p", where)
+    assert result.exit_code == 0
+    assert "dropped slot headwater_shop at shop" in result.stdout
+    half = MadeUpProject(failed=(Dropped(source="staff", what="connection refused"),))
+    assert invoke(half, "teardown", "--yes", "-p", where).exit_code == 1
+
+
+def test_init_writes_a_project_that_loads(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    result = CliRunner().invoke(app, ["init", str(folder)])
+    assert result.exit_code == 0, result.output
+    project = load(folder)
+    assert (project.name, [view.name for view in project.views]) == ("shop", ["example"])
+    assert (folder / ".gitignore").read_text().splitlines()[-1] == "warehouse/"
+    again = CliRunner().invoke(app, ["init", str(folder), "--json"])
+    assert again.exit_code == 1
+    assert json.loads(again.stdout)["error"]["code"] == "HW-119"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--version"], 0, "headwater 0."),
+        (["statsu"], 1, "statsu"),
+        (["run", "--ticks", "0"], 1, "--ticks"),
+        (["teardown", "--project", "nowhere"], 1, "no project file"),
+        (["statsu", "--json"], 1, '"code": "HW-100"'),
+    ],
+)
+def test_the_program(tmp_path: Path, arguments: list[str], code: int, says: str) -> None:
+    program = [sys.executable, "-c", "from headwater.cli import main; main()", *arguments]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert says in done.stdout + done.stderr
