@@ -1,0 +1,232 @@
+"""The change log: every accepted transaction once, in the order it was accepted, durably.
+
+    acceptor:     append(captures) ──► one Delta commit ──► ticks ──► only now may the sources forget
+    maintenance:  rows(relation, (lo, hi])  from the tail, or from the data files of those ticks
+
+Invariants
+1. A tick, once returned, is never given to another transaction; nothing ever restores the log to an earlier state.
+2. Ticks have no gaps; one source's transactions have ticks in the order of their positions.
+3. A transaction at or before its source's newest position in the log was accepted already and is dropped.
+4. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
+
+Guarantee: nothing lost, nothing twice, with `kill -9` anywhere: an append is one commit, and the commit carries the
+positions that decide what a restarted acceptor must drop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import Self
+
+import pyarrow as pa
+
+from headwater.changelog import layout
+from headwater.changelog.fenced_table import FencedTable
+from headwater.changelog.mark import LogMark
+from headwater.changelog.read import read_records, read_rows
+from headwater.changelog.tail import Tail
+from headwater.errors import LeaseLost, NotReadable
+from headwater.fail_points import reach
+from headwater.position import Position, Tick
+from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.transaction import Capture, Transaction
+
+HORIZON = "headwater.horizon"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptedSpan:
+    """What one append accepted: the transactions with ticks in (after, upto], in order."""
+
+    after: Tick
+    upto: Tick
+    transactions: tuple[tuple[Tick, Transaction], ...]
+
+
+class ChangeLog:
+    """The durable, ordered, append-only record of accepted transactions. One thread appends; any may read."""
+
+    def __init__(self, table: FencedTable) -> None:
+        """Wrap an open table; use `create` or `open`."""
+        self._table = table
+        self._reader = FencedTable.open(table.path)
+        self._mark = LogMark.parse(table.mark())
+        self.tail = Tail(self._mark.tick)
+
+    @classmethod
+    def create(cls, path: str) -> Self:
+        """Create an empty log."""
+        mark = LogMark(tick=Tick(0), epoch=0, positions={})
+        FencedTable.create(path, layout.RECORDS, numbers=mark.numbers(), mark=mark.text(), indexed=len(layout.RECORDS))
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Open the log where it ends; its newest commit tells the last tick and every source's position."""
+        return cls(FencedTable.open(path))
+
+    @property
+    def last_tick(self) -> Tick:
+        """The tick of the newest accepted transaction; 0 if there is none."""
+        return self._mark.tick
+
+    @property
+    def epoch(self) -> int:
+        """The epoch this handle writes with."""
+        return self._mark.epoch
+
+    def positions(self) -> Mapping[str, Position]:
+        """Return every source's newest accepted position."""
+        return dict(self._mark.positions)
+
+    def horizon(self) -> Tick:
+        """Return the tick up to which retention has dropped rows; reading at or before it is refused."""
+        return Tick(self._reader.number(HORIZON) or 0)
+
+    def take_over(self, epoch: int) -> None:
+        """Make this handle the only writer: every handle of an older epoch is refused from now on."""
+        while True:
+            self._table.reload()
+            current = LogMark.parse(self._table.mark())
+            if current.epoch > epoch:
+                raise _lost(epoch, current.epoch)
+            mark = LogMark(tick=current.tick, epoch=epoch, positions=current.positions)
+            if self._table.register([], replace=False, numbers=mark.numbers(), mark=mark.text()):
+                self._mark = mark
+                self.tail = Tail(mark.tick)
+                return
+
+    def declare(self, relations: Sequence[Relation]) -> None:
+        """Give relations their place in the log before their first rows come, so that they can be read at once."""
+        for relation in relations:
+            self._place(relation.name, relation.arrow_schema())
+
+    def append(self, captures: Sequence[Capture]) -> AcceptedSpan:
+        """Accept transactions in the order given, one atomic step for all; those accepted before are dropped."""
+        before, positions = self._mark, dict(self._mark.positions)
+        accepted: list[tuple[Tick, Transaction]] = []
+        rows: dict[RelationName, list[pa.Table]] = {}
+        for capture in captures:
+            ticks: list[Tick | None] = []
+            for transaction in capture.transactions:
+                known = positions.get(transaction.source)
+                if known is not None and transaction.position <= known:
+                    ticks.append(None)
+                    continue
+                positions[transaction.source] = transaction.position
+                ticks.append(Tick(before.tick + len(accepted) + 1))
+                accepted.append((Tick(before.tick + len(accepted) + 1), transaction))
+            for relation, table in capture.rows.items():
+                if (stamped := layout.stamp(table, ticks)).num_rows:
+                    rows.setdefault(relation, []).append(stamped)
+        span = AcceptedSpan(after=before.tick, upto=Tick(before.tick + len(accepted)), transactions=tuple(accepted))
+        if accepted:
+            mark = LogMark(tick=span.upto, epoch=before.epoch, positions=positions)
+            joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
+            self._write(span, joined, mark)
+        return span
+
+    def rows(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
+        """Return a relation's signed rows with after < tick <= upto: the columns, `_tick`, `_count`, in tick order."""
+        log = self._table.schema()
+        every = layout.row_schema(log, relation)
+        wanted = pa.schema([every.field(name) for name in columns])
+        recent = self.tail.rows(relation, wanted, after, upto)
+        if recent is not None:
+            return recent
+        return read_rows(self.files(after, upto), log, relation, wanted, after=after, upto=upto)
+
+    def files(self, after: Tick, upto: Tick) -> list[str]:
+        """Return the data files that may hold rows with after < tick <= upto, lowest ticks first."""
+        self._reader.reload()
+        if after < (horizon := self.horizon()):
+            raise NotReadable(
+                f"the change log no longer holds ticks {after + 1} to {horizon}",
+                code="HW-411",
+                detail="retention has dropped them",
+                hint="ask for a later tick, or keep more history: raise the project's retention",
+            )
+        return self._reader.files(after=after, upto=upto)
+
+    def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
+        """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""
+        records = self.tail.rows(None, layout.RECORDS, after, upto)
+        if records is None:
+            tables = list(read_records(self.files(after, upto), after, upto))
+            records = pa.concat_tables([layout.RECORDS.empty_table(), *tables])
+        found = layout.read_records(records)
+        return [(tick, one) for tick, one in found if source is None or one.source == source]
+
+    def tick_at(self, source: str, position: Position) -> Tick | None:
+        """Return the tick of the source's newest transaction at or before a position; None if the log holds none."""
+        return self._newest(lambda one: one.source == source and one.position <= position)
+
+    def tick_at_time(self, moment: datetime) -> Tick | None:
+        """Return the largest tick of the transactions that had committed at a moment, by their sources' clocks."""
+        return self._newest(lambda one: one.committed_at <= moment)
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of the log's table."""
+        return self._table.schema()
+
+    def _write(self, span: AcceptedSpan, rows: Mapping[RelationName, pa.Table], mark: LogMark) -> None:
+        records = layout.records(span.transactions, datetime.now(UTC))
+        packed = [
+            layout.pack(relation, self._place(relation, _columns(table.schema)), table)
+            for relation, table in rows.items()
+        ]
+        table = pa.concat_tables([records, *packed], promote_options="default")
+        reach("before log append")
+        while not self._table.append(table, numbers=mark.numbers(), mark=mark.text()):
+            if self._holds(mark):
+                break
+        reach("after log append")
+        tables: dict[RelationName | None, pa.Table] = {None: records}
+        self.tail.append(tables | dict(rows))
+        self._mark = mark
+
+    def _place(self, relation: RelationName, columns: pa.Schema) -> str:
+        while True:
+            place, new = layout.place_for(self._table.schema(), relation, columns)
+            if not new:
+                return place
+            schema = pa.schema([*layout.RECORDS, pa.field(place, pa.struct(list(columns)))])
+            if not self._table.widen(schema, numbers=self._mark.numbers(), mark=self._mark.text()):
+                self._holds(self._mark)
+
+    def _holds(self, mark: LogMark) -> bool:
+        """Tell whether the log is where the mark says; anything else than there or where we were is another writer."""
+        current = LogMark.parse(self._table.mark())
+        if current not in (mark, self._mark):
+            raise _lost(self._mark.epoch, current.epoch)
+        return current == mark
+
+    def _newest(self, accept: Callable[[Transaction], bool]) -> Tick | None:
+        since, last = self.tail.since, self.last_tick
+        recent = self.tail.rows(None, layout.RECORDS, since, last)
+        for records in chain([] if recent is None else [recent], self._older_records(since)):
+            found = [tick for tick, one in layout.read_records(records) if accept(one)]
+            if found:
+                return max(found)
+        return None
+
+    def _older_records(self, upto: Tick) -> Iterator[pa.Table]:
+        """Yield the transactions' own rows from the data files, newest first, no further than the caller goes on."""
+        horizon = self.horizon()
+        yield from read_records(self.files(horizon, upto)[::-1], horizon, upto)
+
+
+def _columns(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field for field in schema if field.name not in (TICK, COUNT)])
+
+
+def _lost(ours: int, theirs: int) -> LeaseLost:
+    return LeaseLost(
+        "another maintainer has taken over the change log",
+        code="HW-420",
+        detail=f"this one writes with epoch {ours}, the log was last written with epoch {theirs}",
+        hint="stop this one; only one maintainer can run on a warehouse",
+    )

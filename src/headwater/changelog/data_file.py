@@ -1,0 +1,97 @@
+"""Data files of a Delta table: writing one from Arrow, describing one that somebody else wrote.
+
+Timestamps are written as TIMESTAMP_MICROS whoever writes; an INT96 column (Spark's old default, which turned 9999-12-31
+into 1816) is refused when a file is described.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+from deltalake.transaction import AddAction
+
+from headwater.relation import TICK
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFile:
+    """A Parquet file below a table's folder, with what a reader needs to skip it."""
+
+    path: str
+    byte_count: int
+    row_count: int
+    lowest: dict[str, int]
+    highest: dict[str, int]
+
+    def add_action(self) -> AddAction:
+        """Return the entry that makes this file part of its table."""
+        stats = {"numRecords": self.row_count, "minValues": self.lowest, "maxValues": self.highest}
+        stats["nullCount"] = dict.fromkeys(self.lowest, 0)
+        return AddAction(self.path, self.byte_count, {}, int(time.time() * 1000), True, json.dumps(stats))
+
+
+def place(root: str) -> tuple[pafs.FileSystem, str]:
+    """Return the file system that a table's address is on, and the path there."""
+    if "://" in root:
+        system, path = pafs.FileSystem.from_uri(root)
+        return system, str(path)
+    return pafs.LocalFileSystem(), str(Path(root).absolute())
+
+
+def write_rows(root: str, rows: pa.Table, *, folder: str = "") -> DataFile:
+    """Write rows to a new data file below a table's folder; it is not part of the table yet."""
+    system, base = place(root)
+    path = f"{folder}part-{uuid.uuid4()}.parquet"
+    pq.write_table(rows, f"{base}/{path}", filesystem=system, compression="zstd", coerce_timestamps=None)
+    return describe(root, path)
+
+
+def describe(root: str, path: str) -> DataFile:
+    """Read a data file's footer: its size, its row count, and the bounds of its tick or sequence column."""
+    system, base = place(root)
+    file = f"{base}/{path}"
+    footer = pq.read_metadata(file, filesystem=system)
+    lowest: dict[str, int] = {}
+    highest: dict[str, int] = {}
+    for number in range(footer.num_columns):
+        column = footer.schema.column(number)
+        assert column.physical_type != "INT96", f"timestamps are TIMESTAMP_MICROS: {column.path} in {path}"
+        if column.path not in (TICK, "sequence") or footer.num_row_groups == 0:
+            continue
+        bounds = [footer.row_group(group).column(number).statistics for group in range(footer.num_row_groups)]
+        if all(bound is not None and bound.has_min_max for bound in bounds):
+            lowest[column.path] = min(bound.min for bound in bounds)
+            highest[column.path] = max(bound.max for bound in bounds)
+    size = system.get_file_info(file).size
+    return DataFile(path=path, byte_count=size, row_count=footer.num_rows, lowest=lowest, highest=highest)
+
+
+def read_text(root: str, path: str) -> str | None:
+    """Return a small file's text, or None if it is not there."""
+    system, base = place(root)
+    try:
+        with system.open_input_stream(f"{base}/{path}") as stream:
+            return str(stream.read().decode())
+    except FileNotFoundError:
+        return None
+
+
+def sync(root: str, *paths: str) -> None:
+    """Force files and the folders that name them to disk; object stores do that before they answer."""
+    if "://" in root:
+        return
+    files = [Path(root, path) for path in paths]
+    for name in [*files, *sorted({file.parent for file in files})]:
+        descriptor = os.open(name, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,246 @@
+"""A Delta table for one writer at a time: a commit lands at the version it expects, or not at all.
+
+Law: a commit is tried at exactly one version, `seen + 1`, with no retries. Delta creates the version's file only if it
+is not there, so of two writers that saw the same version one fails, whatever their clocks and pauses.
+
+    A (saw 5): ──────────── commit 6 ✓
+    B (saw 5): ─────────────────────── commit 6 ✗ taken → look again, and decide
+
+A version file can also be free because the log was cleaned up after a checkpoint beyond it. A writer that slept so long
+would succeed into the void, so a commit counts only if no checkpoint stands at or beyond its version; where one does,
+the writer looks again too. `False` from a commit means just this: look again and decide what the table already holds.
+
+Invariants
+1. What was decided travels with the commit: integers as Delta application transactions, which checkpoints keep, and
+   one JSON text (the mark) in the commit's metadata, which the newest commit always has.
+2. A commit that returned True survives a power cut: data file, version file and their folders were synced.
+3. The table's handle is used under its lock; handles are never shared between processes.
+
+Cost: about 7 ms, growing by 0.1 ms for every active file and every commit since the last checkpoint. Hence a checkpoint
+every `CHECKPOINT_EVERY` commits, and hence housekeeping.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Self
+
+import pyarrow as pa
+from deltalake import (
+    CommitProperties,
+    DeltaTable,
+    PostCommitHookProperties,
+    Transaction,
+    WriterProperties,
+    write_deltalake,
+)
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from headwater.changelog.data_file import DataFile, read_text, sync, write_rows
+from headwater.errors import WarehouseRefused
+from headwater.relation import TICK
+
+CHECKPOINT_EVERY = 20
+ROWS_PER_GROUP = 65_536
+_MARK = "headwater"
+_MARK_SEARCH = (1, 100)
+_NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+_CONFIGURATION = {
+    "delta.checkpointInterval": "1000000000",  # we make them, after a commit is known to count
+    "delta.logRetentionDuration": "interval 1 minutes",  # states are addressed by tick, never by Delta version
+    "delta.deletedFileRetentionDuration": "interval 2 hours",
+}
+
+
+class FencedTable:
+    """A Delta table whose commits are refused unless they build on the version this writer has seen."""
+
+    def __init__(self, table: DeltaTable, path: str) -> None:
+        """Wrap a loaded table; use `create` or `open`."""
+        self._table = table
+        self.path = path
+        self.lock = threading.RLock()
+
+    @classmethod
+    def create(cls, path: str, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str, indexed: int = 1) -> Self:
+        """Create an empty table; the statistics of its first `indexed` columns let readers skip files."""
+        table = DeltaTable.create(
+            path,
+            schema,
+            configuration={**_CONFIGURATION, "delta.dataSkippingNumIndexedCols": str(indexed)},
+            commit_properties=_properties(numbers, mark),
+        )
+        sync(path, f"_delta_log/{0:020}.json")
+        return cls(table, path)
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Load the table at its newest version."""
+        try:
+            return cls(DeltaTable(path), path)
+        except TableNotFoundError as missing:
+            raise WarehouseRefused(
+                "the warehouse is incomplete",
+                code="HW-401",
+                detail=f'there is no Delta table at "{path}"',
+                hint="point at the warehouse folder, or restore it as a whole",
+            ) from missing
+
+    @staticmethod
+    def exists(path: str) -> bool:
+        """Tell whether there is a Delta table."""
+        return bool(DeltaTable.is_deltatable(path))
+
+    @property
+    def version(self) -> int:
+        """The Delta version this handle has seen."""
+        return int(self._table.version())
+
+    def schema(self) -> pa.Schema:
+        """Return the table's columns as Arrow."""
+        return pa.schema(self._table.schema().to_arrow())
+
+    def number(self, name: str) -> int | None:
+        """Return the integer that the newest commit that set it recorded under this name."""
+        version = self._table.transaction_version(name)
+        return None if version is None else int(version)
+
+    def mark(self) -> str:
+        """Return the JSON text of the newest commit that has one; other tools' commits have none and change nothing."""
+        with self.lock:
+            for limit in _MARK_SEARCH:
+                for commit in self._table.history(limit):
+                    if _MARK in commit and commit["version"] <= self.version:
+                        return str(commit[_MARK])
+        raise WarehouseRefused(
+            f'the table at "{self.path}" was changed by something else',
+            code="HW-402",
+            detail="none of its last 100 commits is ours",
+            hint="restore the warehouse; other programs may read it, not write it",
+        )
+
+    def reload(self) -> None:
+        """See the newest version."""
+        with self.lock:
+            try:
+                self._table.update_incremental()
+            except DeltaError:  # the versions in between were cleaned up: start from the newest checkpoint
+                self._table = DeltaTable(self.path)
+
+    def files(self, *, after: int | None = None, upto: int | None = None, column: str = TICK) -> list[str]:
+        """Return where the data files are that may hold rows with after < column <= upto, lowest first."""
+        with self.lock:
+            entries = pa.table(self._table.get_add_actions(flatten=True)).to_pydict()
+        paths = entries["path"]
+        lowest = entries.get(f"min.{column}", [None] * len(paths))
+        highest = entries.get(f"max.{column}", [None] * len(paths))
+        kept = [
+            (low if low is not None else -1, path)
+            for path, low, high in zip(paths, lowest, highest, strict=True)
+            if (upto is None or low is None or low <= upto) and (after is None or high is None or high > after)
+        ]
+        return [f"{self.path}/{path}" for _, path in sorted(kept)]
+
+    def append(self, rows: pa.Table, *, numbers: Mapping[str, int], mark: str = "{}") -> bool:
+        """Append rows in one data file. False: the version was taken, or may have been; look again."""
+        return self.register([write_rows(self.path, rows)], replace=False, numbers=numbers, mark=mark)
+
+    def register(
+        self, files: Sequence[DataFile], *, replace: bool, numbers: Mapping[str, int], mark: str = "{}"
+    ) -> bool:
+        """Make data files that are already in the table's folder part of the table, beside or instead of the others.
+
+        With no files it is a marker: nothing changes but the numbers, the mark, and that every older handle is stale.
+        """
+
+        def commit() -> None:
+            self._table.create_write_transaction(
+                [file.add_action() for file in files],
+                "overwrite" if replace else "append",
+                self._table.schema(),
+                commit_properties=_properties(numbers, mark),
+                post_commithook_properties=_NO_HOOKS,
+            )
+            self._table.update_incremental()
+
+        return self._commit(commit)
+
+    def widen(self, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str) -> bool:
+        """Add the columns, and the fields of struct columns, that the table does not have yet."""
+
+        def commit() -> None:
+            write_deltalake(
+                self._table,
+                schema.empty_table(),
+                mode="append",
+                schema_mode="merge",
+                commit_properties=_properties(numbers, mark),
+                post_commithook_properties=_NO_HOOKS,
+            )
+
+        return self._commit(commit)
+
+    def compact(self, target_bytes: int = 128 << 20) -> int:
+        """Rewrite many small data files as few, changing no row and no number; return how many files that removed."""
+
+        removed = 0
+
+        def commit() -> None:
+            nonlocal removed
+            metrics = self._table.optimize.compact(
+                target_size=target_bytes,
+                max_concurrent_tasks=1,
+                writer_properties=WriterProperties(compression="ZSTD", max_row_group_size=ROWS_PER_GROUP),
+                commit_properties=_properties({}, mark),
+                post_commithook_properties=_NO_HOOKS,
+            )
+            removed = int(metrics["numFilesRemoved"])
+
+        with self.lock:
+            mark = self.mark()
+            return removed if self._commit(commit) else 0
+
+    def _commit(self, commit: Callable[[], None]) -> bool:
+        with self.lock:
+            expected = self.version + 1
+            try:
+                commit()
+            except CommitFailedError:
+                self.reload()
+                if self.version < expected:
+                    raise
+                return False
+            except DeltaError:
+                self.reload()
+                if self.version <= expected:
+                    raise
+                return False
+            if self.version < expected:  # there was nothing to do
+                return False
+            self._sync(expected)
+            if self.version != expected or _checkpoint_version(self.path) >= expected:
+                self._table = DeltaTable(self.path)
+                return False
+            if expected % CHECKPOINT_EVERY == 0:
+                self._table.create_checkpoint()
+            return True
+
+    def _sync(self, version: int) -> None:
+        entry = f"_delta_log/{version:020}.json"
+        actions = [json.loads(line) for line in (read_text(self.path, entry) or "").splitlines()]
+        sync(self.path, *(action["add"]["path"] for action in actions if "add" in action), entry)
+
+
+def _properties(numbers: Mapping[str, int], mark: str) -> CommitProperties:
+    return CommitProperties(
+        max_commit_retries=0,
+        custom_metadata={_MARK: mark},
+        app_transactions=[Transaction(name, number) for name, number in numbers.items()],
+    )
+
+
+def _checkpoint_version(path: str) -> int:
+    text = read_text(path, "_delta_log/_last_checkpoint")
+    return -1 if text is None else int(json.loads(text)["version"])

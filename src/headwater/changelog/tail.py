@@ -1,0 +1,108 @@
+"""The newest part of the change log, in memory: what maintenance reads is nearly always what was just accepted.
+
+Law: for every relation the tail holds every signed row with tick > `since`, in tick order; it never answers for more.
+
+Thousands of small appends must not make thousands of small pieces: a piece is merged into the one before it while that
+one is not more than twice as large, so a relation of n rows lies in O(log n) pieces and each row is copied O(log n)
+times. Pieces past `SETTLED_ROWS` are left alone.
+
+One thread appends and trims, others read: pieces are immutable, lists of them are replaced, and a lock guards the swap.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.layout import stamped_schema
+from headwater.position import Tick
+from headwater.relation import TICK, RelationName
+
+SETTLED_ROWS = 65_536
+
+
+class Tail:
+    """Recent signed rows per relation; the key None holds the transactions' own records."""
+
+    def __init__(self, since: Tick) -> None:
+        """Begin an empty tail that is complete for ticks after `since`."""
+        self._lock = threading.Lock()
+        self._since = since
+        self._pieces: dict[RelationName | None, tuple[pa.Table, ...]] = {}
+
+    @property
+    def since(self) -> Tick:
+        """The tail is complete for ticks after this one."""
+        return self._since
+
+    def append(self, rows: Mapping[RelationName | None, pa.Table]) -> None:
+        """Add the rows of newer ticks; each table has a `_tick` column in ascending order."""
+        added = {key: table.combine_chunks() for key, table in rows.items() if table.num_rows}
+        with self._lock:
+            for key, table in added.items():
+                self._pieces[key] = _merged((*self._pieces.get(key, ()), table))
+
+    def rows(self, relation: RelationName | None, columns: pa.Schema, after: Tick, upto: Tick) -> pa.Table | None:
+        """Return the rows with after < tick <= upto in tick order, or None where the tail does not reach back far."""
+        with self._lock:
+            if after < self._since:
+                return None
+            pieces = self._pieces.get(relation, ())
+        schema = columns if relation is None else stamped_schema(columns)
+        parts = [_fitted(_between(piece, after, upto), schema) for piece in pieces if _overlaps(piece, after, upto)]
+        return pa.concat_tables(parts).combine_chunks() if parts else schema.empty_table()
+
+    def trim(self, before: Tick) -> None:
+        """Forget rows with tick <= before; what is left is what a reader may still want soon."""
+        with self._lock:
+            if before <= self._since:
+                return
+            self._since = before
+            kept = {
+                key: tuple(piece for piece in pieces if _last(piece) > before) for key, pieces in self._pieces.items()
+            }
+            self._pieces = {key: pieces for key, pieces in kept.items() if pieces}
+
+    @property
+    def byte_count(self) -> int:
+        """How much memory the rows take."""
+        with self._lock:
+            return sum(piece.nbytes for pieces in self._pieces.values() for piece in pieces)
+
+
+def _merged(pieces: tuple[pa.Table, ...]) -> tuple[pa.Table, ...]:
+    while len(pieces) > 1:
+        *older, left, right = pieces
+        if left.num_rows > min(2 * right.num_rows, SETTLED_ROWS) or left.schema != right.schema:
+            break
+        pieces = (*older, pa.concat_tables([left, right]).combine_chunks())
+    return pieces
+
+
+def _first(piece: pa.Table) -> int:
+    return int(piece[TICK][0].as_py())
+
+
+def _last(piece: pa.Table) -> int:
+    return int(piece[TICK][-1].as_py())
+
+
+def _overlaps(piece: pa.Table, after: Tick, upto: Tick) -> bool:
+    return _first(piece) <= upto and _last(piece) > after
+
+
+def _between(piece: pa.Table, after: Tick, upto: Tick) -> pa.Table:
+    if _first(piece) > after and _last(piece) <= upto:
+        return piece
+    return piece.filter(pc.and_(pc.greater(piece[TICK], after), pc.less_equal(piece[TICK], upto)))
+
+
+def _fitted(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = [
+        piece[field.name].cast(field.type) if field.name in piece.column_names else pa.nulls(piece.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)
