@@ -1,0 +1,160 @@
+"""Signed bags as Arrow tables: what a maintainer holds of a batch.
+
+A table has the columns of the relation, `_tick` and `_count`. Everything here is vectorised; no row becomes a Python
+object, except values of an array type (Arrow cannot group by them: they are grouped by their printed form).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+
+
+def empty_table(schema: pa.Schema) -> pa.Table:
+    """Return an empty signed table for rows of a schema.
+
+    >>> empty_table(pa.schema([("a", pa.int32())])).column_names
+    ['a', '_tick', '_count']
+    """
+    return pa.schema([*schema, pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64())]).empty_table()
+
+
+def _hold(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Return the values cast to a type, NULL where it cannot hold them."""
+    if values.type == kind:
+        return values
+    try:
+        return pc.cast(values, kind)
+    except pa.ArrowInvalid:
+        return pa.chunked_array([pa.array([_held(value, kind) for value in values], kind)])
+
+
+def _held(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
+    try:
+        return value.cast(kind).as_py()
+    except pa.ArrowInvalid:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowKeys:
+    """Key values as a table of distinct rows without NULLs."""
+
+    table: pa.Table
+
+    def without(self, others: ArrowKeys) -> ArrowKeys:
+        """Return the keys that are not among the others."""
+        if not len(self) or not len(others):
+            return self
+        renamed = others.table.rename_columns(self.table.column_names)
+        if self.table.num_columns == 1:
+            known = pc.is_in(self.table.column(0), value_set=renamed.column(0).combine_chunks())
+            return ArrowKeys(self.table.filter(pc.invert(known)))
+        return ArrowKeys(self.table.join(renamed, self.table.column_names, join_type="left anti"))
+
+    def plus(self, others: ArrowKeys) -> ArrowKeys:
+        """Return the keys of both, each once."""
+        renamed = others.table.rename_columns(self.table.column_names)
+        return ArrowKeys(_distinct(pa.concat_tables([self.table, renamed])))
+
+    def __len__(self) -> int:
+        """Return how many keys there are."""
+        return int(self.table.num_rows)
+
+
+def _distinct(table: pa.Table) -> pa.Table:
+    return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrowBag:
+    """Rows with `_tick` and `_count` in one Arrow table.
+
+    >>> rows = pa.table({"a": [1, 1, 2], "_tick": [5, 5, 5], "_count": [1, -1, 3]})
+    >>> ArrowBag(rows).net().table.to_pylist()
+    [{'a': 2, '_tick': 5, '_count': 3}]
+    """
+
+    table: pa.Table
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the relation's columns."""
+        return [name for name in self.table.column_names if name not in (TICK, COUNT)]
+
+    def plus(self, other: ArrowBag) -> ArrowBag:
+        """Return the rows of both."""
+        if not len(self):
+            return other
+        if not len(other):
+            return self
+        return ArrowBag(pa.concat_tables([self.table, other.table.select(self.table.column_names)]))
+
+    def negated(self) -> ArrowBag:
+        """Return the same rows with their counts' signs turned."""
+        return self._with(COUNT, pc.negate(self.table[COUNT]))
+
+    def _with(self, name: str, values: pa.ChunkedArray | pa.Array) -> ArrowBag:
+        return ArrowBag(self.table.set_column(self.table.column_names.index(name), name, values))
+
+    def _grouped(self, aggregate: str) -> ArrowBag:
+        names = self.table.column_names
+        groupable = self.table
+        lists = [field.name for field in self.table.schema if pa.types.is_list(field.type)]
+        for name in lists:
+            printed = pa.array([None if value is None else repr(value) for value in self.table[name].to_pylist()])
+            groupable = groupable.append_column(f"printed {name}", printed)
+        by = [name for name in groupable.column_names if name != COUNT and name not in lists]
+        firsts: list[tuple[str, str]] = [(name, "first") for name in lists]
+        summed = groupable.group_by(by, use_threads=False).aggregate([(COUNT, aggregate), *firsts])
+        restored = summed.rename_columns(
+            [
+                {f"{COUNT}_{aggregate}": COUNT, **{f"{name}_first": name for name in lists}}.get(n, n)
+                for n in summed.column_names
+            ]
+        ).select(names)
+        return ArrowBag(restored.filter(pc.not_equal(restored[COUNT], 0)))
+
+    def net(self) -> ArrowBag:
+        """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
+        return self._grouped("sum") if len(self) else self
+
+    def restamped(self, tick: Tick) -> ArrowBag:
+        """Return the rows with another tick."""
+        return self._with(TICK, pa.repeat(pa.scalar(tick, pa.int64()), len(self)))
+
+    def keys(self, columns: tuple[str, ...], like: ArrowBag, as_columns: tuple[str, ...]) -> ArrowKeys:
+        """Return the distinct values of columns, cast to the types that `like` has in `as_columns`."""
+        held = [
+            _hold(self.table[column], like.table.schema.field(name).type)
+            for column, name in zip(columns, as_columns, strict=True)
+        ]
+        return ArrowKeys(_distinct(pa.table(held, names=list(as_columns)).drop_null()))
+
+    def matching(self, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
+        """Return the rows whose columns hold one of the keys."""
+        if not len(self) or not len(keys):
+            return ArrowBag(self.table.slice(0, 0))
+        if len(columns) == 1:
+            found = pc.is_in(self.table[columns[0]], value_set=keys.table.column(0).combine_chunks())
+            return ArrowBag(self.table.filter(found))
+        positions = pa.array(range(len(self)), pa.int64())
+        looked_up = self.table.select(columns).append_column("position", positions)
+        wanted = keys.table.rename_columns(list(columns))
+        found = looked_up.join(wanted, list(columns), join_type="left semi")["position"]
+        return ArrowBag(self.table.take(found.sort()))
+
+    def widest(self, other: ArrowBag) -> ArrowBag:
+        """Return every row of either with the larger of its two counts."""
+        if not len(self):
+            return other
+        return self.plus(other)._grouped("max") if len(other) else self  # noqa: SLF001 - another bag of this class
+
+    def __len__(self) -> int:
+        """Return how many entries there are."""
+        return int(self.table.num_rows)

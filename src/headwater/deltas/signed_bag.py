@@ -1,0 +1,78 @@
+"""Signed bags: rows, each with the tick it is stamped with and a signed count.
+
+Data or delta? Both are signed bags. A relation's rows before a batch are a bag stamped `lo` with positive counts; the
+transactions of the batch are a bag stamped with their ticks, with counts of either sign. Laws, for any bags a, b:
+
+    a.plus(b) = b.plus(a)          a.plus(a.negated()).net() is empty          a.net().net() = a.net()
+    a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear)
+
+Two implementations stand behind one contract: `in_memory` (plain Python, for tests and the lab) and `on_arrow` (what a
+maintainer holds while it works on a batch: as large as the batch and what it reaches, never as large as the data).
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, Self, TypeVar
+
+from headwater.position import Tick
+
+
+class Keys(Protocol):
+    """A set of values to look up: distinct, none of them with a NULL (NULL equals nothing)."""
+
+    def without(self, others: Self) -> Self:
+        """Return the keys that are not among the others."""
+        ...
+
+    def plus(self, others: Self) -> Self:
+        """Return the keys of both, each once."""
+        ...
+
+    def __len__(self) -> int:
+        """Return how many keys there are."""
+        ...
+
+
+K = TypeVar("K", bound=Keys)
+
+
+class SignedBag(Protocol[K]):
+    """Rows with a tick and a signed count each."""
+
+    def plus(self, other: Self) -> Self:
+        """Return the rows of both."""
+        ...
+
+    def negated(self) -> Self:
+        """Return the same rows with their counts' signs turned."""
+        ...
+
+    def net(self) -> Self:
+        """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
+        ...
+
+    def restamped(self, tick: Tick) -> Self:
+        """Return the rows with another tick."""
+        ...
+
+    def keys(self, columns: tuple[str, ...], like: Self, as_columns: tuple[str, ...]) -> K:
+        """Return the distinct values of columns, in the types that `like` has in `as_columns`.
+
+        Values that these types cannot hold are left out, as they are equal to none of theirs.
+        """
+        ...
+
+    def matching(self, columns: tuple[str, ...], keys: K) -> Self:
+        """Return the rows whose columns hold one of the keys."""
+        ...
+
+    def widest(self, other: Self) -> Self:
+        """Return every row of either with the larger of its two counts.
+
+        Two exact parts of one bag overlap in rows that have the same count in both; this is their union.
+        """
+        ...
+
+    def __len__(self) -> int:
+        """Return how many entries there are."""
+        ...

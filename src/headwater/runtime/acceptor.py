@@ -1,0 +1,174 @@
+"""Accept transactions: give each its tick, make it durable in the change log, and only then let its source forget it.
+
+One thread takes what all source threads hand over, in the order it comes, and appends it to the change log: that order
+is the order of ticks. Many small transactions that wait together share one append.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from headwater.changelog.change_log import AcceptedSpan, ChangeLog
+from headwater.errors import HeadwaterError
+from headwater.position import Position
+from headwater.relation import Relation
+from headwater.runtime.events import Listener, TransactionsAccepted
+from headwater.runtime.follow import Followed, SourceThread
+from headwater.sources.source import Source
+from headwater.transaction import Capture
+
+_QUEUE_LENGTH = 64
+_MOST_ROWS = 100_000
+_WAIT_SECONDS = 0.05
+
+Resolver = Callable[[Capture], Capture]
+
+
+class Acceptor:
+    """Follows a set of sources and appends their transactions to the change log."""
+
+    def __init__(self, log: ChangeLog, listener: Listener, resolve: Resolver) -> None:
+        """`resolve` completes a capture with what only the warehouse knows (the rows a TRUNCATE removed)."""
+        self._log = log
+        self._listener = listener
+        self._resolve = resolve
+        self._queue: queue.Queue[Followed] = queue.Queue(_QUEUE_LENGTH)
+        self._threads: dict[str, SourceThread] = {}
+        self._accepted_to: dict[str, Position] = {}
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="accept", daemon=True)
+        self.error: BaseException | None = None
+        self.append_seconds = 0.0
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the source threads, then accept what they handed over, then end."""
+        for thread in self._threads.values():
+            thread.stop()
+        self._stop.set()
+        self._thread.join(timeout=60)
+
+    def follow(self, source: Source, relations: Sequence[Relation]) -> None:
+        """Follow these relations of a source from where the change log ends; replaces what was followed before."""
+        running = self._threads.get(source.name)
+        if running is not None:
+            if running.relations == tuple(relations) and not running.has_ended:
+                return
+            running.stop()
+            self._drain()
+        thread = SourceThread(
+            source, relations, lambda: self._log.positions().get(source.name), self._queue, self._listener
+        )
+        self._threads[source.name] = thread
+        thread.start()
+
+    def threads(self) -> Mapping[str, SourceThread]:
+        """Return the source threads by name, to show their state."""
+        return dict(self._threads)
+
+    def accepted_to(self) -> Mapping[str, Position]:
+        """Return, per source, the position up to which everything it committed is in the change log."""
+        with self._changed:
+            return dict(self._accepted_to)
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        """Wait until everything a source committed up to a position is in the change log."""
+        thread = self._threads[position.source]
+        deadline = time.monotonic() + timeout_seconds
+        thread.hasten(position)
+        with self._changed:
+            while not self._has_reached(position):
+                left = deadline - time.monotonic()
+                if left <= 0 or thread.has_ended or self.error is not None:
+                    return False
+                self._changed.wait(min(left, _WAIT_SECONDS))
+        return True
+
+    def _has_reached(self, position: Position) -> bool:
+        reached = self._accepted_to.get(position.source)
+        return reached is not None and position <= reached
+
+    def wait_for_news(self, timeout_seconds: float) -> None:
+        """Wait until something was accepted, or the time is over."""
+        with self._changed:
+            self._changed.wait(timeout_seconds)
+
+    def _drain(self) -> None:
+        """Wait until what was handed over is accepted."""
+        while not self._queue.empty() and self._thread.is_alive() and self.error is None:
+            time.sleep(_WAIT_SECONDS / 10)
+        self._queue.join() if self.error is None and self._thread.is_alive() else None
+
+    def _run(self) -> None:
+        try:
+            while not (self._stop.is_set() and self._queue.empty()):
+                taken = self._take()
+                if taken:
+                    self._accept(taken)
+                    for _ in taken:
+                        self._queue.task_done()
+        except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
+            self.error = error
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _take(self) -> list[Followed]:
+        """Return what waits, at least one if one comes in time."""
+        taken: list[Followed] = []
+        rows = 0
+        try:
+            while rows < _MOST_ROWS:
+                followed = self._queue.get(timeout=0 if taken else _WAIT_SECONDS)
+                taken.append(followed)
+                if followed.capture is not None:
+                    rows += sum(table.num_rows for table in followed.capture.rows.values())
+        except queue.Empty:
+            pass
+        return taken
+
+    def _accept(self, taken: Sequence[Followed]) -> None:
+        captures = [self._resolve(followed.capture) for followed in taken if followed.capture is not None]
+        if captures:
+            started = time.perf_counter()
+            self._tell(self._log.append(captures), captures)
+            self.append_seconds += time.perf_counter() - started
+        with self._changed:
+            for followed in taken:
+                self._accepted_to[followed.source] = followed.followed_to
+            self._changed.notify_all()
+        for followed in taken:
+            thread = self._threads.get(followed.source)
+            if thread is not None:
+                thread.acknowledge(followed.followed_to)
+
+    def _tell(self, span: AcceptedSpan, captures: Sequence[Capture]) -> None:
+        row_counts = Counter[str]()
+        for capture in captures:
+            row_counts[capture.transactions[0].source] += sum(table.num_rows for table in capture.rows.values())
+        for source in dict.fromkeys(transaction.source for _, transaction in span.transactions):
+            accepted = [(tick, transaction) for tick, transaction in span.transactions if transaction.source == source]
+            self._listener(
+                TransactionsAccepted(
+                    source=source,
+                    first=accepted[0][0],
+                    last=accepted[-1][0],
+                    row_count=row_counts[source],
+                    position=accepted[-1][1].position,
+                )
+            )
+
+    def raise_error(self) -> None:
+        """Raise what ended the accepting thread, if anything did."""
+        if self.error is not None:
+            if isinstance(self.error, HeadwaterError):
+                raise self.error
+            raise RuntimeError("the change log could not be written") from self.error

@@ -1,0 +1,136 @@
+"""One thread per source: follow its log, and come back when the connection is lost.
+
+The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
+accepts waits in its own log, not in our memory. Connection losses are retried with back-off, for ever; what can never
+get better (rights, a lost slot, a changed table) ends the thread and stays visible as its error.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.position import Position
+from headwater.relation import Relation
+from headwater.runtime.events import Listener, SourceConnected, SourceDisconnected, SourceGone
+from headwater.sources.source import Follower, Source
+from headwater.transaction import Capture
+
+_POLL_SECONDS = 0.05
+_FIRST_RETRY_SECONDS = 0.2
+_LONGEST_RETRY_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What a source's thread hands over: new transactions, if any, and how far the log has been followed."""
+
+    source: str
+    capture: Capture | None
+    followed_to: Position
+
+
+class SourceThread:
+    """Follows one source until told to stop."""
+
+    def __init__(
+        self,
+        source: Source,
+        relations: Sequence[Relation],
+        after: Callable[[], Position | None],
+        out: queue.Queue[Followed],
+        listener: Listener,
+    ) -> None:
+        """`after` says how far the change log has this source, each time a connection is made."""
+        self.source = source
+        self.relations = tuple(relations)
+        self.error: HeadwaterError | None = None
+        self.is_connected = False
+        self.retry_at: float | None = None
+        self._after = after
+        self._out = out
+        self._listener = listener
+        self._stop = threading.Event()
+        self._follower: Follower | None = None
+        self._wanted: Position | None = None
+        self._thread = threading.Thread(target=self._run, name=f"follow {source.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, and wait until the connection is closed."""
+        self._stop.set()
+        self._thread.join(timeout=30)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread gave up for good."""
+        return not self._thread.is_alive()
+
+    def acknowledge(self, position: Position) -> None:
+        """Let the source forget its log up to here."""
+        follower = self._follower
+        if follower is not None:
+            follower.acknowledge(position)
+
+    def hasten(self, position: Position) -> None:
+        """Say that somebody waits for this position."""
+        self._wanted = position
+        follower = self._follower
+        if follower is not None:
+            follower.hasten(position)
+
+    def _run(self) -> None:
+        retry_seconds = _FIRST_RETRY_SECONDS
+        while not self._stop.is_set():
+            try:
+                self._follow_once()
+                retry_seconds = _FIRST_RETRY_SECONDS
+            except SourceUnavailable as error:
+                if self.is_connected:
+                    retry_seconds = _FIRST_RETRY_SECONDS
+                self.is_connected = False
+                self.error = error
+                self.retry_at = time.time() + retry_seconds
+                self._listener(SourceDisconnected(source=self.source.name, error=error, retry_in_seconds=retry_seconds))
+                self._stop.wait(retry_seconds)
+                retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
+            except HeadwaterError as error:
+                self.is_connected = False
+                self.error = error
+                self._listener(SourceGone(source=self.source.name, error=error))
+                return
+
+    def _follow_once(self) -> None:
+        after = self._after()
+        follower = self.source.follow(self.relations, after)
+        try:
+            self._follower = follower
+            self.is_connected, self.error, self.retry_at = True, None, None
+            self._listener(SourceConnected(source=self.source.name, position=follower.followed_to()))
+            if self._wanted is not None:
+                follower.hasten(self._wanted)
+            told: Position | None = None
+            while not self._stop.is_set():
+                capture = follower.next_capture(_POLL_SECONDS)
+                followed_to = follower.followed_to()
+                if capture is not None or told is None or told < followed_to:
+                    self._hand_over(Followed(source=self.source.name, capture=capture, followed_to=followed_to))
+                    told = followed_to
+        finally:
+            self._follower = None
+            follower.close()
+
+    def _hand_over(self, followed: Followed) -> None:
+        while not self._stop.is_set():
+            try:
+                self._out.put(followed, timeout=_POLL_SECONDS)
+            except queue.Full:
+                continue
+            return

@@ -1,0 +1,76 @@
+"""Look rows up in a replica: a relation's rows at one tick, cached on Spark.
+
+    base (cached, as of the replica's checkpoint)  ∪  recent (cached: the change log since)  ⋉  keys (broadcast)
+
+A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
+rewritten in place: recent changes are laid on top until they are many, then a new checkpoint is made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.deltas.on_spark import to_dataframe
+from headwater.maintenance.questions import Answer, SawTicks
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, Relation
+
+
+@dataclass(slots=True, kw_only=True)
+class ReplicaReader:
+    """A relation's rows on Spark, as of `tick`."""
+
+    spark: SparkSession
+    relation: Relation
+    columns: tuple[str, ...]
+    base: DataFrame
+    base_row_count: int
+    tick: Tick
+    recent: DataFrame | None = None
+    recent_row_count: int = 0
+
+    def _rows(self) -> DataFrame:
+        """Every entry, signed: the base's and those laid on top."""
+        return self.base if self.recent is None else self.base.unionByName(self.recent)
+
+    def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None) -> Answer[ArrowBag]:
+        """Return the rows under the keys, or all rows."""
+        frame = self._rows().select(*wanted, COUNT)
+        if keys is not None:
+            looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
+            frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*wanted, COUNT)
+        found = frame.toArrow()
+        schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
+        typed = found.cast(schema).append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
+        return Answer(rows=ArrowBag(typed.select([*wanted, TICK, COUNT])), sight=SawTicks(upto=self.tick))
+
+    def dataframe(self) -> DataFrame:
+        """Return the relation's rows at `tick`, netted, with `_count`."""
+        rows = self._rows()
+        if self.recent is None:
+            return rows
+        return rows.groupBy(*self.columns).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
+
+    def absorb(self, rows: pa.Table, upto: Tick) -> None:
+        """Lay the signed rows of the ticks (tick, upto] on top."""
+        if rows.num_rows:
+            added = to_dataframe(self.spark, rows.select([*self.columns, COUNT]))
+            laid = added if self.recent is None else self.recent.unionByName(added)
+            cached = laid.coalesce(1).persist()
+            cached.count()
+            if self.recent is not None:
+                self.recent.unpersist()
+            self.recent = cached
+            self.recent_row_count += rows.num_rows
+        self.tick = upto
+
+    def release(self) -> None:
+        """Give the cached rows back."""
+        self.base.unpersist()
+        if self.recent is not None:
+            self.recent.unpersist()

@@ -1,0 +1,73 @@
+"""The only place that builds a Spark session.
+
+Pinned for every warehouse: UTC, ANSI mode, microsecond timestamps in Parquet (Spark's default INT96 turned 9999-12-31
+into 1816). Chosen for small batches: few shuffle partitions, no user interface. `SPARK_MASTER` and the usual
+`spark-defaults.conf` still decide where it runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headwater.errors import HeadwaterError
+
+_OLDEST_JAVA = 17
+
+
+def check_java() -> None:
+    """Refuse to start without a Java that Spark 4 can run on."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        raise HeadwaterError(
+            "Spark needs Java, and there is none",
+            code="HW-601",
+            detail=f"JAVA_HOME is {home or 'not set'} and no `java` is on the PATH",
+            hint="install Java 17 or newer (on Debian: apt-get install openjdk-17-jre-headless)",
+        )
+    printed = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603 - the java found above
+    version = re.search(r'version "(\d+)', printed)
+    if version is None or int(version[1]) < _OLDEST_JAVA:
+        raise HeadwaterError(
+            f"Spark 4 needs Java {_OLDEST_JAVA} or newer",
+            code="HW-601",
+            detail=printed.splitlines()[0] if printed else f"{java} printed no version",
+            hint="install a newer Java, and point JAVA_HOME at it",
+        )
+
+
+def spark_session() -> SparkSession:
+    """Return the session of this process, building it the first time."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    check_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    builder = SparkSession.Builder().appName("headwater").master(os.environ.get("SPARK_MASTER", "local[*]"))
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+_SETTINGS = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "3g"),
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+}
