@@ -1,0 +1,184 @@
+"""What is refused by the shape of the statement alone, before any relation is known.
+
+`CHECKS` runs in order: what explains most comes first, so that a view with a subquery that groups is told about the
+subquery. Rules for more of SQL will turn refusals here into rewrites; a check goes when its rewrite comes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from headwater.views import support
+from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS, spelled_name
+from headwater.views.statement import Span, Statement
+from headwater.views.support import Reason
+
+_CLAUSES: tuple[tuple[str, Reason, tuple[TokenType, ...]], ...] = (
+    ("with_", support.COMMON_TABLE, (TokenType.WITH,)),
+    ("laterals", support.LATERAL, (TokenType.LATERAL,)),
+    ("distinct", support.DISTINCT, (TokenType.DISTINCT,)),
+    ("group", support.GROUP_BY, (TokenType.GROUP_BY,)),
+    ("having", support.HAVING, (TokenType.HAVING,)),
+    ("windows", support.WINDOW, (TokenType.WINDOW,)),
+    ("qualify", support.WINDOW, (TokenType.QUALIFY,)),
+    ("order", support.ORDER_BY, (TokenType.ORDER_BY,)),
+    ("sort", support.ORDER_BY, (TokenType.SORT_BY,)),
+    ("cluster", support.ORDER_BY, (TokenType.CLUSTER_BY,)),
+    ("distribute", support.ORDER_BY, (TokenType.DISTRIBUTE_BY,)),
+    ("limit", support.LIMIT, (TokenType.LIMIT, TokenType.FETCH)),
+    ("offset", support.LIMIT, (TokenType.OFFSET,)),
+)
+# A hint says how to run a query, not what it means: it is left to the original text.
+_MAINTAINED_CLAUSES = frozenset({"expressions", "from_", "joins", "where", "hint"})
+_TABLE_PARTS = frozenset({"this", "db", "catalog", "alias"})
+
+_OPERATORS = (
+    exp.Add, exp.Alias, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseXor,
+    exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Div,
+    exp.EQ, exp.Escape, exp.GT, exp.GTE, exp.HexString, exp.ILike, exp.Identifier, exp.If, exp.In, exp.IntDiv,
+    exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not,
+    exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or, exp.Paren, exp.RawString, exp.RegexpLike, exp.Star, exp.Sub,
+    exp.TryCast, exp.Var,
+)  # fmt: skip
+
+_UNSURE_ESCAPE = re.compile(r"\\(?:\\|['\"nrt%_])|(\\)")
+
+
+def is_one_query(statement: Statement) -> None:
+    """Refuse what is not a single SELECT."""
+    tree = statement.tree
+    if isinstance(tree, exp.SetOperation):
+        words = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
+        raise statement.refusal(support.SET_OPERATION, statement.span_of_words(*words))
+    if isinstance(tree, exp.Subquery):
+        raise statement.refusal(support.SUBQUERY, tree, hint="remove the parentheses around the SELECT")
+    if not isinstance(tree, exp.Select):
+        raise statement.refusal(support.NOT_A_QUERY, tree)
+
+
+def has_no_query_inside(statement: Statement) -> None:
+    """Refuse WITH, subqueries, and joins in parentheses."""
+    if statement.tree.args.get("with_"):
+        raise statement.refusal(support.COMMON_TABLE, statement.span_of_words(TokenType.WITH))
+    if lateral := statement.tree.find(exp.Lateral):
+        raise statement.refusal(support.LATERAL, statement.span_of_words(TokenType.LATERAL) or lateral)
+    for node in statement.tree.walk():
+        if node is not statement.tree and isinstance(node, (exp.Query, exp.Subquery, exp.Values)):
+            raise statement.refusal(support.SUBQUERY, node)
+        if isinstance(node, exp.Exists):
+            raise statement.refusal(support.SUBQUERY, node)
+
+
+def has_only_maintained_clauses(statement: Statement) -> None:
+    """Refuse GROUP BY, DISTINCT, ORDER BY and every other clause that a select-project-join view does not have."""
+    for clause, reason, words in _CLAUSES:
+        if statement.tree.args.get(clause):
+            raise statement.refusal(reason, statement.span_of_words(*words))
+    for clause, value in statement.tree.args.items():
+        if value and clause not in _MAINTAINED_CLAUSES:
+            raise statement.refusal(
+                support.CLAUSE, value if isinstance(value, exp.Expr) else None, because=clause.rstrip("_").upper()
+            )
+
+
+def reads_plain_relations(statement: Statement) -> None:
+    """Refuse a FROM that is missing, or that reads anything but relations by name."""
+    source = statement.tree.args.get("from_")
+    if source is None:
+        raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
+    for item in (source.this, *(join.this for join in statement.tree.args.get("joins") or ())):
+        if not isinstance(item, exp.Table):
+            raise statement.refusal(support.SUBQUERY, item)
+        if isinstance(item.this, exp.Func):
+            raise statement.refusal(support.LATERAL, item)
+        for part, value in item.args.items():
+            if value and part not in _TABLE_PARTS:
+                named = value if isinstance(value, exp.Expr) and statement.span_of(value) else item
+                raise statement.refusal(support.CLAUSE, named)
+        alias = item.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            raise statement.refusal(support.CLAUSE, alias, hint="rename columns with AS in the SELECT list")
+
+
+def joins_are_inner(statement: Statement) -> None:
+    """Refuse every join but INNER and CROSS."""
+    for join in statement.tree.args.get("joins") or ():
+        span = statement.span_of(join)
+        if join.method:
+            natural = join.method == "NATURAL"
+            raise statement.refusal(support.NATURAL_JOIN if natural else support.CLAUSE, span, because=join.method)
+        if join.kind in {"SEMI", "ANTI"} or join.side in {"SEMI", "ANTI"}:
+            raise statement.refusal(support.SEMI_JOIN, span)
+        if join.side or join.kind == "OUTER":
+            raise statement.refusal(support.OUTER_JOIN, span)
+        if join.kind not in {"", "INNER", "CROSS"}:
+            raise statement.refusal(support.CLAUSE, span, because=f"{join.kind} JOIN")
+
+
+def has_no_parameters(statement: Statement) -> None:
+    """Refuse :name, ? and ${name}."""
+    if parameter := statement.tree.find(exp.Placeholder, exp.Parameter, exp.SessionParameter):
+        words = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
+        raise statement.refusal(
+            support.PARAMETER,
+            statement.span_of(parameter) or statement.span_of_words(*words),
+            because=parameter.sql(dialect="spark"),
+        )
+
+
+def calls_known_functions(statement: Statement) -> None:
+    """Refuse aggregates, windows, and functions that are not known to depend on their arguments alone."""
+    for window in statement.tree.find_all(exp.Window):
+        raise statement.refusal(support.WINDOW, window)
+    for call in statement.tree.find_all(exp.Func):
+        if isinstance(call, (exp.AggFunc, exp.Filter)):
+            raise statement.refusal(support.AGGREGATE, call)
+        if isinstance(call, (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Inline)):
+            raise statement.refusal(support.LATERAL, call)
+        if isinstance(call, _OPERATORS):
+            continue
+        name = spelled_name(call, statement.sql)
+        if name in NOT_REPEATABLE_FUNCTIONS:
+            span = statement.span_of(call) or statement.span_of_text(name)
+            raise statement.refusal(support.NOT_REPEATABLE, span, because=f"{name}()")
+        if name not in SCALAR_FUNCTIONS:
+            raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{name}()")
+
+
+def has_known_expressions(statement: Statement) -> None:
+    """Refuse any other kind of expression that nobody has checked: lambdas, struct fields, COLLATE, AT TIME ZONE."""
+    roots = [*statement.tree.expressions]
+    roots += [join.args["on"] for join in statement.tree.args.get("joins") or () if join.args.get("on")]
+    roots += [where.this for where in (statement.tree.args.get("where"),) if where is not None]
+    for root in roots:
+        for node in root.walk():
+            star_changes = isinstance(node, exp.Star) and any(node.args.values())
+            if star_changes or not isinstance(node, (*_OPERATORS, exp.Func)):
+                raise statement.refusal(support.UNKNOWN_EXPRESSION, statement.span_of(node) or root)
+
+
+def has_known_escapes(statement: Statement) -> None:
+    r"""Refuse string literals with escapes such as \u0041, which sqlglot and Spark may read differently."""
+    for token in statement.tokens:
+        if token.token_type is not TokenType.STRING:
+            continue
+        text = statement.sql[token.start : token.end + 1]
+        if any(found[1] for found in _UNSURE_ESCAPE.finditer(text)):
+            raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=token.end + 1))
+
+
+CHECKS: tuple[Callable[[Statement], None], ...] = (
+    is_one_query,
+    has_no_query_inside,
+    has_only_maintained_clauses,
+    reads_plain_relations,
+    joins_are_inner,
+    has_no_parameters,
+    calls_known_functions,
+    has_known_expressions,
+    has_known_escapes,
+)

@@ -1,0 +1,120 @@
+"""From a view's SQL text to its normal form, or to an error that says what is wrong with the text and where.
+
+text ──read──► Statement ──CHECKS──► ──catalog──► Scope ──RULES──► SELECT in full ──► JoinView
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from headwater.relation import Relation, RelationName
+from headwater.views.checks import CHECKS
+from headwater.views.fallibility import ColumnTypes, is_fallible
+from headwater.views.normal_form import Condition, Edge, JoinView, Occurrence, Output
+from headwater.views.normalize import normalize
+from headwater.views.scope import Named, Scope, find_relations, relation_name, tables_of
+from headwater.views.statement import Statement, read_statement
+from headwater.views.value_kinds import join_as_keys, value_of_type
+
+
+def declare(name: str, sql: str, catalog: Mapping[RelationName, Relation], *, path: str = "") -> JoinView:
+    """Understand a view's SQL, given the relations it may read.
+
+    >>> from headwater.relation import Column
+    >>> sales = RelationName(source="shop", name="sales")
+    >>> columns = (Column(name="id", type="int", native="int4"), Column(name="price", type="int", native="int4"))
+    >>> catalog = {sales: Relation(name=sales, columns=columns)}
+    >>> view = declare("dear", "SELECT id FROM shop.sales WHERE Price > 9", catalog)
+    >>> view.output_names, view.conditions[0].expression.sql(dialect="spark")
+    (('id',), '`sales`.`price` > 9')
+    """
+    scope = find_relations(_checked(sql, name=name, path=path), catalog)
+    return _assemble(normalize(scope), scope)
+
+
+def relations_named(sql: str, *, name: str = "", path: str = "") -> tuple[RelationName, ...]:
+    """Return the relations that a view reads, each once: what must be described before it can be declared.
+
+    >>> [str(name) for name in relations_named("SELECT 1 AS one FROM shop.sales s, shop.sales t, crm.old.people")]
+    ['shop.sales', 'crm.old.people']
+    """
+    statement = _checked(sql, name=name, path=path)
+    return tuple(dict.fromkeys(relation_name(table, statement) for table in tables_of(statement.tree)))
+
+
+def _checked(sql: str, *, name: str, path: str) -> Statement:
+    statement = read_statement(sql, name=name, path=path)
+    for check in CHECKS:
+        check(statement)
+    return statement
+
+
+def _assemble(select: exp.Select, scope: Scope) -> JoinView:
+    types = {(n.alias, column.name): column.type for n in scope.named for column in n.relation.columns}
+    conditions = tuple(
+        Condition(expression=part, aliases=_aliases(part), fallible=is_fallible(part, types))
+        for part in _conjuncts(select)
+    )
+    outputs = tuple(
+        Output(name=item.alias, expression=item.unalias(), fallible=is_fallible(item.unalias(), types))
+        for item in select.expressions
+    )
+    expressions = [*(condition.expression for condition in conditions), *(output.expression for output in outputs)]
+    used = {(column.table, column.name) for part in expressions for column in part.find_all(exp.Column)}
+    return JoinView(
+        name=scope.statement.name,
+        sql=scope.statement.sql,
+        path=scope.statement.path,
+        occurrences=tuple(_occurrence(named, used) for named in scope.named),
+        edges=_edges(conditions, scope, types),
+        conditions=conditions,
+        outputs=outputs,
+    )
+
+
+def _conjuncts(select: exp.Select) -> list[exp.Expr]:
+    """Return what must be true, in the order it was written; TRUE itself is left out."""
+    roots = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
+    roots += [where.this for where in (select.args.get("where"),) if where is not None]
+    parts = [part for root in roots for part in _split(root)]
+    return [part for part in parts if not (isinstance(part, exp.Boolean) and part.this)]
+
+
+def _split(expression: exp.Expr) -> list[exp.Expr]:
+    bare = expression.unnest()
+    if isinstance(bare, exp.And):
+        return _split(bare.left) + _split(bare.right)
+    return [bare]
+
+
+def _aliases(expression: exp.Expr) -> frozenset[str]:
+    return frozenset(column.table for column in expression.find_all(exp.Column))
+
+
+def _occurrence(named: Named, used: set[tuple[str, str]]) -> Occurrence:
+    relation = named.relation
+    columns = tuple(name for name in relation.column_names if (named.alias, name) in used)
+    # Rows must be counted even if none of their values matter, and a table of no columns has no rows.
+    return Occurrence(
+        alias=named.alias, relation=relation, columns=columns or (relation.key or relation.column_names)[:1]
+    )
+
+
+def _edges(conditions: tuple[Condition, ...], scope: Scope, types: ColumnTypes) -> tuple[Edge, ...]:
+    order = {named.alias: place for place, named in enumerate(scope.named)}
+    pairs: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    for condition in conditions:
+        equality = condition.expression
+        if not isinstance(equality, exp.EQ):
+            continue
+        left, right = equality.left.unnest(), equality.right.unnest()
+        if not (isinstance(left, exp.Column) and isinstance(right, exp.Column)) or left.table == right.table:
+            continue
+        if not join_as_keys(*(value_of_type(types[c.table, c.name]) for c in (left, right))):
+            continue
+        if order[left.table] > order[right.table]:
+            left, right = right, left
+        pairs.setdefault((left.table, right.table), {})[left.name, right.name] = None
+    return tuple(Edge(left=a, right=b, pairs=tuple(found)) for (a, b), found in pairs.items())

@@ -1,0 +1,171 @@
+"""Which names mean what in a view: its relations by alias, and the columns that can be seen from each place.
+
+Names follow Spark: columns and aliases are found in any case; `JOIN ... USING (k)` makes the two k one, which stands
+first in `*` and is found without an alias; the right-hand k stays reachable as `alias.k`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from headwater.relation import Relation, RelationName
+from headwater.views import support
+from headwater.views.nearest import nearest
+from headwater.views.statement import Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A relation under the alias by which the view's expressions know it."""
+
+    alias: str
+    relation: Relation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """A column that can be seen from some place; `unusable` is the source's type if we cannot hold it, else empty."""
+
+    alias: str
+    column: str
+    unusable: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visible:
+    """The columns seen from one place: `plain` ones by `*` and by bare name, `hidden` ones by alias only."""
+
+    plain: tuple[Seen, ...]
+    hidden: tuple[Seen, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """The statement, its relations in textual order, and what is visible after each of them was joined."""
+
+    statement: Statement
+    named: tuple[Named, ...]
+    visible: tuple[Visible, ...]
+
+    @property
+    def everything(self) -> Visible:
+        """What the SELECT list and WHERE see."""
+        return self.visible[-1]
+
+
+def relation_name(table: exp.Table, statement: Statement) -> RelationName:
+    """Return which relation a name in FROM means, before anybody knows whether it exists."""
+    parts = [part.name for part in table.parts]
+    match parts:
+        case [source, name]:
+            return RelationName(source=source, name=name)
+        case [source, schema, name]:
+            return RelationName(source=source, schema=schema, name=name)
+        case _:
+            raise statement.refusal(support.RELATION_NAME, table, because=f'"{".".join(parts)}"')
+
+
+def tables_of(tree: exp.Expr) -> tuple[exp.Table, ...]:
+    """Return the relations of a SELECT in textual order."""
+    return (tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ()))
+
+
+def find_relations(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Scope:
+    """Look up every relation that the statement names, and what can be seen from each place."""
+    named: list[Named] = []
+    for table in tables_of(statement.tree):
+        alias = table.alias or table.name
+        if any(other.alias.lower() == alias.lower() for other in named):
+            raise statement.refusal(support.DUPLICATE_ALIAS, table, because=f'"{alias}"')
+        named.append(Named(alias=alias, relation=_look_up(relation_name(table, statement), table, statement, catalog)))
+    joins = statement.tree.args.get("joins") or []
+    visible = [Visible(plain=_columns(named[0]), hidden=())]
+    for join, right in zip(joins, named[1:], strict=True):
+        visible.append(_join(visible[-1], right, join.args.get("using") or [], statement))
+    return Scope(statement=statement, named=tuple(named), visible=tuple(visible))
+
+
+def find_plain(visible: Visible, identifier: exp.Expr, statement: Statement, *, hint: str = "") -> Seen:
+    """Return the one column that a bare name means."""
+    name = identifier.name
+    found = [seen for seen in visible.plain if seen.column.lower() == name.lower()]
+    return _the_only(found, name, visible.plain, identifier, statement, hint=hint)
+
+
+def find_qualified(
+    visible: Visible, alias: str, identifier: exp.Expr, statement: Statement, *, at: exp.Expr | None = None
+) -> Seen:
+    """Return the one column that a name after an alias means."""
+    name = identifier.name
+    candidates = [seen for seen in (*visible.hidden, *visible.plain) if seen.alias == alias]
+    found = [seen for seen in candidates if seen.column.lower() == name.lower()]
+    return _the_only(found, f"{alias}.{name}", tuple(candidates), at or identifier, statement)
+
+
+def find_alias(scope: Scope, visible: Visible, parts: tuple[str, ...], at: exp.Expr) -> str:
+    """Return the alias that a qualifier means: an alias, or the full name of a relation that was given none."""
+    wanted = tuple(part.lower() for part in parts)
+    reachable = {seen.alias for seen in (*visible.plain, *visible.hidden)}
+    for named, table in zip(scope.named, tables_of(scope.statement.tree), strict=True):
+        if named.alias not in reachable:
+            continue
+        full = tuple(part.name.lower() for part in table.parts)
+        names = {(named.alias.lower(),)} if table.alias else {full[-length:] for length in range(1, len(full) + 1)}
+        if wanted in names:
+            return named.alias
+    spelled = ".".join(parts)
+    raise scope.statement.refusal(
+        support.UNKNOWN_COLUMN, at, because=f'"{spelled}" is no relation here{nearest(spelled, sorted(reachable))}'
+    )
+
+
+def _look_up(
+    name: RelationName, table: exp.Table, statement: Statement, catalog: Mapping[RelationName, Relation]
+) -> Relation:
+    if name in catalog:
+        return catalog[name]
+    sources = sorted({known.source for known in catalog})
+    if name.source not in sources:
+        because = f'"{name.source}"{nearest(name.source, sources)}'
+        raise statement.refusal(support.UNKNOWN_SOURCE, table, because=because)
+    known = sorted(str(known) for known in catalog if known.source == name.source)
+    raise statement.refusal(support.UNKNOWN_RELATION, table, because=f'"{name}"{nearest(str(name), known)}')
+
+
+def _columns(named: Named) -> tuple[Seen, ...]:
+    usable = tuple(Seen(alias=named.alias, column=column.name) for column in named.relation.columns)
+    unusable = named.relation.unusable
+    return usable + tuple(Seen(alias=named.alias, column=name, unusable=native) for name, native in unusable)
+
+
+def _join(left: Visible, right: Named, using: list[exp.Expr], statement: Statement) -> Visible:
+    new = Visible(plain=_columns(right), hidden=())
+    left_keys = tuple(find_plain(left, key, statement) for key in using)
+    right_keys = tuple(find_plain(new, key, statement) for key in using)
+    return Visible(
+        plain=left_keys
+        + tuple(seen for seen in left.plain if seen not in left_keys)
+        + tuple(seen for seen in new.plain if seen not in right_keys),
+        hidden=right_keys + left.hidden,
+    )
+
+
+def _the_only(
+    found: list[Seen], name: str, candidates: tuple[Seen, ...], at: exp.Expr, statement: Statement, *, hint: str = ""
+) -> Seen:
+    match found:
+        case [seen] if seen.unusable:
+            because = f'"{seen.alias}.{seen.column}" has the type {seen.unusable} in its source'
+            raise statement.refusal(support.UNUSABLE_TYPE, at, because=because)
+        case [seen]:
+            return seen
+        case []:
+            known = sorted({seen.column for seen in candidates})
+            because = f'"{name}"{nearest(name.rpartition(".")[2], known)}'
+            raise statement.refusal(support.UNKNOWN_COLUMN, at, because=because, hint=hint)
+        case _:
+            ways = ", ".join(f"{seen.alias}.{seen.column}" for seen in found)
+            raise statement.refusal(support.AMBIGUOUS_COLUMN, at, because=f'"{name}" may be {ways}')

@@ -1,0 +1,140 @@
+"""A view's SQL as its author wrote it: the text, the tree it parses to, and where each part of the tree stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from headwater.errors import InvalidView, UnsupportedView
+from headwater.views import support
+from headwater.views.support import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A stretch of text: from the first character to just after the last."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """One statement of a view file, parsed but not yet understood."""
+
+    name: str
+    sql: str
+    path: str
+    tree: exp.Expr
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words of the text, with their places."""
+        return tuple(Spark().tokenize(self.sql))
+
+    def span_of(self, node: exp.Expr) -> Span | None:
+        """Return where a part of the tree stands in the text, or nothing if it was not written by the author."""
+        places = [part.meta for part in node.walk() if "start" in part.meta]
+        if not places:
+            return None
+        start, end = min(place["start"] for place in places), max(place["end"] for place in places) + 1
+        while self.sql.count("(", start, end) > self.sql.count(")", start, end) and end < len(self.sql):
+            end += 1
+        return Span(start=start, end=end)
+
+    def span_of_words(self, *kinds: TokenType) -> Span | None:
+        """Return where the first word of one of these kinds stands."""
+        return next(
+            (Span(start=token.start, end=token.end + 1) for token in self.tokens if token.token_type in kinds), None
+        )
+
+    def span_of_text(self, word: str) -> Span | None:
+        """Return where a word first stands, in any case."""
+        return next(
+            (Span(start=token.start, end=token.end + 1) for token in self.tokens if token.text.lower() == word), None
+        )
+
+    def refusal(
+        self, reason: Reason, at: exp.Expr | Span | None, *, because: str = "", hint: str = ""
+    ) -> InvalidView | UnsupportedView:
+        """Return the error that refuses this view, with the offending text underlined."""
+        span = self.span_of(at) if isinstance(at, exp.Expr) else at
+        return refusal(self.name, self.sql, self.path, reason, span, because=because, hint=hint)
+
+
+def underline(sql: str, span: Span) -> str:
+    r"""Return the line of the text that a span begins on, with the span marked below it.
+
+    >>> print(underline("SELECT a\nFROM nowhere", Span(start=14, end=21)))
+    line 2: FROM nowhere
+                 ^^^^^^^
+    """
+    begin = sql.rfind("\n", 0, span.start) + 1
+    end = sql.find("\n", begin)
+    line = sql[begin : end if end >= 0 else len(sql)].rstrip("\r")
+    label = f"line {sql.count(chr(10), 0, span.start) + 1}: "
+    width = max(1, min(span.end, begin + len(line)) - span.start)
+    blank = "".join("\t" if char == "\t" else " " for char in line[: span.start - begin])
+    return f"{label}{line}\n{' ' * len(label)}{blank}{'^' * width}"
+
+
+def refusal(
+    name: str, sql: str, path: str, reason: Reason, span: Span | None, *, because: str = "", hint: str = ""
+) -> InvalidView | UnsupportedView:
+    """Return the error for one reason at one place of a view's text."""
+    says = "is wrong" if reason.error is InvalidView else "cannot be maintained"
+    subject = f'view "{name}"' if name else "the view"
+    lines = [f"{reason.summary}: {because}" if because else reason.summary]
+    if path:
+        lines.append(f"in {path}")
+    if span is not None:
+        lines.append(underline(sql, span))
+    return reason.error(f"{subject} {says}", code=reason.code, detail="\n".join(lines), hint=hint or reason.remedy)
+
+
+def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
+    """Parse a view's text, which must be one statement.
+
+    >>> read_statement("SELECT a FROM shop.sales").tree.sql()
+    'SELECT a FROM shop.sales'
+    """
+    try:
+        trees = sqlglot.parse(sql, read="spark")
+    except TokenError as error:
+        raise refusal(name, sql, path, support.NOT_SQL, None, because=_first_line(error)) from error
+    except ParseError as error:
+        raise refusal(name, sql, path, support.NOT_SQL, _place(sql, error), because=_description(error)) from error
+    statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    if not statements:
+        raise refusal(name, sql, path, support.NOT_SQL, None, because="it is empty")
+    statement = Statement(name=name, sql=sql, path=path, tree=statements[0])
+    if len(statements) > 1:
+        raise statement.refusal(support.SEVERAL_STATEMENTS, statements[1])
+    return statement
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else "it cannot be read"
+
+
+def _description(error: ParseError) -> str:
+    description = str(error.errors[0].get("description", "")) if error.errors else ""
+    # sqlglot names its own classes in some texts, which mean nothing to the author of a view
+    return "something is missing here" if "<class" in description or not description else description.lower()
+
+
+def _place(sql: str, error: ParseError) -> Span | None:
+    if not error.errors or not (marked := error.errors[0].get("highlight")):
+        return None
+    line, col = error.errors[0].get("line"), error.errors[0].get("col")
+    if line is None or col is None:
+        return None
+    begin = sum(len(text) + 1 for text in sql.split("\n")[: line - 1])
+    end = begin + col
+    return Span(start=max(begin, end - len(marked)), end=end)

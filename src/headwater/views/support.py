@@ -1,0 +1,212 @@
+"""What a view may not contain, and why: one table for the code that refuses and for the reference page made from it.
+
+A view is refused at declaration, never later. Codes are stable: a code is never given a second meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.errors import InvalidView, UnsupportedView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a view is refused: a code to search for, what is the matter, and what the author can do."""
+
+    code: str
+    summary: str
+    remedy: str
+    error: type[InvalidView | UnsupportedView] = UnsupportedView
+
+
+_LATER = "write the view without it; only selections, projections and inner joins are maintained so far"
+
+NOT_SQL = Reason(
+    code="HW-201",
+    summary="the text is not Spark SQL that can be read",
+    remedy="correct the SQL at the marked place",
+    error=InvalidView,
+)
+SEVERAL_STATEMENTS = Reason(
+    code="HW-202",
+    summary="the file holds several statements",
+    remedy="keep one SELECT per view file",
+    error=InvalidView,
+)
+NOT_A_QUERY = Reason(
+    code="HW-203",
+    summary="the statement is not a SELECT",
+    remedy="a view file holds one SELECT and nothing else: no CREATE, no INSERT",
+    error=InvalidView,
+)
+RELATION_NAME = Reason(
+    code="HW-204",
+    summary="a relation is not named by its source",
+    remedy="write source.table or source.schema.table",
+    error=InvalidView,
+)
+UNKNOWN_SOURCE = Reason(
+    code="HW-205",
+    summary="the source is not known",
+    remedy="declare the source in headwater.toml, or correct its name",
+    error=InvalidView,
+)
+UNKNOWN_RELATION = Reason(
+    code="HW-206",
+    summary="the source has no such relation",
+    remedy="correct the name; relation names are matched exactly as the source spells them",
+    error=InvalidView,
+)
+UNKNOWN_COLUMN = Reason(
+    code="HW-207",
+    summary="no relation of the view has such a column",
+    remedy="correct the name, or add the relation that has it before this place",
+    error=InvalidView,
+)
+AMBIGUOUS_COLUMN = Reason(
+    code="HW-208",
+    summary="the column may be one of several",
+    remedy="write the relation's alias before the column",
+    error=InvalidView,
+)
+DUPLICATE_ALIAS = Reason(
+    code="HW-209",
+    summary="two relations of the view go by the same name",
+    remedy="give one of them an alias: source.table AS other",
+    error=InvalidView,
+)
+DUPLICATE_OUTPUT = Reason(
+    code="HW-210",
+    summary="two output columns have the same name",
+    remedy="rename one of them with AS; names that differ only in case count as the same",
+    error=InvalidView,
+)
+UNNAMED_OUTPUT = Reason(
+    code="HW-211",
+    summary="an output column has no name",
+    remedy="give the expression a name with AS",
+    error=InvalidView,
+)
+RESERVED_OUTPUT = Reason(
+    code="HW-212",
+    summary="the output column's name is used by Headwater itself",
+    remedy="rename it with AS; _tick, _count and _ordinal are taken",
+    error=InvalidView,
+)
+NO_RELATION = Reason(
+    code="HW-213",
+    summary="the view reads no relation",
+    remedy="add FROM source.table",
+    error=InvalidView,
+)
+UNUSABLE_TYPE = Reason(
+    code="HW-214",
+    summary="the column's type cannot be held",
+    remedy="leave the column out; instead of *, name the columns that are wanted",
+)
+STRING_ESCAPE = Reason(
+    code="HW-215",
+    summary="the string literal has an escape that is not understood with certainty",
+    remedy=r"write the character itself, or a raw string r'...'; \\ \' \" \n \r \t \% \_ are understood",
+)
+COMMON_TABLE = Reason(code="HW-220", summary="WITH is not maintained yet", remedy=_LATER)
+SUBQUERY = Reason(
+    code="HW-221",
+    summary="subqueries and joins in parentheses are not maintained yet",
+    remedy="write the view as one SELECT over source.table, joined left to right",
+)
+AGGREGATE = Reason(code="HW-222", summary="aggregate functions are not maintained yet", remedy=_LATER)
+GROUP_BY = Reason(code="HW-223", summary="GROUP BY is not maintained yet", remedy=_LATER)
+HAVING = Reason(code="HW-224", summary="HAVING is not maintained yet", remedy=_LATER)
+DISTINCT = Reason(code="HW-225", summary="DISTINCT is not maintained yet", remedy=_LATER)
+SET_OPERATION = Reason(
+    code="HW-226",
+    summary="UNION, INTERSECT and EXCEPT are not maintained yet",
+    remedy="declare one view per part and combine them when reading",
+)
+WINDOW = Reason(code="HW-227", summary="window functions are not maintained yet", remedy=_LATER)
+ORDER_BY = Reason(
+    code="HW-228",
+    summary="a view is a bag of rows and has no order",
+    remedy="remove ORDER BY (SORT BY, CLUSTER BY, DISTRIBUTE BY) here and order the rows when reading",
+)
+LIMIT = Reason(
+    code="HW-229",
+    summary="LIMIT and OFFSET are not maintained yet",
+    remedy="remove it here and limit the rows when reading",
+)
+OUTER_JOIN = Reason(
+    code="HW-230", summary="LEFT, RIGHT and FULL JOIN are not maintained yet", remedy="use INNER JOIN if it will do"
+)
+SEMI_JOIN = Reason(
+    code="HW-231",
+    summary="SEMI and ANTI JOIN are not maintained yet",
+    remedy="use INNER JOIN if the other side has at most one partner per row",
+)
+LATERAL = Reason(code="HW-232", summary="LATERAL and functions that make rows are not maintained yet", remedy=_LATER)
+NATURAL_JOIN = Reason(
+    code="HW-233",
+    summary="NATURAL JOIN changes its meaning when a source adds a column",
+    remedy="name the columns: JOIN ... USING (...)",
+)
+CLAUSE = Reason(
+    code="HW-234",
+    summary="this clause is not maintained",
+    remedy="remove it; SELECT ... FROM ... [INNER | CROSS] JOIN ... WHERE ... is what a view may have",
+)
+NOT_REPEATABLE = Reason(
+    code="HW-240",
+    summary="the function's value depends on when, where or by whom it is run",
+    remedy="store the value in a source and read it from there, or apply the function when reading the view",
+)
+UNKNOWN_FUNCTION = Reason(
+    code="HW-241",
+    summary="the function is not one that is known to give the same value every time",
+    remedy="use a built-in function listed in the SQL reference; user functions are never accepted",
+)
+PARAMETER = Reason(
+    code="HW-242", summary="a view has no parameters", remedy="write the value itself, or filter when reading the view"
+)
+UNKNOWN_EXPRESSION = Reason(
+    code="HW-243",
+    summary="this kind of expression is not known to mean the same after rewriting",
+    remedy="write it with operators, CASE, CAST and the functions of the SQL reference",
+)
+
+REASONS: tuple[Reason, ...] = (
+    NOT_SQL,
+    SEVERAL_STATEMENTS,
+    NOT_A_QUERY,
+    RELATION_NAME,
+    UNKNOWN_SOURCE,
+    UNKNOWN_RELATION,
+    UNKNOWN_COLUMN,
+    AMBIGUOUS_COLUMN,
+    DUPLICATE_ALIAS,
+    DUPLICATE_OUTPUT,
+    UNNAMED_OUTPUT,
+    RESERVED_OUTPUT,
+    NO_RELATION,
+    UNUSABLE_TYPE,
+    STRING_ESCAPE,
+    COMMON_TABLE,
+    SUBQUERY,
+    AGGREGATE,
+    GROUP_BY,
+    HAVING,
+    DISTINCT,
+    SET_OPERATION,
+    WINDOW,
+    ORDER_BY,
+    LIMIT,
+    OUTER_JOIN,
+    SEMI_JOIN,
+    LATERAL,
+    NATURAL_JOIN,
+    CLAUSE,
+    NOT_REPEATABLE,
+    UNKNOWN_FUNCTION,
+    PARAMETER,
+    UNKNOWN_EXPRESSION,
+)

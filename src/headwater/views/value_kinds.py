@@ -1,0 +1,116 @@
+"""What kind of value a Spark type holds, and which kinds can be compared without a cast that may fail.
+
+In Spark's ANSI mode comparing a string with a number casts the string, and the cast raises on 'abc'. Comparing numbers
+with each other only widens them, which never raises as long as a decimal of 38 digits can hold both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+_MAX_DECIMAL_DIGITS = 38
+
+
+class Kind(Enum):
+    """Types whose values compare with each other as they are."""
+
+    INTEGER = "integer"
+    DECIMAL = "decimal"
+    FLOATING = "floating"
+    STRING = "string"
+    BINARY = "binary"
+    BOOLEAN = "boolean"
+    DATE = "date"
+    TIMESTAMP = "timestamp"
+    TIMESTAMP_NTZ = "timestamp_ntz"
+    NULL = "null"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """The kind of a value; for integers and decimals also how many digits stand before and after the point."""
+
+    kind: Kind
+    whole_digits: int = 0
+    fraction_digits: int = 0
+
+
+UNKNOWN = Value(kind=Kind.UNKNOWN)
+NULL = Value(kind=Kind.NULL)
+STRING = Value(kind=Kind.STRING)
+BOOLEAN = Value(kind=Kind.BOOLEAN)
+
+# Whole digits as Spark counts them when it makes a decimal of an integer.
+_SIMPLE: dict[str, Value] = {
+    "tinyint": Value(kind=Kind.INTEGER, whole_digits=3),
+    "smallint": Value(kind=Kind.INTEGER, whole_digits=5),
+    "int": Value(kind=Kind.INTEGER, whole_digits=10),
+    "bigint": Value(kind=Kind.INTEGER, whole_digits=20),
+    "float": Value(kind=Kind.FLOATING),
+    "double": Value(kind=Kind.FLOATING),
+    "string": STRING,
+    "binary": Value(kind=Kind.BINARY),
+    "boolean": BOOLEAN,
+    "date": Value(kind=Kind.DATE),
+    "timestamp": Value(kind=Kind.TIMESTAMP),
+    "timestamp_ntz": Value(kind=Kind.TIMESTAMP_NTZ),
+}
+
+_EXACT = frozenset({Kind.INTEGER, Kind.DECIMAL})
+_NUMERIC = _EXACT | {Kind.FLOATING}
+
+
+def value_of_type(spark_type: str) -> Value:
+    """Return what a Spark type holds.
+
+    >>> value_of_type("decimal(12,2)")
+    Value(kind=<Kind.DECIMAL: 'decimal'>, whole_digits=10, fraction_digits=2)
+    >>> value_of_type("array<int>").kind
+    <Kind.UNKNOWN: 'unknown'>
+    """
+    if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", spark_type):
+        precision, scale = int(decimal[1]), int(decimal[2])
+        return Value(kind=Kind.DECIMAL, whole_digits=precision - scale, fraction_digits=scale)
+    return _SIMPLE.get(spark_type, UNKNOWN)
+
+
+def compare_safely(values: Iterable[Value]) -> bool:
+    """Tell whether values can be compared with, or chosen between, each other without a cast that may raise.
+
+    >>> compare_safely([value_of_type("int"), value_of_type("decimal(12,2)")])
+    True
+    >>> compare_safely([value_of_type("int"), STRING])
+    False
+    >>> compare_safely([value_of_type("bigint"), value_of_type("decimal(38,30)")])
+    False
+    """
+    known = [value for value in values if value.kind is not Kind.NULL]
+    kinds = {value.kind for value in known}
+    if not kinds:
+        return True
+    if Kind.UNKNOWN in kinds:
+        return False
+    if kinds <= _EXACT and Kind.DECIMAL in kinds:
+        whole, fraction = max(v.whole_digits for v in known), max(v.fraction_digits for v in known)
+        return whole + fraction <= _MAX_DECIMAL_DIGITS
+    return kinds <= _NUMERIC or len(kinds) == 1
+
+
+def join_as_keys(left: Value, right: Value) -> bool:
+    """Tell whether equality of two columns can be asked of a source with the values of the other as keys.
+
+    Floating numbers never: -0.0, NaN and rounding are compared differently from place to place.
+
+    >>> join_as_keys(value_of_type("int"), value_of_type("bigint"))
+    True
+    >>> join_as_keys(value_of_type("int"), value_of_type("decimal(10,0)"))
+    False
+    >>> join_as_keys(value_of_type("double"), value_of_type("double"))
+    False
+    """
+    never = (Kind.FLOATING, Kind.BINARY, Kind.NULL, Kind.UNKNOWN)
+    return left.kind is right.kind and left.kind not in never and compare_safely([left, right])

@@ -1,0 +1,157 @@
+"""Every way a view is refused: its code, the place it marks, and what it says to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from headwater.errors import HeadwaterError, InvalidView, UnsupportedView
+from headwater.relation import Relation, RelationName
+from headwater.views import declare, relations_named
+from headwater.views.support import REASONS
+
+Catalog = Mapping[RelationName, Relation]
+
+# (code, SQL, what is underlined; empty where the text has no one place to blame)
+REFUSED = (
+    ("HW-201", "SELECT id FROM crm.customers WHERE", "WHERE"),
+    ("HW-201", "SELECT id name extra FROM crm.customers", "extra"),
+    ("HW-201", "SELECT 'open FROM crm.customers", ""),
+    ("HW-201", "-- nothing here", ""),
+    ("HW-202", "SELECT id FROM crm.customers; SELECT no FROM shop.sales", "no FROM shop.sales"),
+    ("HW-203", "INSERT INTO crm.customers VALUES (1)", "crm.customers VALUES (1)"),
+    ("HW-203", "CREATE VIEW v AS SELECT id FROM crm.customers", "v AS SELECT id FROM crm.customers"),
+    ("HW-203", "SELEC id", "SELEC id"),
+    ("HW-204", "SELECT id FROM customers", "customers"),
+    ("HW-205", "SELECT id FROM crn.customers", "crn.customers"),
+    ("HW-206", "SELECT id FROM crm.customer", "crm.customer"),
+    ("HW-206", "SELECT id FROM crm.places", "crm.places"),
+    ("HW-207", "SELECT idd FROM crm.customers", "idd"),
+    ("HW-207", "SELECT c.idd FROM crm.customers c", "c.idd"),
+    ("HW-207", "SELECT x.id FROM crm.customers c", "x.id"),
+    ("HW-207", "SELECT customers.id FROM crm.customers c", "customers.id"),
+    ("HW-207", "SELECT id AS a, a AS b FROM crm.customers", "a"),
+    ("HW-207", "SELECT c.id FROM crm.customers c JOIN shop.sales s ON p.id = s.no JOIN crm.geo.places p", "p.id"),
+    ("HW-207", "SELECT c.id FROM crm.customers c JOIN shop.sales s USING (no)", "no"),
+    ("HW-208", "SELECT id FROM crm.customers, crm.geo.places", "id"),
+    ("HW-208", "SELECT label FROM crm.customers c JOIN crm.geo.places p ON id = 1", "id"),
+    ("HW-209", "SELECT 1 AS one FROM crm.customers, shop.sales Customers", "shop.sales Customers"),
+    ("HW-210", "SELECT id, Name AS ID FROM crm.customers", "Name AS ID"),
+    ("HW-210", "SELECT * FROM crm.customers c JOIN crm.geo.places p ON c.id = p.id", "*"),
+    ("HW-211", "SELECT id + 1 FROM crm.customers", "id + 1"),
+    ("HW-212", "SELECT id AS _TICK FROM crm.customers", "id AS _TICK"),
+    ("HW-212", "SELECT id AS _ordinal FROM crm.customers", "id AS _ordinal"),
+    ("HW-213", "SELECT 1 AS one", "SELECT"),
+    ("HW-214", "SELECT * FROM shop.sales", "*"),
+    ("HW-214", "SELECT s.* FROM shop.sales s", "s.*"),
+    ("HW-214", "SELECT shape FROM shop.sales", "shape"),
+    ("HW-215", r"SELECT id FROM crm.customers WHERE Name = '\u0041'", r"'\u0041'"),
+    ("HW-220", "WITH c AS (SELECT 1 AS x) SELECT x FROM c", "WITH"),
+    ("HW-221", "SELECT x FROM (SELECT id AS x FROM crm.customers)", "id AS x FROM crm.customers"),
+    ("HW-221", "SELECT id FROM crm.customers WHERE id IN (SELECT no FROM shop.sales)", "no FROM shop.sales"),
+    ("HW-221", "SELECT id FROM crm.customers WHERE EXISTS (SELECT 1 FROM shop.sales)", "1 FROM shop.sales"),
+    ("HW-221", "(SELECT id FROM crm.customers)", "id FROM crm.customers"),
+    ("HW-221", "SELECT 1 AS one FROM (crm.customers c JOIN shop.sales s)", "crm.customers c JOIN shop.sales s"),
+    ("HW-222", "SELECT count(*) AS n FROM crm.customers", "count(*)"),
+    ("HW-222", "SELECT sum(DISTINCT id) AS n FROM crm.customers", "sum(DISTINCT id)"),
+    ("HW-222", "SELECT max(id) FILTER (WHERE id > 1) AS n FROM crm.customers", "max(id)"),
+    ("HW-223", "SELECT id FROM crm.customers GROUP BY id", "GROUP BY"),
+    ("HW-224", "SELECT id FROM crm.customers HAVING id > 1", "HAVING"),
+    ("HW-225", "SELECT DISTINCT id FROM crm.customers", "DISTINCT"),
+    ("HW-226", "SELECT id FROM crm.customers UNION ALL SELECT no FROM shop.sales", "UNION"),
+    ("HW-226", "SELECT id FROM crm.customers EXCEPT SELECT no FROM shop.sales", "EXCEPT"),
+    ("HW-227", "SELECT row_number() OVER (ORDER BY id) AS n FROM crm.customers", "row_number() OVER (ORDER BY id)"),
+    ("HW-228", "SELECT id FROM crm.customers ORDER BY id", "ORDER BY"),
+    ("HW-228", "SELECT id FROM crm.customers SORT BY id", "SORT BY"),
+    ("HW-229", "SELECT id FROM crm.customers LIMIT 3", "LIMIT"),
+    ("HW-230", "SELECT c.id FROM crm.customers c LEFT JOIN shop.sales s ON c.id = s.no", "shop.sales s ON c.id = s.no"),
+    (
+        "HW-230",
+        "SELECT c.id FROM crm.customers c FULL OUTER JOIN shop.sales s ON c.id = s.no",
+        "shop.sales s ON c.id = s.no",
+    ),
+    (
+        "HW-231",
+        "SELECT c.id FROM crm.customers c LEFT SEMI JOIN shop.sales s ON c.id = s.no",
+        "shop.sales s ON c.id = s.no",
+    ),
+    (
+        "HW-231",
+        "SELECT c.id FROM crm.customers c LEFT ANTI JOIN shop.sales s ON c.id = s.no",
+        "shop.sales s ON c.id = s.no",
+    ),
+    ("HW-232", "SELECT id FROM crm.customers LATERAL VIEW explode(array(1)) AS x", "LATERAL"),
+    ("HW-232", "SELECT explode(array(1)) AS x FROM crm.customers", "explode(array(1))"),
+    ("HW-232", "SELECT id FROM range(3)", "range(3)"),
+    ("HW-233", "SELECT c.id FROM crm.customers c NATURAL JOIN shop.sales s", "shop.sales s"),
+    ("HW-234", "SELECT id FROM crm.customers TABLESAMPLE (10 PERCENT)", "10"),
+    ("HW-234", "SELECT id FROM crm.customers VERSION AS OF 3", "3"),
+    ("HW-234", "SELECT p FROM crm.customers AS c(p, q, r, s, t)", "c(p, q, r, s, t)"),
+    ("HW-240", "SELECT now() AS t FROM crm.customers", "now"),
+    ("HW-240", "SELECT id FROM crm.customers WHERE since = current_date", "current_date"),
+    ("HW-240", "SELECT id FROM crm.customers WHERE since = current_date()", "current_date"),
+    ("HW-240", "SELECT current_timestamp AS t FROM crm.customers", "current_timestamp"),
+    ("HW-240", "SELECT rand() AS t FROM crm.customers", "rand"),
+    ("HW-240", "SELECT uuid() AS t FROM crm.customers", "uuid"),
+    ("HW-240", "SELECT monotonically_increasing_id() AS t FROM crm.customers", "monotonically_increasing_id"),
+    ("HW-240", "SELECT input_file_name() AS t FROM crm.customers", "input_file_name"),
+    ("HW-240", "SELECT unix_timestamp() AS t FROM crm.customers", "unix_timestamp"),
+    ("HW-240", "SELECT current_user() AS t FROM crm.customers", "current_user"),
+    ("HW-241", "SELECT my_function(id) AS t FROM crm.customers", "my_function(id)"),
+    ("HW-241", "SELECT shop.my_function(id) AS t FROM crm.customers", "my_function(id)"),
+    ("HW-243", "SELECT shop.upper(Name) AS t FROM crm.customers", "shop.upper(Name)"),
+    ("HW-242", "SELECT id FROM crm.customers WHERE id = :wanted", ":"),
+    ("HW-242", "SELECT id FROM crm.customers WHERE id = ?", "?"),
+    ("HW-241", "SELECT Name COLLATE UTF8_LCASE AS t FROM crm.customers", "Name"),
+    ("HW-243", "SELECT since AT TIME ZONE 'UTC' AS t FROM crm.customers", "since AT TIME ZONE 'UTC'"),
+    ("HW-243", "SELECT * EXCEPT (id) FROM crm.customers", "* EXCEPT (id)"),
+)
+
+
+def underlined(detail: str) -> str:
+    lines = detail.split("\n")
+    marks = next((line for line in lines if line.strip() and not line.strip(" \t^")), None)
+    if marks is None:
+        return ""
+    text = lines[lines.index(marks) - 1]
+    return text[marks.index("^") : marks.rindex("^") + 1]
+
+
+@pytest.mark.parametrize(("code", "sql", "marked"), REFUSED, ids=[f"{code} {sql[:60]}" for code, sql, _ in REFUSED])
+def test_a_refused_view_says_why_and_where(code: str, sql: str, marked: str, catalog: Catalog) -> None:
+    with pytest.raises(HeadwaterError) as caught:
+        declare("v", sql, catalog, path="views/v.sql")
+    error = caught.value
+    assert error.code == code
+    assert isinstance(error, (InvalidView, UnsupportedView))
+    assert error.summary.startswith('view "v" ')
+    assert error.hint
+    assert "views/v.sql" in error.detail
+    assert underlined(error.detail) == marked
+
+
+def test_every_reason_has_its_own_code_and_a_case_above() -> None:
+    codes = [reason.code for reason in REASONS]
+    assert len(set(codes)) == len(codes)
+    assert set(codes) == {code for code, _, _ in REFUSED}
+
+
+def test_an_error_reads_well(catalog: Catalog) -> None:
+    with pytest.raises(InvalidView) as caught:
+        declare("big_sales", "SELECT s.no,\n  s.prize\nFROM shop.sales s", catalog, path="views/big_sales.sql")
+    assert str(caught.value) == (
+        'view "big_sales" is wrong [HW-207]\n'
+        '  why: no relation of the view has such a column: "s.prize"; did you mean "price"?\n'
+        "       in views/big_sales.sql\n"
+        "       line 2:   s.prize\n"
+        "                 ^^^^^^^\n"
+        "  do:  correct the name, or add the relation that has it before this place"
+    )
+
+
+def test_relations_are_known_before_any_catalog() -> None:
+    names = relations_named("SELECT * FROM shop.sales a JOIN crm.geo.places b ON a.x = b.y, shop.sales")
+    assert [str(name) for name in names] == ["shop.sales", "crm.geo.places"]
+    with pytest.raises(UnsupportedView, match="cannot be maintained"):
+        relations_named("WITH c AS (SELECT 1) SELECT * FROM c")
