@@ -154,7 +154,7 @@ def grade_sequence(expected: Sequence[Bag], observed: Sequence[Bag], *, birth: T
 
 
 def _level_without_claims(right: Sequence[_StateKey], seen: Sequence[_StateKey]) -> Guarantee:
-    right, seen = _steps(right), _steps(seen)
+    """Name the level of states without stuttering; where they stutter, only the levels up to weak are meant."""
     ends_right = bool(seen) and seen[-1] == right[-1]
     if right == seen:
         return Guarantee.COMPLETE
@@ -168,10 +168,6 @@ def _level_without_claims(right: Sequence[_StateKey], seen: Sequence[_StateKey])
 def _in_order(right: Sequence[_StateKey], seen: Sequence[_StateKey]) -> bool:
     remaining = iter(right)
     return all(state in remaining for state in seen)
-
-
-def _steps(states: Sequence[_StateKey]) -> list[_StateKey]:
-    return [state for index, state in enumerate(states) if index == 0 or state != states[index - 1]]
 
 
 def _without_stuttering(states: Sequence[Bag]) -> tuple[list[_StateKey], list[int]]:

@@ -93,6 +93,8 @@ def test_changes_agree_with_states() -> None:
     assert (none.guarantee, none.first_bad_tick) == (Guarantee.NONE, 8)
     assert str(none.difference) == "missing 1 × ('b')"
     assert grade_changes(right, short, through=Tick(7)).guarantee is Guarantee.COMPLETE
+    never = History(birth=Tick(5), start=A, changes={})
+    assert grade_changes(right, never, through=Tick(8)).first_bad_tick == 6
 
 
 def test_a_wrong_start_is_noticed() -> None:
