@@ -184,8 +184,7 @@ class ChangeLog:
             if self._holds(mark):
                 break
         reach("after log append")
-        tables: dict[RelationName | None, pa.Table] = {None: records}
-        self.tail.append(tables | dict(rows))
+        self.tail.append(records, rows)
         self._mark = mark
 
     def _place(self, relation: RelationName, columns: pa.Schema) -> str:

@@ -95,3 +95,14 @@ def sync(root: str, *paths: str) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def write_text(root: str, path: str, text: str) -> None:
+    """Replace a small file as a whole: a reader sees the old text or the new one, never a part."""
+    system, base = place(root)
+    file = f"{base}/{path}"
+    system.create_dir(str(Path(file).parent), recursive=True)
+    draft = f"{file}.{uuid.uuid4()}"
+    with system.open_output_stream(draft) as stream:
+        stream.write(text.encode())
+    system.move(draft, file)

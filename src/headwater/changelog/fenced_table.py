@@ -184,7 +184,6 @@ class FencedTable:
 
     def compact(self, target_bytes: int = 128 << 20) -> int:
         """Rewrite many small data files as few, changing no row and no number; return how many files that removed."""
-
         removed = 0
 
         def commit() -> None:

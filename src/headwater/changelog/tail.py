@@ -38,12 +38,12 @@ class Tail:
         """The tail is complete for ticks after this one."""
         return self._since
 
-    def append(self, rows: Mapping[RelationName | None, pa.Table]) -> None:
-        """Add the rows of newer ticks; each table has a `_tick` column in ascending order."""
-        added = {key: table.combine_chunks() for key, table in rows.items() if table.num_rows}
+    def append(self, records: pa.Table, rows: Mapping[RelationName, pa.Table]) -> None:
+        """Add the records and rows of newer ticks; each table has a `_tick` column in ascending order."""
         with self._lock:
-            for key, table in added.items():
-                self._pieces[key] = _merged((*self._pieces.get(key, ()), table))
+            for key, table in ((None, records), *rows.items()):
+                if table.num_rows:
+                    self._pieces[key] = _merged((*self._pieces.get(key, ()), table.combine_chunks()))
 
     def rows(self, relation: RelationName | None, columns: pa.Schema, after: Tick, upto: Tick) -> pa.Table | None:
         """Return the rows with after < tick <= upto in tick order, or None where the tail does not reach back far."""

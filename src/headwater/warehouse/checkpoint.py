@@ -1,0 +1,79 @@
+"""The plain rows of a kept table as of one tick, replaced as a whole.
+
+Invariant: the rows and the tick they are of change in one Delta commit; a checkpoint never goes back to an older tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from headwater.changelog.data_file import DataFile, write_rows
+from headwater.changelog.fenced_table import FencedTable
+from headwater.errors import NotReadable
+from headwater.fail_points import reach
+from headwater.position import Tick
+from headwater.warehouse.spark_files import write_files
+
+AT = "headwater"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointSnapshot:
+    """The data files of a checkpoint and the tick their rows are of, seen together."""
+
+    tick: Tick
+    files: tuple[str, ...]
+    version: int
+
+
+class Checkpoint:
+    """A Delta table that holds one state."""
+
+    def __init__(self, table: FencedTable) -> None:
+        """Wrap an open table; use `open`."""
+        self.table = table
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Open the checkpoint at its newest version."""
+        return cls(FencedTable.open(path))
+
+    def tick(self) -> Tick | None:
+        """Return the tick the rows are of; None if none was written yet."""
+        self.table.reload()
+        number = self.table.number(AT)
+        return None if number is None else Tick(number)
+
+    def snapshot(self) -> CheckpointSnapshot:
+        """Return the newest state written."""
+        with self.table.lock:
+            tick = self.tick()
+            if tick is None:
+                raise NotReadable(
+                    "the table has no rows yet", code="HW-413", detail="it is being filled", hint="wait, then ask again"
+                )
+            return CheckpointSnapshot(tick=tick, files=tuple(self.table.files()), version=self.table.version)
+
+    def write(self, rows: pa.Table, at: Tick) -> bool:
+        """Replace the rows by those of a later tick; False if the checkpoint is at that tick or later already."""
+        schema = self.table.schema()
+        ordered = rows.select(schema.names).cast(schema)
+        return self._replace([write_rows(self.table.path, ordered)] if rows.num_rows else [], at)
+
+    def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
+        """Replace the rows as `write` does, letting the executors write the data files."""
+        names = [f"`{name}`" for name in self.table.schema().names]
+        return self._replace(write_files(frame.select(*names), self.table.path), at)
+
+    def _replace(self, files: Sequence[DataFile], at: Tick) -> bool:
+        reach("before checkpoint write")
+        while (current := self.tick()) is None or current < at:
+            if self.table.register(files, replace=True, numbers={AT: at}):
+                reach("after checkpoint write")
+                return True
+        return False

@@ -1,0 +1,157 @@
+"""What a commit says: how far every view and source has come, which views there are, and what the batch cost.
+
+The catalog of views is written only by the commits that change it; every other commit names the commit that has it, so
+that a batch's record stays small however long the views' SQL is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from headwater.position import Position, Tick
+
+
+class CommitKind(Enum):
+    """Why a commit was made."""
+
+    LEASE = "lease"
+    BATCH = "batch"
+    CATALOG = "catalog"
+    CHECKPOINT = "checkpoint"
+    COMPACTION = "compaction"
+    RETENTION = "retention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewEntry:
+    """A view as the catalog has it; `schema` has (column, Spark type) pairs, `modes` a mode for each segment."""
+
+    name: str
+    generation: int
+    sql: str
+    birth: Tick
+    guarantee: str
+    schema: tuple[tuple[str, str], ...]
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stopped:
+    """Why a view cannot go on past its frontier."""
+
+    code: str
+    summary: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewDelta:
+    """How many rows a batch added to a view and removed from it, each counted as often as it stands."""
+
+    rows_added: int
+    rows_removed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStatistics:
+    """What a batch did and what it cost; its ticks are (lo, hi]."""
+
+    lo: Tick
+    hi: Tick
+    seconds: Mapping[str, float]
+    rows: Mapping[str, ViewDelta]
+    probe_count: int = 0
+    answer_count: int = 0
+    byte_count: int = 0
+    spark_job_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRecord:
+    """How far everything has come, and who said so.
+
+    `versions` are the tables' Delta versions, told for people: states are addressed by tick, never by version.
+    """
+
+    frontiers: Mapping[str, Tick] = field(default_factory=dict)
+    stopped: Mapping[str, Stopped] = field(default_factory=dict)
+    positions: Mapping[str, Position] = field(default_factory=dict)
+    versions: Mapping[str, int] = field(default_factory=dict)
+    holder: str = ""
+    statistics: BatchStatistics | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One atomic step of the warehouse. `catalog_sequence` is the commit that last wrote the catalog; 0: none did."""
+
+    sequence: int
+    epoch: int
+    kind: CommitKind
+    tick: Tick
+    committed_at: datetime
+    catalog_sequence: int
+    record: CommitRecord
+
+
+def commit_text(commit: Commit) -> str:
+    """Return a commit as the JSON text that is written; `parse_commit` reads it back.
+
+    >>> from datetime import UTC
+    >>> one = Commit(sequence=3, epoch=1, kind=CommitKind.BATCH, tick=Tick(9), catalog_sequence=2,
+    ...              committed_at=datetime(2026, 1, 1, tzinfo=UTC), record=CommitRecord(frontiers={"sales": Tick(9)}))
+    >>> parse_commit(commit_text(one)) == one
+    True
+    """
+    value = asdict(commit) | {"kind": commit.kind.value, "committed_at": commit.committed_at.isoformat()}
+    return json.dumps(value, sort_keys=True)
+
+
+def parse_commit(text: str) -> Commit:
+    """Read a written commit."""
+    value = json.loads(text)
+    return Commit(
+        **value
+        | {
+            "kind": CommitKind(value["kind"]),
+            "committed_at": datetime.fromisoformat(value["committed_at"]),
+            "record": _parse_record(value["record"]),
+        }
+    )
+
+
+def catalog_text(views: Mapping[str, ViewEntry]) -> str:
+    """Return a catalog as the JSON text that is written."""
+    return json.dumps([asdict(view) for view in views.values()], sort_keys=True)
+
+
+def parse_catalog(text: str) -> dict[str, ViewEntry]:
+    """Read a written catalog.
+
+    >>> view = ViewEntry(name="v", generation=1, sql="SELECT 1", birth=Tick(0), guarantee="complete",
+    ...                  schema=(("a", "int"),))
+    >>> parse_catalog(catalog_text({"v": view})) == {"v": view}
+    True
+    """
+    values = [value | {"schema": tuple((name, kind) for name, kind in value["schema"])} for value in json.loads(text)]
+    return {value["name"]: ViewEntry(**value) for value in values}
+
+
+def _parse_record(value: dict[str, Any]) -> CommitRecord:
+    statistics = value["statistics"]
+    if statistics is not None:
+        rows = {view: ViewDelta(**delta) for view, delta in statistics["rows"].items()}
+        statistics = BatchStatistics(**statistics | {"rows": rows})
+    return CommitRecord(
+        frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
+        stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
+        positions={source: Position(**position) for source, position in value["positions"].items()},
+        versions=value["versions"],
+        holder=value["holder"],
+        statistics=statistics,
+    )

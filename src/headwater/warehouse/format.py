@@ -1,0 +1,41 @@
+"""The warehouse's format number: a warehouse of another format is refused, never misread."""
+
+from __future__ import annotations
+
+import json
+
+from headwater.changelog.data_file import read_text, write_text
+from headwater.errors import WarehouseRefused
+
+FORMAT = 1
+_FILE = "format.json"
+
+
+def write_format(warehouse: str) -> None:
+    """Mark a folder as a warehouse of this format."""
+    write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
+
+
+def is_warehouse(warehouse: str) -> bool:
+    """Tell whether a folder is a warehouse, of whatever format."""
+    return read_text(warehouse, _FILE) is not None
+
+
+def check_format(warehouse: str) -> None:
+    """Refuse a folder that is not a warehouse of this format."""
+    text = read_text(warehouse, _FILE)
+    if text is None:
+        raise WarehouseRefused(
+            f'"{warehouse}" is not a warehouse',
+            code="HW-403",
+            detail=f"it has no {_FILE}",
+            hint="run `headwater run` first, or name the folder that headwater.toml calls the warehouse",
+        )
+    found = json.loads(text).get("format")
+    if found != FORMAT:
+        raise WarehouseRefused(
+            f'the warehouse "{warehouse}" has format {found}; this Headwater reads and writes format {FORMAT}',
+            code="HW-404",
+            detail="formats differ in what is stored where, so reading it could show wrong rows",
+            hint="use the Headwater version that wrote it, or let a new warehouse be filled from the sources",
+        )

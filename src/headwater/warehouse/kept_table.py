@@ -1,0 +1,142 @@
+"""A kept table: every delta it ever had, and its plain rows as of one tick.
+
+    <folder>/changes      output columns + `_tick` + `_count`, append only: a feed that others may subscribe to
+    <folder>/checkpoint   plain rows as of one tick, a row with count k stands k times: what DuckDB, Polars, Trino read
+
+Invariants
+1. `changes` holds exactly Δ(s) for every tick s in (birth, a], where a is its application transaction version, and
+   nothing beyond a. Δ is a function of the change log and the view alone, so whoever finds a beyond the committed
+   frontier — after a crash between append and commit, or beside another maintainer — adopts it and goes on from a.
+2. An empty delta writes nothing: the commit row, not the table, says how far a view has come.
+3. States are addressed by tick, never by Delta version: compaction moves rows between files and changes none, rows
+   beyond the committed frontier are left out by their tick, and a checkpoint says its own tick. Any version serves.
+4. Changes with tick <= horizon may be dropped only if the checkpoint's tick is at or after the horizon.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
+
+from headwater.changelog.change_log import HORIZON
+from headwater.changelog.fenced_table import FencedTable
+from headwater.changelog.layout import stamped_schema
+from headwater.errors import NotReadable
+from headwater.fail_points import reach
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+from headwater.warehouse.checkpoint import Checkpoint
+from headwater.warehouse.spark_files import read_files, write_files
+from headwater.warehouse.state import roll
+
+UPTO = "headwater"
+BIRTH = "headwater.birth"
+
+
+class KeptTable:
+    """The changes and the checkpoint of one generation of a view or another table the warehouse keeps."""
+
+    def __init__(self, folder: str, changes: FencedTable, checkpoint: Checkpoint) -> None:
+        """Wrap open tables; use `create` or `open`."""
+        self.folder = folder
+        self.changes = changes
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def create(cls, folder: str, schema: pa.Schema, birth: Tick) -> Self:
+        """Create both tables for a view whose first state is the one at tick `birth`; the same again is harmless."""
+        numbers = {UPTO: birth, BIRTH: birth}
+        if not FencedTable.exists(f"{folder}/changes"):
+            columns = pa.schema([pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64()), *schema])
+            FencedTable.create(f"{folder}/changes", columns, numbers=numbers, mark="{}")
+        if not FencedTable.exists(f"{folder}/checkpoint"):
+            FencedTable.create(f"{folder}/checkpoint", schema, numbers={}, mark="{}", indexed=8)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str) -> Self:
+        """Open both tables at their newest versions."""
+        return cls(folder, FencedTable.open(f"{folder}/changes"), Checkpoint.open(f"{folder}/checkpoint"))
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The output columns."""
+        return pa.schema([field for field in self.changes.schema() if field.name not in (TICK, COUNT)])
+
+    def birth(self) -> Tick:
+        """Return the tick of the first state."""
+        return Tick(self.changes.number(BIRTH) or 0)
+
+    def appended_upto(self) -> Tick:
+        """Return the tick up to which the deltas are in `changes`, committed or not."""
+        return Tick(self.changes.number(UPTO) or 0)
+
+    def horizon(self) -> Tick:
+        """Return the tick up to which retention has dropped the changes; the state at the horizon can still be read."""
+        return Tick(self.changes.number(HORIZON) or self.birth())
+
+    def append(self, rows: pa.Table, upto: Tick) -> bool:
+        """Append the deltas of the ticks after `appended_upto` up to `upto`; False if there was nothing to append.
+
+        Rows of ticks that are in the table already are left out, so a batch computed again, or cut otherwise, is safe.
+        """
+        while (done := self.appended_upto()) < upto:
+            fresh = rows.filter(pc.greater(rows[TICK], done))
+            if fresh.num_rows == 0:
+                return False
+            assert pc.max(fresh[TICK]).as_py() <= upto, "a batch ends at its last tick"
+            ordered = fresh.select(self.changes.schema().names).cast(self.changes.schema())
+            reach("before changes append")
+            if self.changes.append(ordered, numbers={UPTO: upto}):
+                reach("after changes append")
+                return True
+        return False
+
+    def append_from_dataframe(self, frame: DataFrame, upto: Tick) -> bool:
+        """Append as `append` does, letting the executors write the data files."""
+        while (done := self.appended_upto()) < upto:
+            fresh = frame.where(F.col(TICK) > done).select(*(f"`{name}`" for name in self.changes.schema().names))
+            files = write_files(fresh, self.changes.path)
+            if not files:
+                return False
+            reach("before changes append")
+            if self.changes.register(files, replace=False, numbers={UPTO: upto}):
+                reach("after changes append")
+                return True
+        return False
+
+    def changes_dataframe(self, spark: SparkSession, after: Tick, upto: Tick) -> DataFrame:
+        """Return the signed rows with after < tick <= upto."""
+        self.changes.reload()
+        if after < (horizon := self.horizon()):
+            raise NotReadable(
+                f"the changes of ticks {after + 1} to {horizon} are not kept",
+                code="HW-412",
+                detail="they are before the table's birth, or retention has dropped them",
+                hint="ask for a later tick, or keep more history: raise the project's retention",
+            )
+        files = self.changes.files(after=after, upto=upto)
+        frame = read_files(spark, files, stamped_schema(self.schema))
+        return frame.where((F.col(TICK) > after) & (F.col(TICK) <= upto)) if files else frame
+
+    def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
+        """Return the plain rows at a tick; the caller has checked it against the committed frontier."""
+        snapshot = self.checkpoint.snapshot()
+        rows = read_files(spark, snapshot.files, self.schema)
+        low, high = min(at, snapshot.tick), max(at, snapshot.tick)
+        if low == high:
+            return rows
+        changes = self.changes_dataframe(spark, low, high)
+        if not self.changes.files(after=low, upto=high):
+            return rows
+        return roll(rows, changes.drop(TICK), back=at < snapshot.tick)
+
+    def roll_checkpoint(self, spark: SparkSession, upto: Tick) -> bool:
+        """Bring the checkpoint to a committed tick; False if it is there already or beyond."""
+        if self.checkpoint.snapshot().tick >= upto:
+            return False
+        return self.checkpoint.write_from_dataframe(self.state_dataframe(spark, upto), upto)

@@ -1,0 +1,73 @@
+"""A courtesy between maintainers: who is at work on a warehouse, and whether it still shows signs of life.
+
+Correctness never depends on it: a maintainer that lost its lease is stopped by the commits table, not by this file or
+by anybody's clock. It only lets a second `run` refuse politely while the first is alive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from headwater.changelog.data_file import read_text, write_text
+from headwater.errors import WarehouseRefused
+
+ALIVE_FOR = timedelta(seconds=30)
+_FILE = "lease.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who said last that it maintains the warehouse, and when."""
+
+    holder: str
+    epoch: int
+    renewed_at: datetime
+
+    def alive(self, now: datetime) -> bool:
+        """Tell whether its holder renewed it lately."""
+        return now - self.renewed_at < ALIVE_FOR
+
+
+def own_name() -> str:
+    """Return what this process calls itself in a lease."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def renew_lease(warehouse: str, epoch: int) -> None:
+    """Say that this process maintains the warehouse; repeat it well within `ALIVE_FOR`."""
+    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": datetime.now(UTC).isoformat()}
+    write_text(warehouse, _FILE, json.dumps(lease))
+
+
+def release_lease(warehouse: str, epoch: int) -> None:
+    """Say that this process is done, so that the next need not wait."""
+    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": datetime.fromtimestamp(0, UTC).isoformat()}
+    write_text(warehouse, _FILE, json.dumps(lease))
+
+
+def read_lease(warehouse: str) -> Lease | None:
+    """Return who was at work last; None if nobody ever was."""
+    text = read_text(warehouse, _FILE)
+    if text is None:
+        return None
+    value = json.loads(text)
+    return Lease(holder=value["holder"], epoch=value["epoch"], renewed_at=datetime.fromisoformat(value["renewed_at"]))
+
+
+def refuse_if_held(warehouse: str) -> None:
+    """Refuse to start beside a maintainer that is alive."""
+    lease = read_lease(warehouse)
+    now = datetime.now(UTC)
+    if lease is None or lease.holder == own_name() or not lease.alive(now):
+        return
+    age = (now - lease.renewed_at).total_seconds()
+    raise WarehouseRefused(
+        f'"{lease.holder}" is maintaining this warehouse',
+        code="HW-405",
+        detail=f"it showed a sign of life {age:.0f} s ago",
+        hint=f"stop it, or wait: it counts as gone {ALIVE_FOR.total_seconds():.0f} s after its last sign",
+    )

@@ -1,0 +1,69 @@
+"""A replica: a relation's pruned rows as of one tick, netted, with a count column.
+
+Its changes are the change log, so it has only a checkpoint; bringing it to a later tick takes the log's rows. It is
+sorted by its key within files, so that row groups can be skipped by key ranges. It is not bucketed: a lookup of
+scattered keys reads the key columns of the whole replica. What that costs is for a benchmark to show.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog.fenced_table import FencedTable
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+from headwater.warehouse.checkpoint import Checkpoint
+from headwater.warehouse.spark_files import read_files
+from headwater.warehouse.state import net
+
+
+class Replica:
+    """One generation of a relation's copy."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        """Wrap an open checkpoint; use `create` or `open`."""
+        self.checkpoint = checkpoint
+
+    @classmethod
+    def create(cls, folder: str, schema: pa.Schema) -> Self:
+        """Create an empty replica of these columns; the same again is harmless."""
+        path = f"{folder}/checkpoint"
+        if not FencedTable.exists(path):
+            columns = pa.schema([*schema, pa.field(COUNT, pa.int64())])
+            FencedTable.create(path, columns, numbers={}, mark="{}", indexed=8)
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: str) -> Self:
+        """Open the replica at its newest version."""
+        return cls(Checkpoint.open(f"{folder}/checkpoint"))
+
+    @property
+    def columns(self) -> list[str]:
+        """The copied columns."""
+        return [name for name in self.checkpoint.table.schema().names if name != COUNT]
+
+    def write(self, rows: pa.Table, at: Tick) -> bool:
+        """Replace the rows: netted, with `_count`, in key order."""
+        return self.checkpoint.write(rows, at)
+
+    def write_from_dataframe(self, frame: DataFrame, at: Tick, key: tuple[str, ...]) -> bool:
+        """Replace the rows: with `_count`, not necessarily netted."""
+        netted = net(frame, self.columns)
+        ordered = netted.sortWithinPartitions(*(f"`{name}`" for name in key)) if key else netted
+        return self.checkpoint.write_from_dataframe(ordered, at)
+
+    def dataframe(self, spark: SparkSession) -> tuple[Tick, DataFrame]:
+        """Return the tick and the counted rows of the newest state."""
+        snapshot = self.checkpoint.snapshot()
+        return snapshot.tick, read_files(spark, snapshot.files, self.checkpoint.table.schema())
+
+    def roll_forward(self, spark: SparkSession, changes: DataFrame, upto: Tick, key: tuple[str, ...]) -> bool:
+        """Bring the replica to a later tick with the log's signed rows after its own tick, up to there."""
+        at, rows = self.dataframe(spark)
+        if at >= upto:
+            return False
+        return self.write_from_dataframe(rows.unionByName(changes.drop(TICK)), upto, key)

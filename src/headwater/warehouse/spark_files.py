@@ -1,0 +1,46 @@
+"""Data files between Spark and Delta tables, without a Delta jar: Delta says which files, Spark reads and writes them.
+
+Big results never pass through the driver: executors write Parquet below the table's folder, into a folder of its own
+for each write, and the commit then registers the files. A folder that was never registered belongs to nobody and is
+removed by housekeeping once it is old.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
+
+from headwater.changelog.data_file import DataFile, describe, place
+
+_TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the Spark types of Arrow columns; a timestamp without a zone stays one."""
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
+    """Return the rows of data files with exactly these columns; nothing is inferred and no file is opened yet."""
+    if not files:
+        return spark.createDataFrame([], spark_schema(schema))
+    return spark.read.schema(spark_schema(schema)).parquet(*files)
+
+
+def write_files(frame: DataFrame, root: str) -> list[DataFile]:
+    """Let the executors write a frame below a table's folder; the files are not part of the table yet."""
+    kind = frame.sparkSession.conf.get(_TIMESTAMPS)
+    assert kind == "TIMESTAMP_MICROS", f"timestamps are TIMESTAMP_MICROS: {_TIMESTAMPS} is {kind}"
+    folder = f"data-{uuid.uuid4()}"
+    frame.write.parquet(f"{root}/{folder}", compression="zstd")
+    system, base = place(root)
+    found = system.get_file_info(pafs.FileSelector(f"{base}/{folder}"))
+    names = sorted(info.base_name for info in found if info.base_name.endswith(".parquet"))
+    described = [describe(root, f"{folder}/{name}") for name in names]
+    return [file for file in described if file.row_count]
