@@ -7,7 +7,7 @@ each would cost more than the rows in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
@@ -43,10 +43,15 @@ class Capture:
 
     `rows[relation]` has all of the relation's columns, `_ordinal` (int32: index into `transactions`) and `_count`
     (int64: +1 for a row that came, -1 for a row that went), in the order the source wrote them.
+
+    `truncated[ordinal]` names the relations that transaction emptied as a whole: every row the relation had before the
+    transaction went, and the source does not say which those were. Rows it wrote to the relation before the TRUNCATE
+    are not in `rows`; rows it wrote after are.
     """
 
     transactions: tuple[Transaction, ...]
     rows: Mapping[RelationName, pa.Table]
+    truncated: Mapping[int, tuple[RelationName, ...]] = field(default_factory=dict)
 
 
 class Seen(Protocol):

@@ -1,0 +1,178 @@
+"""What the catalog of a PostgreSQL database says about relations, and what is missing before they can be followed.
+
+A relation can be followed if all its changes are logged with the whole old row, and if what we read is what is there:
+
+- it is an ordinary or partitioned table, logged, without tables inheriting from it, without row-level security for us;
+- it and every partition of it has REPLICA IDENTITY FULL — checked before publishing, because a published table without
+  identity makes its owner's UPDATE and DELETE fail;
+- generated columns: up to PostgreSQL 17 they are not in the log and therefore unusable; from 18 on stored ones are
+  published. Virtual ones never are, and with FULL they would make UPDATE and DELETE fail: such a table is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from headwater.errors import SourceRefused
+from headwater.relation import Column, Identity, Relation, RelationName
+from headwater.sources.postgres.connect import Connection
+from headwater.sources.postgres.types import TYPES_SQL, TypeCatalog
+
+GENERATED_PUBLISHED_FROM = 180000
+
+_TABLES_SQL = """
+SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.relreplident::text,
+       (SELECT coalesce(sum(greatest(s.reltuples, 0)), 0)::int8 FROM pg_class s WHERE s.oid = c.oid
+           OR s.oid IN (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf)),
+       pg_has_role(c.relowner, 'USAGE'), row_security_active(c.oid),
+       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+       EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind <> 'p',
+       ARRAY(SELECT format('%%I.%%I', pn.nspname, p.relname)
+             FROM pg_partition_tree(c.oid) tree JOIN pg_class p ON p.oid = tree.relid
+             JOIN pg_namespace pn ON pn.oid = p.relnamespace
+             WHERE p.relreplident <> 'f' AND c.relkind = 'p' AND p.oid <> c.oid ORDER BY 1)
+FROM unnest(%s::text[], %s::text[]) AS wanted(schema, name)
+JOIN pg_namespace n ON n.nspname = wanted.schema
+JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
+"""
+_COLUMNS_SQL = """
+SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod)
+FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+ORDER BY a.attrelid, a.attnum
+"""
+_INDEXES_SQL = """
+SELECT i.indrelid, i.indisprimary,
+       ARRAY(SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(attnum, place)
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+             WHERE k.place <= i.indnkeyatts
+               AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS e(attnum, place)
+                               WHERE e.place <= k.place AND e.attnum = 0)
+             ORDER BY k.place)::text[]
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+WHERE i.indrelid = ANY(%s) AND i.indisvalid AND i.indpred IS NULL AND m.amname IN ('btree', 'hash')
+ORDER BY i.indrelid, NOT i.indisprimary, i.indexrelid
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A relation, its number in the catalog, and what we may and must still do about it."""
+
+    relation: Relation
+    oid: int
+    owned: bool
+    readable: bool
+    identity_sql: tuple[str, ...]
+    obstacle: str
+    """Why the relation can never be followed as it is; empty if nothing stands in the way."""
+
+
+def load_types(connection: Connection) -> TypeCatalog:
+    """Read every type of the database."""
+    return TypeCatalog(connection.execute(TYPES_SQL).fetchall())
+
+
+def native_name(connection: Connection, oid: int, modifier: int) -> str:
+    """Return what PostgreSQL calls a type."""
+    row = connection.execute("SELECT format_type(%s::oid, %s)", (oid, modifier)).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Described, ...]:
+    """Describe relations in the order asked; one that is not there is refused."""
+    rows = connection.execute(_TABLES_SQL, ([name.schema for name in names], [name.name for name in names])).fetchall()
+    found = {(row[0], row[1]): row[2:] for row in rows}
+    for name in names:
+        if (name.schema, name.name) not in found:
+            raise SourceRefused(
+                f'source "{name.source}" has no relation "{name}"',
+                code="HW-323",
+                detail=f'there is no table "{name.schema}"."{name.name}", or it cannot be seen by this account',
+                hint="check the name in the view, and the account's rights on the schema",
+            )
+    oids = [found[name.schema, name.name][0] for name in names]
+    columns = connection.execute(_COLUMNS_SQL, (oids,)).fetchall()
+    indexes = connection.execute(_INDEXES_SQL, (oids,)).fetchall()
+    types = load_types(connection)
+    return tuple(
+        _described(connection, name, table=found[name.schema, name.name], columns=columns, indexes=indexes, types=types)
+        for name in names
+    )
+
+
+def _described(
+    connection: Connection,
+    name: RelationName,
+    *,
+    table: tuple[Any, ...],
+    columns: Sequence[tuple[Any, ...]],
+    indexes: Sequence[tuple[Any, ...]],
+    types: TypeCatalog,
+) -> Described:
+    oid, kind, persistence, identity, estimate, owned, secured, readable, inherited, bare_partitions = table
+    generated_published = connection.info.server_version >= GENERATED_PUBLISHED_FROM
+    usable: list[Column] = []
+    unusable: list[tuple[str, str]] = []
+    has_virtual = False
+    for _, column, type_oid, modifier, generated, native in (row for row in columns if row[0] == oid):
+        resolved = types.resolve(type_oid, modifier)
+        has_virtual = has_virtual or generated == "v"
+        if generated and not (generated == "s" and generated_published):
+            unusable.append((column, f"{native}, generated"))
+        elif resolved.spark is None:
+            unusable.append((column, native))
+        else:
+            if (resolved.oid, resolved.modifier) != (type_oid, modifier):
+                native = native_name(connection, resolved.oid, resolved.modifier)  # noqa: PLW2901 - a domain's base
+            usable.append(Column(name=column, type=resolved.spark, native=native))
+    names = {column.name for column in usable}
+    leading = [(primary, tuple(leads)) for index_oid, primary, leads in indexes if index_oid == oid and leads]
+    relation = Relation(
+        name=name,
+        columns=tuple(usable),
+        key=next((leads for primary, leads in leading if primary and names.issuperset(leads)), ()),
+        indexes=tuple(dict.fromkeys(leads for _, leads in leading)),
+        identity=_identity(identity, has_key=any(primary for primary, _ in leading)),
+        unusable=tuple(unusable),
+        row_estimate=int(estimate),
+    )
+    tables = [sql.Identifier(name.schema, name.name).as_string(connection)] if identity != "f" else []
+    return Described(
+        relation=relation,
+        oid=oid,
+        owned=owned,
+        readable=readable,
+        identity_sql=tuple(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in (*tables, *bare_partitions)),
+        obstacle=_obstacle(kind, persistence, secured, inherited, has_virtual),
+    )
+
+
+def _identity(letter: str, *, has_key: bool) -> Identity:
+    match letter:
+        case "f":
+            return Identity.FULL
+        case "i":
+            return Identity.KEY
+        case "d" if has_key:
+            return Identity.KEY
+        case _:
+            return Identity.NOTHING
+
+
+def _obstacle(kind: str, persistence: str, secured: bool, inherited: bool, has_virtual: bool) -> str:
+    if kind not in ("r", "p"):
+        return "it is not a table (a view, a foreign table or a sequence has no changes in the log)"
+    if persistence != "p":
+        return "it is unlogged or temporary: its changes are not in the log"
+    if inherited:
+        return "other tables inherit from it: their rows would be read with it but logged under their own names"
+    if secured:
+        return "row-level security hides rows of it from this account (BYPASSRLS would show them)"
+    if has_virtual:
+        return "it has a virtual generated column: publishing it would make its UPDATE and DELETE fail"
+    return ""

@@ -1,0 +1,213 @@
+"""Connections to one PostgreSQL database, all with the same printing settings, and what their failures mean to us.
+
+The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import psycopg2
+import psycopg2.extensions
+import psycopg2.extras
+from psycopg.conninfo import conninfo_to_dict
+
+from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_CONNECT_SECONDS = 10
+_IDLE_CONNECTIONS = 4
+
+SESSION_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO",
+    "IntervalStyle": "postgres",
+    "extra_float_digits": "3",
+    "bytea_output": "hex",
+    "standard_conforming_strings": "on",
+    "row_security": "off",  # a policy that would hide rows from us is an error, not a smaller answer
+    "statement_timeout": "0",
+    "lock_timeout": "0",
+    "idle_in_transaction_session_timeout": "0",
+    "idle_session_timeout": "0",
+    "default_transaction_read_only": "off",
+    "synchronous_commit": "local",  # ours is only ever a nudge: never wait for somebody's standby
+    "jit": "off",
+}
+
+_REFUSED = re.compile(
+    r"password authentication failed|no password supplied|no pg_hba\.conf entry|role .* does not exist"
+    r"|database .* does not exist|not permitted to log in|permission denied for database|fe_sendauth",
+)
+
+_UNAVAILABLE_STATES = ("08", "57P", "53")
+
+_Failure = tuple[type[HeadwaterError], str, str, str]
+"""Which error, its code, what failed, what to do."""
+
+_REFUSED_FAILURE: _Failure = (
+    SourceRefused,
+    "HW-320",
+    "refuses the connection",
+    "check the user, the password and the database in the source's address",
+)
+_UNAVAILABLE_FAILURE: _Failure = (
+    SourceUnavailable,
+    "HW-303",
+    "does not answer",
+    "it is tried again by itself; check that the server runs and can be reached",
+)
+_LOST_FAILURE: _Failure = (
+    SourceLost,
+    "HW-311",
+    "has thrown away log that we still need",
+    "run `headwater teardown` and start over; raise max_slot_wal_keep_size",
+)
+_FAILURES: dict[str, _Failure] = {
+    "57014": (
+        SourceUnavailable,
+        "HW-304",
+        "took too long to answer",
+        "an index on the probed columns may be missing; `headwater plan` names it",
+    ),
+    "42501": (SourceRefused, "HW-321", "denies us something", "let an owner run: GRANT SELECT ON … TO USER"),
+    "55006": (
+        SourceUnavailable,
+        "HW-305",
+        "is being followed by somebody else",
+        "stop the other maintainer of this project",
+    ),
+    "55000": _LOST_FAILURE,
+    "58P01": _LOST_FAILURE,
+}
+"""What PostgreSQL's error codes mean to us; 55000 and 58P01 come from a slot whose log is gone."""
+
+
+class Address:
+    """Where a source's database is, and how to open connections to it."""
+
+    def __init__(self, *, source: str, url: str, application: str) -> None:
+        """Read the URL; one that cannot be read is refused without being repeated."""
+        self.source = source
+        try:
+            parsed = conninfo_to_dict(url)
+        except psycopg.Error:
+            raise SourceRefused(
+                f'the address of source "{source}" cannot be read',
+                code="HW-302",
+                detail="it is not a PostgreSQL URL (it is not shown, for it may hold a password)",
+                hint="write it as postgresql://user:password@host:5432/database",
+            ) from None
+        settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
+        parsed["options"] = f"{parsed.get('options') or ''} {settings}".strip()
+        parsed["client_encoding"] = "UTF8"
+        parsed["application_name"] = application
+        parsed.setdefault("connect_timeout", _CONNECT_SECONDS)
+        self._parameters: dict[str, Any] = {name: str(value) for name, value in parsed.items() if value is not None}
+        self.user = self._parameters.get("user", "")
+        self.database = self._parameters.get("dbname", self.user)
+        self.place = (
+            f"{self._parameters.get('host', 'localhost')}:{self._parameters.get('port', '5432')}/{self.database}"
+        )
+
+    def __repr__(self) -> str:
+        """Return the place without user or password."""
+        return f"Address({self.source!r}, {self.place!r})"
+
+    def open(self) -> Connection:
+        """Open a plain connection, in autocommit."""
+        with self.explained():
+            return psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None)
+
+    def open_replication(self) -> psycopg2.extras.LogicalReplicationConnection:
+        """Open a connection that speaks the replication protocol."""
+        with self.explained():
+            return psycopg2.connect(connection_factory=psycopg2.extras.LogicalReplicationConnection, **self._parameters)
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn a driver's error into one of ours."""
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._explain(error.sqlstate, str(error), isinstance(error, psycopg.OperationalError)) from None
+        except psycopg2.Error as error:
+            lost = isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError | psycopg2.DatabaseError)
+            raise self._explain(error.pgcode, str(error), lost and error.pgcode is None) from None
+
+    def _explain(self, state: str | None, message: str, connection_failed: bool) -> HeadwaterError:
+        detail = " ".join(message.split())
+        summary = f'source "{self.source}" ({self.place})'
+        failure = _FAILURES.get(state or "")
+        if failure is None and _REFUSED.search(message):
+            failure = _REFUSED_FAILURE
+        if failure is None and (connection_failed or (state or "").startswith(_UNAVAILABLE_STATES)):
+            failure = _UNAVAILABLE_FAILURE
+        if failure is None:
+            return SourceRefused(f"{summary} refuses a statement", code="HW-322", detail=detail)
+        kind, code, what, hint = failure
+        return kind(f"{summary} {what}", code=code, detail=detail, hint=hint.replace("USER", f'"{self.user}"'))
+
+
+class ConnectionPool:
+    """A few idle connections, kept because opening one costs more than a probe."""
+
+    def __init__(self, address: Address) -> None:
+        """Start empty."""
+        self._address = address
+        self._idle: list[Connection] = []
+        self._lock = threading.Lock()
+
+    def begin(self, statements: str) -> tuple[Connection, tuple[Any, ...]]:
+        """Run statements that begin a transaction and end in a SELECT of one row, in a connection that is alive."""
+        while True:
+            with self._lock:
+                connection = self._idle.pop() if self._idle else None
+            if connection is None:
+                break
+            try:
+                return connection, _run(connection, statements)
+            except psycopg.Error:
+                connection.close()  # it died while idle; another may live, and a new one will tell
+        connection = self._address.open()
+        try:
+            with self._address.explained():
+                return connection, _run(connection, statements)
+        except BaseException:
+            connection.close()
+            raise
+
+    def give_back(self, connection: Connection) -> None:
+        """End whatever transaction the connection is in, and keep it if it is healthy and there is room."""
+        try:
+            connection.rollback()
+        except psycopg.Error:
+            connection.close()
+            return
+        with self._lock:
+            if not connection.closed and len(self._idle) < _IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+
+def _run(connection: Connection, statements: str) -> tuple[Any, ...]:
+    cursor = connection.execute(statements.encode())
+    while cursor.nextset():
+        pass
+    row = cursor.fetchone()
+    assert row is not None, "the statements end in a SELECT of one row"
+    return row

@@ -1,0 +1,212 @@
+"""One connection to the log of a PostgreSQL source.
+
+    walsender ──messages──► next_capture ──captures──► change log
+        ▲                                                  │
+        └────── feedback: flushed up to here ◄── acknowledge
+
+How far we have followed is known from two things the server says in order with everything else: where commits end,
+and the keepalives, which carry the position up to which everything was sent. Once no message waits, both hold for us
+as well.
+
+Seen before decodable: somebody who read a snapshot waits until the log was followed past a position that may not even
+be on the server's disk yet (an open transaction's records; commits with synchronous_commit = off). While `hasten`
+asks for more, keepalives are requested every few milliseconds, and if that does not help, an empty message is
+committed to the log, which flushes all before it. Any role may do that.
+
+The position reported as durable is what was acknowledged; when nothing returned is unacknowledged it is all that was
+followed, so an idle source does not hold its log back. (psycopg2 moves it along by itself on keepalives too, but only
+if the last message read was acknowledged.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from typing import Any
+
+import psycopg2
+
+from headwater.errors import HeadwaterError
+from headwater.position import Position
+from headwater.sources.postgres.connect import Address, Connection
+from headwater.sources.postgres.gathering import Gathering
+from headwater.transaction import Capture
+
+CAPTURE_ROWS = 20_000
+_CAPTURE_SECONDS = 0.05
+_ASK_SECONDS = 0.002
+_NUDGE_SECONDS = 0.015
+_STATUS_SECONDS = 5.0
+_MESSAGES_PER_LOOK = 256
+
+
+class PostgresFollower:
+    """Follows the log of one source; see `headwater.sources.source.Follower`."""
+
+    def __init__(
+        self,
+        *,
+        address: Address,
+        replication: Any,
+        cursor: Any,
+        side: Connection,
+        gathering: Gathering,
+        start: Position,
+    ) -> None:
+        """Take over a replication connection that streams already, and a plain one beside it."""
+        self._address = address
+        self._replication = replication
+        self._cursor = cursor
+        self._side = side
+        self._gathering = gathering
+        self._followed = start
+        self._returned = 0
+        self._acknowledged = 0
+        self._wanted = 0
+        self._reported = 0
+        self._reported_at = time.monotonic()
+        self._asked_at = 0.0
+        self._stuck_since: float | None = None
+        self._lock = threading.Lock()
+        self._woken, self._wake = os.pipe()
+        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake, False)
+        self._poll = select.poll()
+        self._poll.register(replication.fileno(), select.POLLIN)
+        self._poll.register(self._woken, select.POLLIN)
+        self._is_closed = False
+
+    def next_capture(self, timeout_seconds: float) -> Capture | None:
+        """Return the next transactions, or None: none came in that time, or until a hastened position was reached."""
+        deadline = time.monotonic() + timeout_seconds
+        with self._address.explained():
+            while True:
+                self._drain()
+                capture = self._gathering.take() if self._gathering.has_transactions else None
+                if capture is not None:
+                    self._returned = capture.transactions[-1].position.offset
+                self._move_on()
+                self._report()
+                wait_seconds = deadline - time.monotonic()
+                if capture is not None or wait_seconds <= 0 or self._is_reached():
+                    return capture
+                self._sleep(min(wait_seconds, self._ask()))
+
+    def followed_to(self) -> Position:
+        """Every transaction that commits at or before this position has been returned by `next_capture`."""
+        return self._followed
+
+    def acknowledge(self, position: Position) -> None:
+        """Let the source forget what it logged up to here; told to it by the following thread."""
+        assert position <= self._followed, "only what was returned can be durable"
+        with self._lock:
+            self._acknowledged = max(self._acknowledged, position.offset)
+        self._wake_up()
+
+    def hasten(self, position: Position) -> None:
+        """Say that somebody waits for `followed_to` to reach this position."""
+        if position <= self._followed:
+            return
+        with self._lock:
+            self._wanted = max(self._wanted, position.offset)
+        self._wake_up()
+
+    def close(self) -> None:
+        """End both connections, telling the server the last acknowledged position on the way."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+        with contextlib.suppress(psycopg2.Error, HeadwaterError):
+            self._report()
+        with contextlib.suppress(psycopg2.Error):
+            self._replication.close()
+        self._side.close()
+        os.close(self._woken)
+        os.close(self._wake)
+
+    def _drain(self) -> None:
+        """Read what waits, until nothing does or a capture is large enough."""
+        read, gathering = self._cursor.read_message, self._gathering
+        stop_at: float | None = None
+        while True:
+            for _ in range(_MESSAGES_PER_LOOK):
+                message = read()
+                if message is None:
+                    return
+                gathering.feed(message.payload)
+            now = time.monotonic()
+            stop_at = stop_at or now + _CAPTURE_SECONDS
+            if gathering.has_transactions and (gathering.row_count >= CAPTURE_ROWS or now >= stop_at):
+                return
+            if now - self._reported_at >= _STATUS_SECONDS:
+                self._report()
+
+    def _move_on(self) -> None:
+        """Note that all that commits at or before the last position the server named has been read, and is returned."""
+        offset = max(self._followed.offset, self._gathering.committed_to, self._cursor.wal_end or 0)
+        if offset > self._followed.offset:
+            self._followed = Position(source=self._followed.source, history=self._followed.history, offset=offset)
+
+    def _report(self) -> None:
+        """Tell the server what is durable, if that changed or a while has passed.
+
+        If all that was returned is durable, so is all that was followed: the rest of the log holds nothing for us.
+        """
+        with self._lock:
+            durable = self._acknowledged
+        now = time.monotonic()
+        is_late = now - self._reported_at >= _STATUS_SECONDS
+        if durable <= self._reported and not is_late:
+            return
+        if durable >= self._returned:
+            durable = max(durable, self._followed.offset)
+        self._cursor.send_feedback(write_lsn=durable, flush_lsn=durable, apply_lsn=durable, reply=False, force=True)
+        self._reported, self._reported_at = durable, now
+
+    def _is_reached(self) -> bool:
+        """Tell once that a hastened position has been reached."""
+        with self._lock:
+            if not 0 < self._wanted <= self._followed.offset:
+                return False
+            self._wanted = 0
+        self._stuck_since = None
+        return True
+
+    def _ask(self) -> float:
+        """If somebody waits for more, ask the server how far it is; return how long to sleep before looking again."""
+        with self._lock:
+            wanted = self._wanted
+        now = time.monotonic()
+        if wanted == 0:
+            return _STATUS_SECONDS
+        if self._stuck_since is None:
+            self._stuck_since = now
+        elif now - self._stuck_since >= _NUDGE_SECONDS:
+            self._nudge(wanted)
+            self._stuck_since = time.monotonic()
+        if now - self._asked_at >= _ASK_SECONDS:
+            self._cursor.send_feedback(reply=True, force=True)
+            self._asked_at = now
+        return _ASK_SECONDS
+
+    def _nudge(self, wanted: int) -> None:
+        """Commit an empty message if the log is not on the server's disk as far as somebody wants it."""
+        self._side.execute(
+            "SELECT pg_logical_emit_message(true, 'headwater', '') WHERE pg_current_wal_flush_lsn() - '0/0' < %s",
+            (wanted,),
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        for descriptor, _ in self._poll.poll(max(1, round(seconds * 1000))):
+            if descriptor == self._woken:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(self._woken, 4096)
+
+    def _wake_up(self) -> None:
+        with self._lock, contextlib.suppress(BlockingIOError):
+            if not self._is_closed:
+                os.write(self._wake, b"!")

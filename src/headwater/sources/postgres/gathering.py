@@ -1,0 +1,194 @@
+"""From the messages of the log to captures of whole transactions.
+
+Invariants:
+
+1. A capture holds whole transactions only, in commit order; what has begun and not committed waits for the next one.
+2. A transaction that ends at or before `after` is dropped: the source repeats what was not acknowledged.
+3. A transaction that touched nothing we follow is no transaction to us.
+4. A relation whose columns were lost or retyped stops everything, by name, before one of its rows is read wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from headwater.errors import SourceRefused
+from headwater.position import Position
+from headwater.relation import Relation, RelationName
+from headwater.sources.postgres import messages
+from headwater.sources.postgres.messages import Begin, WireRelation
+from headwater.sources.postgres.row_buffer import RowBuffer
+from headwater.sources.postgres.visibility import widen
+from headwater.transaction import Capture, Transaction
+
+SPILL_ROWS = 200_000
+_CHANGES = frozenset((messages.INSERT, messages.UPDATE, messages.DELETE))
+Describe = Callable[[int, int], tuple[str | None, str]]
+"""Says what a type number and modifier are: the Spark type (None: none holds it) and PostgreSQL's name for it."""
+
+
+class Gathering:
+    """What one connection to the log has sent and nobody has taken yet."""
+
+    def __init__(
+        self,
+        *,
+        relations: Sequence[Relation],
+        oids: Mapping[int, RelationName],
+        after: Position,
+        recent_xid: int,
+        describe: Describe,
+    ) -> None:
+        """Start with nothing; `oids` are the numbers the relations have in the source's catalog now."""
+        self._buffers = {relation.name: RowBuffer(relation) for relation in relations}
+        self._names = dict(oids)
+        self._after = after
+        self._recent_xid = recent_xid
+        self._describe = describe
+        self._by_oid: dict[int, RowBuffer] = {}
+        self._transactions: list[Transaction] = []
+        self._truncated: dict[int, tuple[RelationName, ...]] = {}
+        self._begun: Begin | None = None
+        self._repeated = False
+        self._touched = False
+        self.row_count = 0
+        self.committed_to = after.offset
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether there is a whole transaction to take."""
+        return bool(self._transactions)
+
+    def feed(self, message: bytes) -> None:
+        """Take one message in."""
+        kind = message[0]
+        if kind in _CHANGES:
+            buffer = None if self._repeated else self._by_oid.get(messages.unpack_oid(message, 1)[0])
+            if buffer is not None:
+                self._change(buffer, kind, message)
+        elif kind == messages.BEGIN:
+            self._begin(messages.parse_begin(message))
+        elif kind == messages.COMMIT:
+            self._commit(messages.parse_commit(message))
+        elif kind == messages.RELATION:
+            self._lay_out(messages.parse_relation(message))
+        elif kind == messages.TRUNCATE:
+            self._truncate(messages.parse_truncate(message))
+
+    def take(self) -> Capture:
+        """Give out the whole transactions gathered so far."""
+        count = len(self._transactions)
+        tables = {name: buffer.take_before(count) for name, buffer in self._buffers.items()}
+        capture = Capture(
+            transactions=tuple(self._transactions),
+            rows={name: table for name, table in tables.items() if table is not None},
+            truncated={ordinal: names for ordinal, names in self._truncated.items() if ordinal < count},
+        )
+        self._transactions = []
+        self._truncated = {ordinal - count: names for ordinal, names in self._truncated.items() if ordinal >= count}
+        self.row_count -= sum(table.num_rows for table in capture.rows.values())
+        return capture
+
+    def _change(self, buffer: RowBuffer, kind: int, message: bytes) -> None:
+        ordinal = len(self._transactions)
+        if kind == messages.INSERT:
+            values, _ = messages.parse_tuple(message, 6)
+            buffer.add(values, ordinal, 1)
+            self.row_count += 1
+        else:
+            if message[5] != messages.OLD_TUPLE:
+                raise _changed(
+                    buffer.relation.name, "a change of it, or of a partition of it, came without the old row"
+                )
+            old, at = messages.parse_tuple(message, 6)
+            buffer.add(old, ordinal, -1)
+            self.row_count += 1
+            if kind == messages.UPDATE:
+                new, _ = messages.parse_tuple(message, at + 1, old)
+                buffer.add(new, ordinal, 1)
+                self.row_count += 1
+        self._touched = True
+        # A buffer is full only when one transaction is large: smaller ones are taken long before. See the follower.
+        if buffer.is_full:
+            buffer.close_segment(on_disk=self.row_count > SPILL_ROWS)
+
+    def _begin(self, begin: Begin) -> None:
+        assert self._begun is None, "transactions do not overlap in the log"
+        self._begun = begin
+        self._repeated = begin.commit_offset < self._after.offset
+        self._touched = False
+
+    def _commit(self, commit: messages.Commit) -> None:
+        assert self._begun is not None, "a commit follows a begin"
+        begin, self._begun = self._begun, None
+        self.committed_to = max(self.committed_to, commit.end_offset)
+        self._recent_xid = widen(begin.xid, self._recent_xid)
+        if self._repeated or not self._touched:
+            return
+        position = Position(source=self._after.source, history=self._after.history, offset=commit.end_offset)
+        self._transactions.append(
+            Transaction(position=position, identity=self._recent_xid, committed_at=commit.committed_at)
+        )
+
+    def _truncate(self, oids: tuple[int, ...]) -> None:
+        if self._repeated:
+            return
+        ordinal = len(self._transactions)
+        for oid in oids:
+            if (buffer := self._by_oid.get(oid)) is None:
+                continue
+            buffer.forget_from(ordinal)
+            names = self._truncated.get(ordinal, ())
+            self._truncated[ordinal] = (*(name for name in names if name != buffer.relation.name), buffer.relation.name)
+            self._touched = True
+
+    def _lay_out(self, wire: WireRelation) -> None:
+        name = RelationName(source=self._after.source, schema=wire.schema, name=wire.name)
+        known_as = self._names.get(wire.oid)
+        if known_as is not None and known_as != name:
+            raise _changed(known_as, f'it is now called "{name}"')
+        buffer = self._buffers.get(name)
+        if buffer is None:
+            return
+        if known_as is None:
+            raise _changed(name, "it was dropped and made again")
+        if wire.identity != "f":
+            raise _changed(name, "its REPLICA IDENTITY is no longer FULL")
+        sent = {column.name: column for column in wire.columns}
+        for column in buffer.relation.columns:
+            if column.name not in sent:
+                raise _changed(name, f'column "{column.name}" ({column.native}) is gone')
+            found = sent[column.name]
+            spark, native = self._describe(found.type_oid, found.modifier)
+            if spark != column.type or not _prints_alike(column.native, native):
+                raise _changed(name, f'column "{column.name}" was {column.native} and is now {native}')
+        buffer.lay_out(tuple(column.name for column in wire.columns))
+        self._by_oid[wire.oid] = buffer
+
+
+def _prints_alike(before: str, after: str) -> bool:
+    """Tell whether a column may turn from one type into the other without any stored row changing.
+
+    >>> _prints_alike("character varying(10)", "text"), _prints_alike("text", "uuid")
+    (True, False)
+    """
+    if before == after:
+        return True
+    lengths = [_text_length(before), _text_length(after)]
+    return None not in lengths and lengths[0] <= lengths[1]  # type: ignore[operator]
+
+
+def _text_length(native: str) -> float | None:
+    if native in ("text", "character varying"):
+        return float("inf")
+    inside = native.removeprefix("character varying(").removesuffix(")")
+    return float(inside) if inside != native and inside.isdigit() else None
+
+
+def _changed(name: RelationName, detail: str) -> SourceRefused:
+    return SourceRefused(
+        f'relation "{name}" changed its shape at the source',
+        code="HW-331",
+        detail=detail,
+        hint=f'undo the change (with REPLICA IDENTITY FULL on "{name}"), or declare the views over it anew',
+    )

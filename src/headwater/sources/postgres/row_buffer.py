@@ -1,0 +1,111 @@
+"""The signed rows of one relation while they are gathered from the log: Python lists first, Arrow tables soon after.
+
+Values stay bytes and rows stay lists until a whole buffer is turned into typed columns at once. A buffer that grows
+past `SEGMENT_ROWS` is turned into an Arrow table early, and once a capture is large those tables go to disk: each is
+written to a file, mapped back, and the file is unlinked, so that the space is freed with the table.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from bisect import bisect_left
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.relation import COUNT, Relation
+from headwater.sources.postgres.messages import Values
+from headwater.sources.postgres.texts import typed_table
+from headwater.transaction import ORDINAL
+
+SEGMENT_ROWS = 65_536
+
+
+class RowBuffer:
+    """Signed rows of one relation, each with the ordinal of its transaction; ordinals never fall."""
+
+    __slots__ = ("_counts", "_layout", "_ordinals", "_rows", "_segments", "relation")
+
+    def __init__(self, relation: Relation) -> None:
+        """Start empty, with no layout: the log sends one before the first row."""
+        self.relation = relation
+        self._layout: tuple[int, ...] = ()
+        self._rows: list[Values] = []
+        self._ordinals = array("i")
+        self._counts = array("q")
+        self._segments: list[pa.Table] = []
+
+    def lay_out(self, columns: tuple[str, ...]) -> None:
+        """Say in which order the log sends columns from now on; rows gathered before keep the order they came in."""
+        self._close_segment()
+        places = {name: place for place, name in enumerate(columns)}
+        self._layout = tuple(places[name] for name in self.relation.column_names)
+
+    def add(self, values: Values, ordinal: int, count: int) -> None:
+        """Take one row."""
+        self._rows.append(values)
+        self._ordinals.append(ordinal)
+        self._counts.append(count)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to turn the rows into an Arrow table."""
+        return len(self._rows) >= SEGMENT_ROWS
+
+    def close_segment(self, *, on_disk: bool) -> None:
+        """Turn the rows gathered so far into an Arrow table, in memory or in a mapped file."""
+        self._close_segment()
+        if on_disk and self._segments:
+            self._segments[-1] = _mapped(self._segments[-1])
+
+    def forget_from(self, ordinal: int) -> None:
+        """Drop the rows of the transactions from this ordinal on."""
+        start = bisect_left(self._ordinals, ordinal)
+        del self._rows[start:], self._ordinals[start:], self._counts[start:]
+        self._segments = [table.filter(pc.less(table[ORDINAL], ordinal)) for table in self._segments]
+
+    def take_before(self, ordinal: int) -> pa.Table | None:
+        """Give out the rows of the transactions before this ordinal; the others stay, counted from zero again."""
+        start = bisect_left(self._ordinals, ordinal)
+        rows, ordinals, counts = self._rows[start:], self._ordinals[start:], self._counts[start:]
+        del self._rows[start:], self._ordinals[start:], self._counts[start:]
+        self._close_segment()
+        taken = [segment.filter(pc.less(segment[ORDINAL], ordinal)) for segment in self._segments]
+        self._segments = [_later(segment, ordinal) for segment in self._segments]
+        self._segments = [segment for segment in self._segments if segment.num_rows]
+        self._rows, self._counts = rows, counts
+        self._ordinals = array("i", [each - ordinal for each in ordinals])
+        taken = [segment for segment in taken if segment.num_rows]
+        return pa.concat_tables(taken) if taken else None
+
+    def _close_segment(self) -> None:
+        if not self._rows:
+            return
+        columns = list(zip(*self._rows, strict=True))
+        texts = [pa.array(columns[place], pa.string()) for place in self._layout]
+        table = typed_table(self.relation, self.relation.column_names, texts)
+        ordinals = pa.Array.from_buffers(pa.int32(), len(self._ordinals), [None, pa.py_buffer(self._ordinals)])
+        counts = pa.Array.from_buffers(pa.int64(), len(self._counts), [None, pa.py_buffer(self._counts)])
+        self._segments.append(table.append_column(ORDINAL, ordinals).append_column(COUNT, counts))
+        self._rows, self._ordinals, self._counts = [], array("i"), array("q")
+
+
+def _mapped(table: pa.Table) -> pa.Table:
+    """Return the same table, held by a file that nobody else can see."""
+    handle, name = tempfile.mkstemp(prefix="headwater-", suffix=".arrow")
+    try:
+        with os.fdopen(handle, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        return pa.ipc.open_file(pa.memory_map(name)).read_all()
+    finally:
+        Path(name).unlink()
+
+
+def _later(table: pa.Table, ordinal: int) -> pa.Table:
+    """Return the rows from this ordinal on, counted from zero again."""
+    later = table.filter(pc.greater_equal(table[ORDINAL], ordinal))
+    shifted = pc.subtract(later[ORDINAL], pa.scalar(ordinal, pa.int32()))
+    return later.set_column(later.schema.get_field_index(ORDINAL), ORDINAL, shifted)

@@ -1,0 +1,157 @@
+"""One consistent moment of a PostgreSQL database, open for reading by several threads at once.
+
+The first connection exports its snapshot; further ones, opened when two threads read at once, import it. The position
+is read after the snapshot was taken, in the same statement: whatever the snapshot shows was logged before that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import pyarrow as pa
+from psycopg import sql
+
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.position import Position, parse_offset
+from headwater.relation import Relation
+from headwater.sources.postgres.chunking import chunk_query, divide
+from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
+from headwater.sources.postgres.copying import copy_tables
+from headwater.sources.postgres.probing import probe_query
+from headwater.sources.postgres.visibility import SeenTransactions, parse_snapshot
+from headwater.sources.source import Chunk
+
+MAX_CONNECTIONS = 4
+HISTORY_SQL = (
+    "(SELECT system_identifier FROM pg_control_system())::text || ':'"
+    " || ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int"
+)
+_BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+_EXPORT = (
+    _BEGIN + "SELECT pg_current_snapshot()::text, pg_export_snapshot(), pg_current_wal_insert_lsn()::text,"
+    f" {HISTORY_SQL}, pg_postmaster_start_time()::text"
+)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """A connection inside the snapshot, and the statement timeout it has now."""
+
+    connection: Connection
+    timeout_seconds: float
+
+
+class PostgresSnapshot:
+    """See `headwater.sources.source.Snapshot`."""
+
+    def __init__(self, *, source: str, address: Address, pool: ConnectionPool, probe_timeout_seconds: float) -> None:
+        """Take the snapshot."""
+        self._address = address
+        self._pool = pool
+        self._probe_timeout_seconds = probe_timeout_seconds
+        connection, row = pool.begin(_EXPORT)
+        shown, self._exported, offset, history, self._started_at = row
+        self._seen = parse_snapshot(shown)
+        self._position = Position(source=source, history=history, offset=parse_offset(offset))
+        self._exporter = _Reader(connection=connection, timeout_seconds=0.0)
+        self._free = [self._exporter]
+        self._broken = False
+        self._closed = False
+        self._lock = threading.Lock()
+        self._room = threading.Semaphore(MAX_CONNECTIONS)
+
+    @property
+    def seen(self) -> SeenTransactions:
+        """Which transactions this snapshot shows."""
+        return self._seen
+
+    @property
+    def position(self) -> Position:
+        """Every transaction this snapshot shows commits at or before this position of the log."""
+        return self._position
+
+    def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
+        """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""
+        empty = relation.arrow_schema(wanted).empty_table()
+        if columns and keys.num_rows == 0:
+            return empty
+        query = probe_query(relation, wanted, columns, keys)
+        with self._reader(self._probe_timeout_seconds) as connection:
+            tables = list(copy_tables(connection, query, relation, wanted))
+        return pa.concat_tables(tables).combine_chunks() if tables else empty
+
+    def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
+        """Divide a relation into chunks that together hold every row exactly once."""
+        with self._reader(0.0) as connection:
+            return divide(connection, relation, rows_per_chunk)
+
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk) -> Iterator[pa.Table]:
+        """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
+        with self._reader(0.0) as connection:
+            yield from copy_tables(connection, chunk_query(relation, wanted, chunk), relation, wanted)
+
+    def is_valid(self) -> bool:
+        """Tell whether the server still is the one the snapshot was taken on."""
+        if self._broken or self._closed:
+            return False
+        try:
+            with self._reader(self._probe_timeout_seconds) as connection:
+                row = connection.execute("SELECT pg_postmaster_start_time()::text").fetchone()
+        except HeadwaterError:
+            return False
+        return row == (self._started_at,)
+
+    def __enter__(self) -> Self:
+        """Keep the snapshot open for a block."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the snapshot; its connections go back to the pool."""
+        with self._lock:
+            free, self._free, self._closed = self._free, [], True
+        for reader in free:
+            self._pool.give_back(reader.connection)
+
+    @contextlib.contextmanager
+    def _reader(self, timeout_seconds: float) -> Iterator[Connection]:
+        """Lend a connection inside the snapshot. One whose statement failed is not used again."""
+        with self._room, self._address.explained():
+            reader = self._take()
+            done = False
+            try:
+                if reader.timeout_seconds != timeout_seconds:
+                    milliseconds = sql.Literal(round(timeout_seconds * 1000))
+                    reader.connection.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(milliseconds))
+                    reader.timeout_seconds = timeout_seconds
+                yield reader.connection
+                done = True
+            finally:
+                self._put_back(reader, usable=done)
+
+    def _take(self) -> _Reader:
+        with self._lock:
+            assert not self._closed, "a closed snapshot is not read"
+            if self._broken:
+                raise SourceUnavailable(
+                    f'a snapshot of source "{self._address.source}" is gone',
+                    code="HW-306",
+                    detail="the connection that held it failed",
+                    hint="it is taken again by itself",
+                )
+            if self._free:
+                return self._free.pop()
+            exported = sql.Literal(self._exported).as_string(None)
+        connection, _ = self._pool.begin(f"{_BEGIN}SET TRANSACTION SNAPSHOT {exported}; SELECT 1")
+        return _Reader(connection=connection, timeout_seconds=0.0)
+
+    def _put_back(self, reader: _Reader, *, usable: bool) -> None:
+        with self._lock:
+            if usable and not self._closed:
+                self._free.append(reader)
+                return
+            self._broken = self._broken or (not usable and reader is self._exporter)
+        self._pool.give_back(reader.connection)

@@ -1,0 +1,278 @@
+"""A PostgreSQL database as a source: a publication and a slot of its own, followed with the replication protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+import weakref
+from collections.abc import Iterator, Sequence
+
+from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
+from headwater.position import Position
+from headwater.relation import Relation, RelationName
+from headwater.sources.postgres.blocking import blocking_sessions
+from headwater.sources.postgres.catalog import Described, describe, load_types, native_name
+from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
+from headwater.sources.postgres.follower import PostgresFollower
+from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.publishing import (
+    channel_name,
+    create_slot,
+    find_publication,
+    find_slot,
+    publication_sql,
+    require_replication,
+)
+from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
+from headwater.sources.source import Inspection
+
+_log = logging.getLogger(__name__)
+
+_BOOTSTRAP_SECONDS = 60.0
+_BOOTSTRAP_WARN_SECONDS = 5.0
+_BOOTSTRAP_LOOK_SECONDS = 0.05
+_RELEASE_SECONDS = 10.0
+
+
+class PostgresSource:
+    """See `headwater.sources.source.Source`."""
+
+    def __init__(self, *, name: str, url: str, project: str, probe_timeout_seconds: float = 60.0) -> None:
+        """Remember the address; nothing is connected yet."""
+        self._name = name
+        self._channel = channel_name(project)
+        self._probe_timeout_seconds = probe_timeout_seconds
+        self._address = Address(source=name, url=url, application=self._channel)
+        self._pool = ConnectionPool(self._address)
+        self._finalizer = weakref.finalize(self, self._pool.close)
+
+    def __repr__(self) -> str:
+        """Return the place without user or password."""
+        return f"PostgresSource({self._name!r}, {self._address.place!r})"
+
+    @property
+    def name(self) -> str:
+        """The name views use for it."""
+        return self._name
+
+    def close(self) -> None:
+        """Close the idle connections; also happens by itself when the source is no longer used."""
+        self._pool.close()
+
+    def inspect(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe relations, and say what is missing before they can be followed; changes nothing."""
+        with self._connected() as connection:
+            described = describe(connection, names)
+            return self._inspection(connection, described)
+
+    def prepare(self, relations: Sequence[RelationName]) -> Position:
+        """Make the source log these relations for us, and return the position its log starts for us."""
+        with self._connected() as connection:
+            require_replication(connection, self._address)
+            slot = find_slot(connection, self._address, self._channel)
+            described = describe(connection, relations)
+            self._require_followable(described)
+            inspection = self._inspection(connection, described)
+            if inspection.owner_sql and not inspection.may_run_owner_sql:
+                raise SourceRefused(
+                    f'source "{self._name}" needs its owner before it can be followed',
+                    code="HW-329",
+                    detail=f'"{self._address.user}" may not run the statements that are still needed',
+                    hint="let the owner run:\n" + "\n".join(f"{statement};" for statement in inspection.owner_sql),
+                )
+            if slot is not None and find_publication(connection, self._channel) is None:
+                raise SourceLost(
+                    f'source "{self._name}" has lost its publication "{self._channel}"',
+                    code="HW-312",
+                    detail="the slot is there, but what was logged since cannot be decoded",
+                    hint="run `headwater teardown` and start over",
+                )
+            for statement in inspection.owner_sql:
+                connection.execute(statement.encode())
+            if slot is None:
+                slot = create_slot(connection, self._address, self._channel)
+            return Position(source=self._name, history=_history(connection), offset=slot.confirmed_offset)
+
+    def follow(self, relations: Sequence[Relation], after: Position | None) -> PostgresFollower:
+        """Open the log after a position; transactions at or before it are dropped, even if the source repeats them."""
+        with contextlib.ExitStack() as stack:
+            side = self._address.open()
+            stack.callback(side.close)
+            with self._address.explained():
+                gathering, start = self._gathering(side, relations, after)
+            replication = self._address.open_replication()
+            stack.callback(replication.close)
+            with self._address.explained():
+                cursor = replication.cursor()
+                cursor.start_replication(
+                    slot_name=self._channel,
+                    start_lsn=start.offset,
+                    options={"proto_version": "1", "publication_names": self._channel},
+                    decode=False,
+                )
+            follower = PostgresFollower(
+                address=self._address,
+                replication=replication,
+                cursor=cursor,
+                side=side,
+                gathering=gathering,
+                start=start,
+            )
+            stack.pop_all()
+            return follower
+
+    def snapshot(self, *, bootstrap: bool = False) -> PostgresSnapshot:
+        """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        return self._bootstrap_snapshot() if bootstrap else self._snapshot()
+
+    def teardown(self) -> tuple[str, ...]:
+        """Drop what `prepare` made, and say what was dropped."""
+        dropped: list[str] = []
+        with self._connected() as connection:
+            if self._release_slot(connection):
+                connection.execute("SELECT pg_drop_replication_slot(%s)", (self._channel,))
+                dropped.append(f"replication slot {self._channel}")
+            if find_publication(connection, self._channel) is not None:
+                connection.execute(f"DROP PUBLICATION {self._channel}".encode())
+                dropped.append(f"publication {self._channel}")
+        self._pool.close()
+        return tuple(dropped)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        connection = self._address.open()
+        with contextlib.closing(connection), self._address.explained():
+            yield connection
+
+    def _inspection(self, connection: Connection, described: Sequence[Described]) -> Inspection:
+        publication = find_publication(connection, self._channel)
+        identity_sql = [statement for each in described for statement in each.identity_sql]
+        publishing_sql = publication_sql(connection, self._channel, publication, described) if described else ()
+        grants = [
+            f'GRANT SELECT ON "{each.relation.name.schema}"."{each.relation.name.name}" TO "{self._address.user}"'
+            for each in described
+            if not each.readable
+        ]
+        rights = connection.execute(
+            "SELECT has_database_privilege(current_database(), 'CREATE'),"
+            " (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
+        ).fetchone()
+        assert rights is not None
+        may_create, is_superuser = rights
+        owns = all(each.owned for each in described)
+        may_publish = not publishing_sql or (may_create if publication is None else publication.owned)
+        return Inspection(
+            relations=tuple(each.relation for each in described),
+            owner_sql=(*grants, *identity_sql, *publishing_sql),
+            may_run_owner_sql=is_superuser or (owns and may_publish and not grants),
+        )
+
+    def _require_followable(self, described: Sequence[Described]) -> None:
+        for each in described:
+            if each.obstacle:
+                raise SourceRefused(
+                    f'relation "{each.relation.name}" cannot be followed', code="HW-332", detail=each.obstacle
+                )
+
+    def _gathering(
+        self, side: Connection, relations: Sequence[Relation], after: Position | None
+    ) -> tuple[Gathering, Position]:
+        require_replication(side, self._address)
+        slot = find_slot(side, self._address, self._channel)
+        if slot is None:
+            raise SourceLost(
+                f'source "{self._name}" has no replication slot "{self._channel}"',
+                code="HW-313",
+                detail="it was dropped, or the server was restored without it",
+                hint="run `headwater teardown` and start over",
+            )
+        described = describe(side, [relation.name for relation in relations])
+        self._require_followable(described)
+        missing = self._inspection(side, described).owner_sql
+        if missing:
+            raise SourceRefused(
+                f'source "{self._name}" no longer logs all that we need',
+                code="HW-333",
+                detail="still needed: " + "; ".join(missing),
+                hint="run `headwater plan`; changes made meanwhile are not in the log, so the views must be read anew",
+            )
+        here = Position(source=self._name, history=_history(side), offset=slot.confirmed_offset)
+        start = here if after is None or after <= here else after
+        row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
+        assert row is not None
+        types = load_types(side)
+
+        def describe_type(oid: int, modifier: int) -> tuple[str | None, str]:
+            nonlocal types
+            if oid not in types:
+                types = load_types(side)
+            resolved = types.resolve(oid, modifier)
+            return resolved.spark, native_name(side, resolved.oid, resolved.modifier)
+
+        gathering = Gathering(
+            relations=relations,
+            oids={each.oid: each.relation.name for each in described},
+            after=start,
+            recent_xid=row[0],
+            describe=describe_type,
+        )
+        return gathering, start
+
+    def _snapshot(self) -> PostgresSnapshot:
+        return PostgresSnapshot(
+            source=self._name,
+            address=self._address,
+            pool=self._pool,
+            probe_timeout_seconds=self._probe_timeout_seconds,
+        )
+
+    def _bootstrap_snapshot(self) -> PostgresSnapshot:
+        """Wait for a snapshot in which every transaction that runs now has ended.
+
+        A transaction that was open when its table was added to the publication may be missing from the log as a whole;
+        once it has ended, the snapshot shows it.
+        """
+        with self._connected() as connection:
+            row = connection.execute("SELECT pg_current_xact_id()::text::int8").fetchone()
+            assert row is not None
+            started_at = warned_at = time.monotonic()
+            while True:
+                snapshot = self._snapshot()
+                if snapshot.seen.xmin > row[0]:
+                    return snapshot
+                with snapshot:
+                    blocking = "; ".join(blocking_sessions(connection)) or "a transaction that cannot be named"
+                now = time.monotonic()
+                if now - started_at >= _BOOTSTRAP_SECONDS:
+                    raise SourceUnavailable(
+                        f'source "{self._name}" cannot be read for the first time while transactions stay open',
+                        code="HW-308",
+                        detail=blocking,
+                        hint="end the transactions named above; then it goes on by itself",
+                    )
+                if now - warned_at >= _BOOTSTRAP_WARN_SECONDS or warned_at == started_at:
+                    _log.warning('source "%s": the first read waits for open transactions: %s', self._name, blocking)
+                    warned_at = now
+                time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+
+    def _release_slot(self, connection: Connection) -> bool:
+        """Tell whether our slot is there, after ending whatever of ours still uses it."""
+        deadline = time.monotonic() + _RELEASE_SECONDS
+        while True:
+            row = connection.execute(
+                "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()",
+                (self._channel,),
+            ).fetchone()
+            if row is None:
+                return False
+            if row[0] is None or time.monotonic() >= deadline:
+                return True
+            connection.execute("SELECT pg_terminate_backend(%s)", (row[0],))
+            time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+
+
+def _history(connection: Connection) -> str:
+    row = connection.execute(f"SELECT {HISTORY_SQL}".encode()).fetchone()
+    assert row is not None
+    return str(row[0])
