@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.views import support
-from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS, spelled_name
+from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS, is_called, spelled_name
 from headwater.views.statement import Span, Statement
 from headwater.views.support import Reason
 
@@ -139,7 +140,7 @@ def calls_known_functions(statement: Statement) -> None:
             raise statement.refusal(support.AGGREGATE, call)
         if isinstance(call, (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Inline)):
             raise statement.refusal(support.LATERAL, call)
-        if isinstance(call, _OPERATORS):
+        if isinstance(call, _OPERATORS) or not is_called(call):
             continue
         name = spelled_name(call, statement.sql)
         if name in NOT_REPEATABLE_FUNCTIONS:
@@ -162,13 +163,15 @@ def has_known_expressions(statement: Statement) -> None:
 
 
 def has_known_escapes(statement: Statement) -> None:
-    r"""Refuse string literals with escapes such as \u0041, which sqlglot and Spark may read differently."""
-    for token in statement.tokens:
-        if token.token_type is not TokenType.STRING:
-            continue
+    r"""Refuse string literals with \u0041 or '' inside, which sqlglot reads otherwise than Spark."""
+    strings = [token for token in statement.tokens if token.token_type is TokenType.STRING]
+    for token in strings:
         text = statement.sql[token.start : token.end + 1]
         if any(found[1] for found in _UNSURE_ESCAPE.finditer(text)):
             raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=token.end + 1))
+    for token, following in pairwise(strings):
+        if token.end + 1 == following.start:
+            raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=following.end + 1))
 
 
 CHECKS: tuple[Callable[[Statement], None], ...] = (

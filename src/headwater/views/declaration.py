@@ -16,6 +16,7 @@ from headwater.views.normal_form import Condition, Edge, JoinView, Occurrence, O
 from headwater.views.normalize import normalize
 from headwater.views.scope import Named, Scope, find_relations, relation_name, tables_of
 from headwater.views.statement import Statement, read_statement
+from headwater.views.support import RESERVED_NAMES
 from headwater.views.value_kinds import join_as_keys, value_of_type
 
 
@@ -95,11 +96,14 @@ def _aliases(expression: exp.Expr) -> frozenset[str]:
 
 def _occurrence(named: Named, used: set[tuple[str, str]]) -> Occurrence:
     relation = named.relation
-    columns = tuple(name for name in relation.column_names if (named.alias, name) in used)
-    # Rows must be counted even if none of their values matter, and a table of no columns has no rows.
-    return Occurrence(
-        alias=named.alias, relation=relation, columns=columns or (relation.key or relation.column_names)[:1]
-    )
+    needed = tuple(name for name in relation.column_names if (named.alias, name) in used)
+    return Occurrence(alias=named.alias, relation=relation, columns=needed or _any_column(relation))
+
+
+def _any_column(relation: Relation) -> tuple[str, ...]:
+    """Return one column, of the key if possible: rows must be counted even if none of their values matter."""
+    usable = [name for name in relation.column_names if name.lower() not in RESERVED_NAMES]
+    return tuple(sorted(usable, key=lambda name: name not in relation.key)[:1])
 
 
 def _edges(conditions: tuple[Condition, ...], scope: Scope, types: ColumnTypes) -> tuple[Edge, ...]:

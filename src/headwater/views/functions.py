@@ -213,6 +213,16 @@ NOT_REPEATABLE_FUNCTIONS: frozenset[str] = frozenset(
 )
 
 
+def is_called(call: exp.Func) -> bool:
+    """Tell whether the author wrote this call: around the argument of year() and the like sqlglot puts its own casts.
+
+    >>> import sqlglot
+    >>> [is_called(call) for call in sqlglot.parse_one("SELECT year(d)", read="spark").find_all(exp.Func)]
+    [True, False]
+    """
+    return not isinstance(call, (exp.TsOrDsToDate, exp.TimeStrToTime)) or "start" in call.meta
+
+
 def spelled_name(call: exp.Func, sql: str) -> str:
     """Return the name of a function as the view's author wrote it, in lower case.
 

@@ -37,6 +37,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
 
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.normal_form import Condition, JoinView, Occurrence
@@ -73,7 +74,7 @@ def recompute_sql(view: JoinView, tables: Mapping[RelationName, str]) -> str:
         if len(column.parts) > 2:  # noqa: PLR2004 — source.table.column: after the replacement only table.column is there
             first, table_part = column.parts[0].meta, column.parts[-2]
             changes.append((first["start"], table_part.meta["end"] + 1, quoted(table_part.name)))
-    changes += [(t.start, t.end + 1, " ") for t in statement.tokens if t.text == ";" and t.end - t.start == 0]
+    changes += [(t.start, t.end + 1, " ") for t in statement.tokens if t.token_type is TokenType.SEMICOLON]
     text = view.sql
     for start, end, replacement in sorted(changes, reverse=True):
         text = text[:start] + replacement + text[end:]

@@ -160,6 +160,8 @@ def _the_only(
         case [seen] if seen.unusable:
             because = f'"{seen.alias}.{seen.column}" has the type {seen.unusable} in its source'
             raise statement.refusal(support.UNUSABLE_TYPE, at, because=because)
+        case [seen] if seen.column.lower() in support.RESERVED_NAMES:
+            raise statement.refusal(support.RESERVED_COLUMN, at, because=f'"{seen.alias}.{seen.column}"')
         case [seen]:
             return seen
         case []:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -107,7 +108,9 @@ def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
     try:
         trees = sqlglot.parse(sql, read="spark")
     except TokenError as error:
-        raise refusal(name, sql, path, support.NOT_SQL, None, because=_first_line(error)) from error
+        raise refusal(
+            name, sql, path, support.NOT_SQL, _open_quote(sql, error), because="a quote or comment is not closed"
+        ) from error
     except ParseError as error:
         raise refusal(name, sql, path, support.NOT_SQL, _place(sql, error), because=_description(error)) from error
     statements = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
@@ -119,8 +122,10 @@ def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
     return statement
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else "it cannot be read"
+def _open_quote(sql: str, error: TokenError) -> Span | None:
+    """Return the rest of the line from the quote that was never closed, as far as the tokenizer tells where it is."""
+    found = re.search(r"from \d+:(\d+)$", str(error.__cause__ or error))
+    return Span(start=int(found[1]), end=len(sql)) if found and int(found[1]) < len(sql) else None
 
 
 def _description(error: ParseError) -> str:

@@ -8,6 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.errors import InvalidView, UnsupportedView
+from headwater.relation import COUNT, TICK
+from headwater.transaction import ORDINAL
+
+RESERVED_NAMES = frozenset({COUNT, TICK, ORDINAL})
+"""Columns that travel beside a row's own, so no row may bring its own under these names, in any case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +30,7 @@ _LATER = "write the view without it; only selections, projections and inner join
 NOT_SQL = Reason(
     code="HW-201",
     summary="the text is not Spark SQL that can be read",
-    remedy="correct the SQL at the marked place",
+    remedy="correct the SQL",
     error=InvalidView,
 )
 SEVERAL_STATEMENTS = Reason(
@@ -108,7 +113,12 @@ UNUSABLE_TYPE = Reason(
 STRING_ESCAPE = Reason(
     code="HW-215",
     summary="the string literal has an escape that is not understood with certainty",
-    remedy=r"write the character itself, or a raw string r'...'; \\ \' \" \n \r \t \% \_ are understood",
+    remedy=r"write the character itself, or one of \\ \' \" \n \r \t \% \_ (a quote as \', not as two quotes)",
+)
+RESERVED_COLUMN = Reason(
+    code="HW-216",
+    summary="the relation's column has a name that is used by Headwater itself",
+    remedy="rename the column in its source, or leave it out; _tick, _count and _ordinal are taken",
 )
 COMMON_TABLE = Reason(code="HW-220", summary="WITH is not maintained yet", remedy=_LATER)
 SUBQUERY = Reason(
@@ -190,6 +200,7 @@ REASONS: tuple[Reason, ...] = (
     NO_RELATION,
     UNUSABLE_TYPE,
     STRING_ESCAPE,
+    RESERVED_COLUMN,
     COMMON_TABLE,
     SUBQUERY,
     AGGREGATE,

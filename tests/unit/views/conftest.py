@@ -19,6 +19,7 @@ def relation(
 
 CUSTOMERS = RelationName(source="crm", name="customers")
 SALES = RelationName(source="shop", name="sales")
+AUDIT = RelationName(source="crm", name="audit")
 PLACES = RelationName(source="crm", schema="geo", name="places")
 
 
@@ -39,6 +40,7 @@ def catalog() -> Mapping[RelationName, Relation]:
             score="double",
         ),
         relation(PLACES, id="int", city="int", label="string"),
+        relation(AUDIT, _tick="int", what="string"),
     )
     return {each.name: each for each in relations}
 

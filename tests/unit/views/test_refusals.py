@@ -17,7 +17,8 @@ Catalog = Mapping[RelationName, Relation]
 REFUSED = (
     ("HW-201", "SELECT id FROM crm.customers WHERE", "WHERE"),
     ("HW-201", "SELECT id name extra FROM crm.customers", "extra"),
-    ("HW-201", "SELECT 'open FROM crm.customers", ""),
+    ("HW-201", "SELECT 'open FROM crm.customers", "'open FROM crm.customers"),
+    ("HW-201", "SELECT /* open FROM crm.customers", ""),
     ("HW-201", "-- nothing here", ""),
     ("HW-202", "SELECT id FROM crm.customers; SELECT no FROM shop.sales", "no FROM shop.sales"),
     ("HW-203", "INSERT INTO crm.customers VALUES (1)", "crm.customers VALUES (1)"),
@@ -47,6 +48,8 @@ REFUSED = (
     ("HW-214", "SELECT s.* FROM shop.sales s", "s.*"),
     ("HW-214", "SELECT shape FROM shop.sales", "shape"),
     ("HW-215", r"SELECT id FROM crm.customers WHERE Name = '\u0041'", r"'\u0041'"),
+    ("HW-215", "SELECT id FROM crm.customers WHERE Name = 'it''s'", "'it''s'"),
+    ("HW-216", "SELECT a._tick AS at FROM crm.audit a", "a._tick"),
     ("HW-220", "WITH c AS (SELECT 1 AS x) SELECT x FROM c", "WITH"),
     ("HW-221", "SELECT x FROM (SELECT id AS x FROM crm.customers)", "id AS x FROM crm.customers"),
     ("HW-221", "SELECT id FROM crm.customers WHERE id IN (SELECT no FROM shop.sales)", "no FROM shop.sales"),

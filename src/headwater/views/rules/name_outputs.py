@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headwater.relation import COUNT, TICK
-from headwater.transaction import ORDINAL
 from headwater.views import support
 from headwater.views.scope import Scope
-
-RESERVED_NAMES = frozenset({COUNT, TICK, ORDINAL})
 
 
 def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
@@ -23,7 +19,7 @@ def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
         if not isinstance(item, exp.Alias):
             raise statement.refusal(support.UNNAMED_OUTPUT, item)
         name = item.alias
-        if name.lower() in RESERVED_NAMES:
+        if name.lower() in support.RESERVED_NAMES:
             raise statement.refusal(support.RESERVED_OUTPUT, item, because=f'"{name}"')
         if name.lower() in names:
             raise statement.refusal(support.DUPLICATE_OUTPUT, item, because=f'"{name}"')
