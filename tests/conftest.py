@@ -21,7 +21,7 @@ def postgres_server() -> Iterator[EmbeddedServer]:
     # Not below pytest's own temporary directory: as root that one is closed to the account the server runs as.
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
     try:
-        with EmbeddedServer(directory) as server:
+        with EmbeddedServer(directory, settings={"fsync": "off"}) as server:
             yield server
     finally:
         shutil.rmtree(directory)

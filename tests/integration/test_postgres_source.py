@@ -402,7 +402,8 @@ def test_a_probe_finds_each_matching_row_as_often_as_it_is_there(world: World) -
         "CREATE TABLE sales (id int, store char(4), day date, at timestamptz, price numeric(8,2), who text, u uuid,"
         " f float8, ip inet, by bytea, ok bool);"
         "INSERT INTO sales SELECT n % 5, 's' || n % 3, date '2024-01-01' + n % 4, timestamptz '2024-01-01 00:00+00',"
-        " n % 7, CASE WHEN n % 2 = 0 THEN 'a\"\\b' END, '00000000-0000-0000-0000-00000000000' || n % 3, n % 2 * -0.0,"
+        " n % 7, CASE WHEN n % 2 = 0 THEN 'a\"\\b' END,"
+        " ('00000000-0000-0000-0000-00000000000' || n % 3)::uuid, n % 2 * -0.0,"
         " '10.0.0.1', '\\x00ff', n % 2 = 0 FROM generate_series(1, 60) n"
     )
     world.declare("sales")
@@ -454,7 +455,7 @@ def test_a_probe_uses_the_index_whatever_the_width_of_its_keys(world: World) -> 
         "c": pa.array([f"c{number}" for number in numbers]),
     }.items():
         query = probe_query(sales, ("id",), (name,), pa.table({name: values}))
-        with world.connect() as connection:
+        with world.source._address.open() as connection:
             plan = "\n".join(row[0] for row in connection.execute(sql.SQL("EXPLAIN {}").format(query)))
         assert "Index" in plan, plan
         assert "Seq Scan" not in plan, plan
@@ -535,10 +536,8 @@ def test_a_table_that_changes_its_shape_is_refused_by_name(world: World) -> None
         world.execute(change)
         name = "sold" if "RENAME" in change else "sales"
         world.execute(f"INSERT INTO {name} (id) VALUES (2)")
-        found: list[Transaction] = []
         with pytest.raises(SourceRefused) as refused:
-            for _ in range(50):
-                found += transactions(list(filter(None, [follower.next_capture(0.1)])))
+            world.captures(follower)
         assert detail in refused.value.detail
         world.stop_following()
         world.source.teardown()
@@ -634,7 +633,7 @@ def test_a_server_that_does_not_answer_or_refuses_is_named_without_the_password(
     with pytest.raises(SourceUnavailable, match=r"127\.0\.0\.1:1/db") as down:
         PostgresSource(name="shop", url="postgresql://u:secret@127.0.0.1:1/db", project="p").snapshot()
     with pytest.raises(SourceRefused, match="cannot be read") as unreadable:
-        PostgresSource(name="shop", url="postgresql://u:secret@h:port/db", project="p")
+        PostgresSource(name="shop", url="postgresql://u:se/secret@h:1/db", project="p")
     hba = world.server.directory / "pg_hba.conf"
     before = hba.read_text()
     world.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
@@ -667,11 +666,10 @@ def test_a_statement_that_takes_too_long_ends(world: World) -> None:
     source.close()
 
 
-def test_a_crash_spoils_snapshots_and_loses_nothing(tmp_path_factory: pytest.TempPathFactory) -> None:
-    del tmp_path_factory
+def test_a_crash_spoils_snapshots_and_loses_nothing() -> None:
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
     try:
-        with EmbeddedServer(directory, version=16, settings={"wal_level": "replica"}) as server:
+        with EmbeddedServer(directory, version=16, settings={"wal_level": "replica", "fsync": "off"}) as server:
             server.execute("CREATE TABLE sales (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
             name = RelationName(source="shop", name="sales")
             source = PostgresSource(name="shop", url=server.url(), project="crash")
@@ -687,6 +685,7 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(tmp_path_factory: pytest.Tem
             follower = world.follow()
             server.execute("INSERT INTO sales VALUES (1)")
             first = transactions(world.captures(follower))
+            follower.next_capture(0.0)
             snapshot = source.snapshot()
             server.kill()
             assert not snapshot.is_valid()
