@@ -120,6 +120,12 @@ RESERVED_COLUMN = Reason(
     summary="the relation's column has a name that is used by Headwater itself",
     remedy="rename the column in its source, or leave it out; _tick, _count and _ordinal are taken",
 )
+UNTYPED_OUTPUT = Reason(
+    code="HW-217",
+    summary="an output column is NULL and nothing else, so it has no type",
+    remedy="give it a type: CAST(NULL AS STRING) AS name",
+    error=InvalidView,
+)
 COMMON_TABLE = Reason(code="HW-220", summary="WITH is not maintained yet", remedy=_LATER)
 SUBQUERY = Reason(
     code="HW-221",
@@ -201,6 +207,7 @@ REASONS: tuple[Reason, ...] = (
     UNUSABLE_TYPE,
     STRING_ESCAPE,
     RESERVED_COLUMN,
+    UNTYPED_OUTPUT,
     COMMON_TABLE,
     SUBQUERY,
     AGGREGATE,

@@ -98,7 +98,7 @@ OPERATORS = (
     "array(1, n)[1]",
     "d > '2024-01-01'",
     "n = '3'",
-    "NULL",
+    "CAST(NULL AS STRING)",
 )
 
 

@@ -50,6 +50,7 @@ REFUSED = (
     ("HW-215", r"SELECT id FROM crm.customers WHERE Name = '\u0041'", r"'\u0041'"),
     ("HW-215", "SELECT id FROM crm.customers WHERE Name = 'it''s'", "'it''s'"),
     ("HW-216", "SELECT a._tick AS at FROM crm.audit a", "a._tick"),
+    ("HW-217", "SELECT NULL AS nothing FROM crm.customers", "nothing"),
     ("HW-220", "WITH c AS (SELECT 1 AS x) SELECT x FROM c", "WITH"),
     ("HW-221", "SELECT x FROM (SELECT id AS x FROM crm.customers)", "id AS x FROM crm.customers"),
     ("HW-221", "SELECT id FROM crm.customers WHERE id IN (SELECT no FROM shop.sales)", "no FROM shop.sales"),
