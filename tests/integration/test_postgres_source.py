@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from psycopg import sql
 
-from headwater.errors import SourceRefused, SourceUnavailable
+from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import COUNT, Identity, Relation, RelationName
 from headwater.sources.embedded import EmbeddedServer
@@ -634,6 +634,8 @@ def test_a_server_that_does_not_answer_or_refuses_is_named_without_the_password(
         PostgresSource(name="shop", url="postgresql://u:secret@127.0.0.1:1/db", project="p").snapshot()
     with pytest.raises(SourceRefused, match="cannot be read") as unreadable:
         PostgresSource(name="shop", url="postgresql://u:se/secret@h:1/db", project="p")
+    with pytest.raises(SourceRefused, match="cannot be read"):
+        PostgresSource(name="shop", url="postgresql://u:se@cret@h:1/db", project="p")
     hba = world.server.directory / "pg_hba.conf"
     before = hba.read_text()
     world.execute("CREATE ROLE locked LOGIN PASSWORD 'right'")
@@ -702,3 +704,51 @@ def test_a_crash_spoils_snapshots_and_loses_nothing() -> None:
             assert source.teardown() == ()
     finally:
         shutil.rmtree(directory)
+
+
+def test_a_lost_slot_and_a_standby_are_named() -> None:
+    directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
+    settings = {"fsync": "off", "max_slot_wal_keep_size": "1MB", "min_wal_size": "32MB", "max_wal_size": "32MB"}
+    try:
+        with EmbeddedServer(directory, settings=settings) as server:
+            server.execute("CREATE TABLE sales (id int PRIMARY KEY); CREATE TABLE other (id int, text text)")
+            name = RelationName(source="shop", name="sales")
+            source = PostgresSource("shop", server.url(), "lost")
+            start = source.prepare([name])
+            relations = source.inspect([name]).relations
+            for _ in range(3):
+                server.execute("INSERT INTO other VALUES (1, 'x')")
+                server.execute("SELECT pg_switch_wal()")
+            server.execute("CHECKPOINT")
+            with pytest.raises(SourceLost, match="thrown away log"):
+                source.follow(relations, start)
+            with pytest.raises(SourceLost, match="thrown away log"):
+                source.prepare([name])
+            assert len(source.teardown()) == 2
+            with pytest.raises(SourceLost, match="no replication slot"):
+                source.follow(relations, start)
+            server.stop()
+            (directory / "standby.signal").touch()
+            server.start()
+            with pytest.raises(SourceRefused, match="standby"):
+                source.prepare([name])
+            with pytest.raises(SourceRefused, match="standby"):
+                source.snapshot()
+    finally:
+        shutil.rmtree(directory)
+
+
+def test_a_log_of_another_server_is_noticed(world: World) -> None:
+    world.execute("CREATE TABLE sales (id int PRIMARY KEY)")
+    world.declare("sales")
+    elsewhere = Position(source="shop", history="1:1", offset=1)
+    with pytest.raises(SourceLost, match="not the server it was"):
+        world.follow(after=elsewhere)
+
+
+def test_a_table_taken_out_of_the_publication_is_noticed(world: World) -> None:
+    world.execute("CREATE TABLE sales (id int PRIMARY KEY); CREATE TABLE notes (id int)")
+    world.declare("sales", "notes")
+    world.execute(f"ALTER PUBLICATION headwater_{world.database} DROP TABLE notes")
+    with pytest.raises(SourceRefused, match="no longer logs"):
+        world.follow()

@@ -29,7 +29,11 @@ SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.r
        (SELECT coalesce(sum(greatest(s.reltuples, 0)), 0)::int8 FROM pg_class s WHERE s.oid = c.oid
            OR s.oid IN (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf)),
        pg_has_role(c.relowner, 'USAGE'), row_security_active(c.oid),
-       has_schema_privilege(n.oid, 'USAGE') AND has_table_privilege(c.oid, 'SELECT'),
+       ARRAY_REMOVE(ARRAY[
+           CASE WHEN NOT has_schema_privilege(n.oid, 'USAGE')
+                THEN format('GRANT USAGE ON SCHEMA %%I TO %%I', n.nspname, current_user) END,
+           CASE WHEN NOT has_table_privilege(c.oid, 'SELECT')
+                THEN format('GRANT SELECT ON %%I.%%I TO %%I', n.nspname, c.relname, current_user) END], NULL),
        EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = c.oid) AND c.relkind <> 'p',
        ARRAY(SELECT format('%%I.%%I', pn.nspname, p.relname)
              FROM pg_partition_tree(c.oid) tree JOIN pg_class p ON p.oid = tree.relid
@@ -65,7 +69,7 @@ class Described:
     relation: Relation
     oid: int
     owned: bool
-    readable: bool
+    grant_sql: tuple[str, ...]
     identity_sql: tuple[str, ...]
     obstacle: str
     """Why the relation can never be followed as it is; empty if nothing stands in the way."""
@@ -114,7 +118,7 @@ def _described(
     indexes: Sequence[tuple[Any, ...]],
     types: TypeCatalog,
 ) -> Described:
-    oid, kind, persistence, identity, estimate, owned, secured, readable, inherited, bare_partitions = table
+    oid, kind, persistence, identity, estimate, owned, secured, grants, inherited, bare_partitions = table
     generated_published = connection.info.server_version >= GENERATED_PUBLISHED_FROM
     usable: list[Column] = []
     unusable: list[tuple[str, str]] = []
@@ -146,7 +150,7 @@ def _described(
         relation=relation,
         oid=oid,
         owned=owned,
-        readable=readable,
+        grant_sql=tuple(grants),
         identity_sql=tuple(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in (*tables, *bare_partitions)),
         obstacle=_obstacle(kind, persistence, secured, inherited, has_virtual),
     )

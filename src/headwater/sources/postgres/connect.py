@@ -48,6 +48,7 @@ _REFUSED = re.compile(
 )
 
 _UNAVAILABLE_STATES = ("08", "57P", "53")
+_NOT_IN_STATE = "55000"
 
 _Failure = tuple[type[HeadwaterError], str, str, str]
 """Which error, its code, what failed, what to do."""
@@ -64,6 +65,12 @@ _UNAVAILABLE_FAILURE: _Failure = (
     "does not answer",
     "it is tried again by itself; check that the server runs and can be reached",
 )
+_STANDBY_FAILURE: _Failure = (
+    SourceRefused,
+    "HW-324",
+    "is a standby",
+    "point the source at the primary server",
+)
 _LOST_FAILURE: _Failure = (
     SourceLost,
     "HW-311",
@@ -77,17 +84,16 @@ _FAILURES: dict[str, _Failure] = {
         "took too long to answer",
         "an index on the probed columns may be missing; `headwater plan` names it",
     ),
-    "42501": (SourceRefused, "HW-321", "denies us something", "let an owner run: GRANT SELECT ON … TO USER"),
+    "42501": (SourceRefused, "HW-321", "denies us something", "let an owner grant it to the source's account"),
     "55006": (
         SourceUnavailable,
         "HW-305",
         "is being followed by somebody else",
         "stop the other maintainer of this project",
     ),
-    "55000": _LOST_FAILURE,
     "58P01": _LOST_FAILURE,
 }
-"""What PostgreSQL's error codes mean to us; 55000 and 58P01 come from a slot whose log is gone."""
+"""What PostgreSQL's error codes mean to us; 58P01 is a file of the log that is gone."""
 
 
 class Address:
@@ -98,7 +104,7 @@ class Address:
         self.source = source
         try:
             parsed = conninfo_to_dict(url)
-            _require_number(parsed.get("port"))
+            _require_host_and_port(str(parsed.get("host") or ""), str(parsed.get("port") or "0"))
         except (psycopg.Error, ValueError):
             raise SourceRefused(
                 f'the address of source "{source}" cannot be read',
@@ -112,11 +118,8 @@ class Address:
         parsed["application_name"] = application
         parsed.setdefault("connect_timeout", _CONNECT_SECONDS)
         self._parameters: dict[str, Any] = {name: str(value) for name, value in parsed.items() if value is not None}
-        self.user = self._parameters.get("user", "")
-        self.database = self._parameters.get("dbname", self.user)
-        self.place = (
-            f"{self._parameters.get('host', 'localhost')}:{self._parameters.get('port', '5432')}/{self.database}"
-        )
+        shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
+        self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
 
     def __repr__(self) -> str:
         """Return the place without user or password."""
@@ -149,6 +152,8 @@ class Address:
             detail = "the server closed the connection"
         summary = f'source "{self.source}" ({self.place})'
         failure = _FAILURES.get(state or "")
+        if state == _NOT_IN_STATE:
+            failure = _STANDBY_FAILURE if "recovery" in message else _LOST_FAILURE if "slot" in message else None
         if failure is None and _REFUSED.search(message):
             failure = _REFUSED_FAILURE
         if failure is None and (connection_failed or (state or "").startswith(_UNAVAILABLE_STATES)):
@@ -156,12 +161,12 @@ class Address:
         if failure is None:
             return SourceRefused(f"{summary} refuses a statement", code="HW-322", detail=detail)
         kind, code, what, hint = failure
-        return kind(f"{summary} {what}", code=code, detail=detail, hint=hint.replace("USER", f'"{self.user}"'))
+        return kind(f"{summary} {what}", code=code, detail=detail, hint=hint)
 
 
-def _require_number(port: object) -> None:
-    """Check a port before anybody prints it: in a URL whose password is not escaped it may be a part of that."""
-    if port is not None and not str(port).isdigit():
+def _require_host_and_port(host: str, port: str) -> None:
+    """Check them before anybody prints them: in a URL whose password is not escaped they may be a part of that."""
+    if "@" in host or not port.replace(",", "").isdigit():
         raise ValueError
 
 

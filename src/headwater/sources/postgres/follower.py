@@ -38,7 +38,7 @@ from headwater.transaction import Capture
 CAPTURE_ROWS = 20_000
 _CAPTURE_SECONDS = 0.05
 _ASK_SECONDS = 0.002
-_NUDGE_SECONDS = 0.015
+_NUDGE_SECONDS = 0.01
 _STATUS_SECONDS = 5.0
 _MESSAGES_PER_LOOK = 256
 
@@ -100,8 +100,10 @@ class PostgresFollower:
         return self._followed
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget what it logged up to here; told to it by the following thread."""
-        assert position <= self._followed, "only what was returned can be durable"
+        """Let the source forget what it logged up to here; told to it by the following thread.
+
+        The position may be past what this connection has followed: what an earlier one returned can become durable now.
+        """
         with self._lock:
             self._acknowledged = max(self._acknowledged, position.offset)
         self._wake_up()

@@ -86,7 +86,7 @@ class Gathering:
         )
         self._transactions = []
         self._truncated = {ordinal - count: names for ordinal, names in self._truncated.items() if ordinal >= count}
-        self.row_count -= sum(table.num_rows for table in capture.rows.values())
+        self.row_count = sum(map(len, self._buffers.values()))
         return capture
 
     def _change(self, buffer: RowBuffer, kind: int, message: bytes) -> None:

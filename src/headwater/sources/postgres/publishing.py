@@ -20,17 +20,19 @@ from headwater.sources.postgres.connect import Address, Connection
 
 _MAX_NAME = 63
 _SLOT_SECONDS = 60
+OLDEST_SERVER = 140000
 
 _PUBLICATION_SQL = """
 SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables,
        p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AND p.pubviaroot
        AND coalesce(to_jsonb(p) ->> 'pubgencols', 's') = 's',
        ARRAY(SELECT r.prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid
-             AND to_jsonb(r) -> 'prqual' IN ('null'::jsonb) AND to_jsonb(r) -> 'prattrs' IN ('null'::jsonb))::oid[]
+             AND coalesce(to_jsonb(r) -> 'prqual', 'null') = 'null'
+             AND coalesce(to_jsonb(r) -> 'prattrs', 'null') = 'null')::oid[]
 FROM pg_publication p WHERE p.pubname = %s
 """
 _SLOT_SQL = """
-SELECT confirmed_flush_lsn::text, plugin, database, wal_status, active_pid,
+SELECT confirmed_flush_lsn::text, plugin, database, database = current_database(), wal_status, active_pid,
        coalesce(to_jsonb(s) ->> 'invalidation_reason', '')
 FROM pg_replication_slots s WHERE slot_name = %s
 """
@@ -93,11 +95,18 @@ def publication_sql(
 def require_replication(connection: Connection, address: Address) -> None:
     """Refuse a server that cannot be followed, or an account that may not follow it."""
     row = connection.execute(
-        "SELECT pg_is_in_recovery(), current_setting('wal_level'), rolsuper OR rolreplication"
+        "SELECT pg_is_in_recovery(), current_setting('wal_level'), rolsuper OR rolreplication, quote_ident(rolname)"
         " FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     assert row is not None
-    standby, wal_level, may_replicate = row
+    standby, wal_level, may_replicate, account = row
+    if connection.info.server_version < OLDEST_SERVER:
+        raise SourceRefused(
+            f'source "{address.source}" ({address.place}) is too old',
+            code="HW-334",
+            detail=f"it is PostgreSQL {connection.info.server_version // 10000}",
+            hint=f"use PostgreSQL {OLDEST_SERVER // 10000} or later",
+        )
     if standby:
         raise SourceRefused(
             f'source "{address.source}" ({address.place}) is a standby',
@@ -114,10 +123,10 @@ def require_replication(connection: Connection, address: Address) -> None:
         )
     if not may_replicate:
         raise SourceRefused(
-            f'source "{address.source}" ({address.place}) does not let "{address.user}" follow its log',
+            f'source "{address.source}" ({address.place}) does not let {account} follow its log',
             code="HW-326",
             detail="the account lacks the REPLICATION attribute",
-            hint=f'let an administrator run: ALTER ROLE "{address.user}" REPLICATION',
+            hint=f"let an administrator run: ALTER ROLE {account} REPLICATION",
         )
 
 
@@ -126,8 +135,8 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
     row = connection.execute(_SLOT_SQL, (channel,)).fetchone()
     if row is None:
         return None
-    confirmed, plugin, database, wal_status, active_pid, invalidation = row
-    if database != address.database or plugin != "pgoutput":
+    confirmed, plugin, database, is_here, wal_status, active_pid, invalidation = row
+    if not is_here or plugin != "pgoutput":
         raise SourceRefused(
             f'source "{address.source}" has a replication slot "{channel}" that is not ours',
             code="HW-327",

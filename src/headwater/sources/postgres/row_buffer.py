@@ -38,6 +38,11 @@ class RowBuffer:
         self._counts = array("q")
         self._segments: list[pa.Table] = []
 
+    def __len__(self) -> int:
+        """Return how many rows are held."""
+        in_segments: int = sum(segment.num_rows for segment in self._segments)
+        return len(self._rows) + in_segments
+
     def lay_out(self, columns: tuple[str, ...]) -> None:
         """Say in which order the log sends columns from now on; rows gathered before keep the order they came in."""
         self._close_segment()

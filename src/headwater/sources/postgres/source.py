@@ -38,7 +38,7 @@ _RELEASE_SECONDS = 10.0
 class PostgresSource:
     """See `headwater.sources.source.Source`."""
 
-    def __init__(self, *, name: str, url: str, project: str, probe_timeout_seconds: float = 60.0) -> None:
+    def __init__(self, name: str, url: str, project: str, *, probe_timeout_seconds: float = 60.0) -> None:
         """Remember the address; nothing is connected yet."""
         self._name = name
         self._channel = channel_name(project)
@@ -78,7 +78,7 @@ class PostgresSource:
                 raise SourceRefused(
                     f'source "{self._name}" needs its owner before it can be followed',
                     code="HW-329",
-                    detail=f'"{self._address.user}" may not run the statements that are still needed',
+                    detail="the account may not run the statements that are still needed",
                     hint="let the owner run:\n" + "\n".join(f"{statement};" for statement in inspection.owner_sql),
                 )
             if slot is not None and find_publication(connection, self._channel) is None:
@@ -149,11 +149,7 @@ class PostgresSource:
         publication = find_publication(connection, self._channel)
         identity_sql = [statement for each in described for statement in each.identity_sql]
         publishing_sql = publication_sql(connection, self._channel, publication, described) if described else ()
-        grants = [
-            f'GRANT SELECT ON "{each.relation.name.schema}"."{each.relation.name.name}" TO "{self._address.user}"'
-            for each in described
-            if not each.readable
-        ]
+        grants = dict.fromkeys(statement for each in described for statement in each.grant_sql)
         rights = connection.execute(
             "SELECT has_database_privilege(current_database(), 'CREATE'),"
             " (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)"
@@ -166,6 +162,7 @@ class PostgresSource:
             relations=tuple(each.relation for each in described),
             owner_sql=(*grants, *identity_sql, *publishing_sql),
             may_run_owner_sql=is_superuser or (owns and may_publish and not grants),
+            is_followed=find_slot(connection, self._address, self._channel) is not None,
         )
 
     def _require_followable(self, described: Sequence[Described]) -> None:

@@ -108,13 +108,15 @@ def _exact(text: str, target: pa.Decimal128Type) -> Decimal:
         raise _UnfitError(text) from None
     if not value.is_finite():
         raise _UnfitError(text)
+    if value == 0:
+        return Decimal(0)
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    while digits and digits[-1] == 0 and exponent < 0:
+    while digits[-1] == 0 and exponent < 0:
         digits, exponent = digits[:-1], exponent + 1
     if -exponent > target.scale or len(digits) + exponent > target.precision - target.scale:
         raise _UnfitError(text)
-    return Decimal((sign, digits or (0,), exponent))
+    return Decimal((sign, digits, exponent))
 
 
 def _arrays(texts: pa.Array, spark_type: str) -> pa.Array:

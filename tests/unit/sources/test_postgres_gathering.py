@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from headwater.errors import SourceRefused
+from headwater.position import Position
+from headwater.relation import COUNT, Column, Relation, RelationName
+from headwater.sources.postgres import row_buffer
+from headwater.sources.postgres.gathering import Gathering
+from headwater.transaction import ORDINAL, Capture
+
+NAME = RelationName(source="shop", name="sales")
+SALES = Relation(
+    name=NAME,
+    columns=(Column(name="id", type="int", native="integer"), Column(name="text", type="string", native="text")),
+)
+START = Position(source="shop", history="1:1", offset=100)
+
+
+def begin(commit_offset: int, xid: int) -> bytes:
+    return b"B" + struct.pack(">qqI", commit_offset, 0, xid)
+
+
+def commit(offset: int, end_offset: int) -> bytes:
+    return b"C" + struct.pack(">Bqqq", 0, offset, end_offset, 1_000_000)
+
+
+def relation(*columns: tuple[str, int], identity: bytes = b"f", name: bytes = b"sales", oid: int = 7) -> bytes:
+    sent = b"".join(b"\0" + column.encode() + b"\0" + struct.pack(">Ii", type_oid, -1) for column, type_oid in columns)
+    return (
+        b"R" + struct.pack(">I", oid) + b"public\0" + name + b"\0" + identity + struct.pack(">H", len(columns)) + sent
+    )
+
+
+def row(*values: str | None) -> bytes:
+    parts = [
+        b"n"
+        if value is None
+        else b"u"
+        if value == "UNCHANGED"
+        else b"t" + struct.pack(">I", len(value)) + value.encode()
+        for value in values
+    ]
+    return struct.pack(">H", len(values)) + b"".join(parts)
+
+
+def change(kind: bytes, body: bytes) -> bytes:
+    return kind + struct.pack(">I", 7) + body
+
+
+def insert(*values: str | None) -> bytes:
+    return change(b"I", b"N" + row(*values))
+
+
+LAYOUT = relation(("id", 23), ("text", 25))
+
+
+@pytest.fixture
+def gathering() -> Gathering:
+    types: dict[int, tuple[str | None, str]] = {
+        23: ("int", "integer"),
+        25: ("string", "text"),
+        20: ("bigint", "bigint"),
+    }
+    return Gathering(
+        relations=[SALES],
+        oids={7: NAME},
+        after=START,
+        recent_xid=(1 << 32) + 5,
+        describe=lambda oid, _: types[oid],
+    )
+
+
+def rows(capture: Capture) -> list[tuple[int, int, int, str | None]]:
+    table = capture.rows[NAME]
+    return [(row[ORDINAL], row[COUNT], row["id"], row["text"]) for row in table.to_pylist()]
+
+
+def feed(gathering: Gathering, *messages: bytes) -> None:
+    for message in messages:
+        gathering.feed(message)
+
+
+def test_whole_transactions_only_and_the_rest_later(gathering: Gathering) -> None:
+    feed(gathering, begin(110, 4), LAYOUT, insert("1", "a"), commit(110, 120), begin(130, 6), insert("2", None))
+    first = gathering.take()
+    assert rows(first) == [(0, 1, 1, "a")]
+    assert [transaction.identity for transaction in first.transactions] == [(1 << 32) + 4]
+    assert first.transactions[0].position.offset == 120
+    assert not gathering.has_transactions
+    assert gathering.row_count == 1
+    feed(gathering, insert("3", ""), commit(130, 140))
+    assert rows(gathering.take()) == [(0, 1, 2, None), (0, 1, 3, "")]
+    assert gathering.row_count == 0
+
+
+def test_what_ends_at_or_before_the_start_is_dropped(gathering: Gathering) -> None:
+    feed(gathering, begin(90, 3), LAYOUT, insert("1", "a"), commit(90, 100))
+    assert not gathering.has_transactions
+    feed(gathering, begin(100, 4), insert("2", "b"), commit(100, 110))
+    assert rows(gathering.take()) == [(0, 1, 2, "b")]
+
+
+def test_a_transaction_that_touches_nothing_of_ours_is_none(gathering: Gathering) -> None:
+    feed(gathering, begin(110, 4), b"I" + struct.pack(">I", 99) + b"N" + row("1"), commit(110, 120))
+    assert not gathering.has_transactions
+    assert gathering.committed_to == 120
+
+
+def test_updates_take_unchanged_values_from_the_old_row(gathering: Gathering) -> None:
+    update = change(b"U", b"O" + row("1", "large") + b"N" + row("2", "UNCHANGED"))
+    feed(gathering, begin(110, 4), LAYOUT, update, change(b"D", b"O" + row("3", None)), commit(110, 120))
+    assert rows(gathering.take()) == [(0, -1, 1, "large"), (0, 1, 2, "large"), (0, -1, 3, None)]
+
+
+def test_rows_before_a_truncate_are_dropped_in_its_transaction_only(gathering: Gathering) -> None:
+    truncate = b"T" + struct.pack(">IB", 1, 0) + struct.pack(">I", 7)
+    feed(gathering, begin(110, 4), LAYOUT, insert("1", "a"), commit(110, 120))
+    feed(gathering, begin(130, 5), insert("2", "b"), truncate, insert("3", "c"), truncate, insert("4", "d"))
+    assert rows(gathering.take()) == [(0, 1, 1, "a")]
+    feed(gathering, commit(130, 140))
+    capture = gathering.take()
+    assert rows(capture) == [(0, 1, 4, "d")]
+    assert capture.truncated == {0: (NAME,)}
+    assert gathering.row_count == 0
+
+
+def test_columns_may_come_and_change_places_within_a_transaction(gathering: Gathering) -> None:
+    wider = relation(("text", 25), ("more", 20), ("id", 23))
+    feed(gathering, begin(110, 4), LAYOUT, insert("1", "a"), commit(110, 120))
+    feed(gathering, begin(130, 5), insert("2", "b"), wider, insert("c", "9", "3"))
+    assert rows(gathering.take()) == [(0, 1, 1, "a")]
+    feed(gathering, commit(130, 140))
+    assert rows(gathering.take()) == [(0, 1, 2, "b"), (0, 1, 3, "c")]
+
+
+def test_segments_keep_order_and_ordinals(gathering: Gathering, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_buffer, "SEGMENT_ROWS", 3)
+    feed(gathering, begin(110, 4), LAYOUT, *(insert(str(number), "a") for number in range(10)), commit(110, 120))
+    feed(gathering, begin(130, 5), insert("10", "b"), commit(130, 140))
+    assert [(row[0], row[2]) for row in rows(gathering.take())] == [(number // 10, number) for number in range(11)]
+
+
+@pytest.mark.parametrize(
+    ("message", "detail"),
+    [
+        (relation(("id", 23)), 'column "text" (text) is gone'),
+        (relation(("id", 20), ("text", 25)), 'column "id" was integer and is now bigint'),
+        (relation(("id", 23), ("text", 25), identity=b"d"), "no longer FULL"),
+        (relation(("id", 23), ("text", 25), name=b"sold"), 'called "shop.sold"'),
+        (relation(("id", 23), ("text", 25), oid=8), "dropped and made again"),
+    ],
+)
+def test_a_changed_shape_is_refused_by_name(gathering: Gathering, message: bytes, detail: str) -> None:
+    gathering.feed(begin(110, 4))
+    with pytest.raises(SourceRefused, match=r'relation "shop\.sales"') as refused:
+        gathering.feed(message)
+    assert detail in refused.value.detail
+
+
+def test_a_change_without_its_old_row_is_refused(gathering: Gathering) -> None:
+    feed(gathering, begin(110, 4), LAYOUT)
+    with pytest.raises(SourceRefused, match="old row"):
+        gathering.feed(change(b"U", b"N" + row("1", "a")))
