@@ -6,7 +6,7 @@ from __future__ import annotations
 class HeadwaterError(Exception):
     """Something Headwater refuses or cannot do.
 
-    >>> print(HeadwaterError("cannot read view \\"sales\\"", code="HW-001", detail="it has no rows", hint="run first"))
+    >>> print(HeadwaterError('cannot read view "sales"', code="HW-001", detail="it has no rows", hint="run first"))
     cannot read view "sales" [HW-001]
       why: it has no rows
       do:  run first

@@ -136,11 +136,15 @@ class Acceptor:
         return taken
 
     def _accept(self, taken: Sequence[Followed]) -> None:
-        captures = [self._resolve(followed.capture) for followed in taken if followed.capture is not None]
-        if captures:
-            started = time.perf_counter()
-            self._tell(self._log.append(captures), captures)
-            self.append_seconds += time.perf_counter() - started
+        started = time.perf_counter()
+        waiting: list[Capture] = []
+        for capture in (followed.capture for followed in taken if followed.capture is not None):
+            if capture.truncated:
+                self._append(waiting)
+                waiting = []
+            waiting.append(self._resolve(capture) if capture.truncated else capture)
+        self._append(waiting)
+        self.append_seconds += time.perf_counter() - started
         with self._changed:
             for followed in taken:
                 self._accepted_to[followed.source] = followed.followed_to
@@ -149,6 +153,10 @@ class Acceptor:
             thread = self._threads.get(followed.source)
             if thread is not None:
                 thread.acknowledge(followed.followed_to)
+
+    def _append(self, captures: Sequence[Capture]) -> None:
+        if captures:
+            self._tell(self._log.append(captures), captures)
 
     def _tell(self, span: AcceptedSpan, captures: Sequence[Capture]) -> None:
         row_counts = Counter[str]()

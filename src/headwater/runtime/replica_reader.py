@@ -14,11 +14,15 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.deltas.on_spark import to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
+from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.replica import Replica
+from headwater.warehouse.state import net
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,12 +31,17 @@ class ReplicaReader:
 
     spark: SparkSession
     relation: Relation
-    columns: tuple[str, ...]
+    entry: ReplicaEntry
     base: DataFrame
     base_row_count: int
     tick: Tick
     recent: DataFrame | None = None
     recent_row_count: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The copied columns."""
+        return self.entry.columns
 
     def _rows(self) -> DataFrame:
         """Every entry, signed: the base's and those laid on top."""
@@ -51,10 +60,12 @@ class ReplicaReader:
 
     def dataframe(self) -> DataFrame:
         """Return the relation's rows at `tick`, netted, with `_count`."""
-        rows = self._rows()
-        if self.recent is None:
-            return rows
-        return rows.groupBy(*self.columns).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
+        return self.base if self.recent is None else net(self._rows(), list(self.columns))
+
+    def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
+        """Return the relation's rows at a tick at or after this one, netted, with `_count`."""
+        changes = log.rows(self.relation.name, self.columns, self.tick, tick).select([*self.columns, COUNT])
+        return net(self._rows().unionByName(to_dataframe(self.spark, changes)), list(self.columns))
 
     def absorb(self, rows: pa.Table, upto: Tick) -> None:
         """Lay the signed rows of the ticks (tick, upto] on top."""
@@ -74,3 +85,10 @@ class ReplicaReader:
         self.base.unpersist()
         if self.recent is not None:
             self.recent.unpersist()
+
+
+def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
+    """Read a stored replica into Spark's cache."""
+    tick, frame = replica.dataframe(spark)
+    base = frame.select(*entry.columns, COUNT).persist()
+    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=base.count(), tick=tick)

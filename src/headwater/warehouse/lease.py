@@ -28,8 +28,22 @@ class Lease:
     renewed_at: datetime
 
     def alive(self, now: datetime) -> bool:
-        """Tell whether its holder renewed it lately."""
-        return now - self.renewed_at < ALIVE_FOR
+        """Tell whether its holder renewed it lately and, where that can be seen, still runs."""
+        return now - self.renewed_at < ALIVE_FOR and not _is_known_dead(self.holder)
+
+
+def _is_known_dead(holder: str) -> bool:
+    """Tell whether a holder was a process of this machine that is gone: after `kill -9` nobody need wait."""
+    host, _, pid = holder.rpartition(":")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
 
 
 def own_name() -> str:
@@ -56,6 +70,12 @@ def read_lease(warehouse: str) -> Lease | None:
         return None
     value = json.loads(text)
     return Lease(holder=value["holder"], epoch=value["epoch"], renewed_at=datetime.fromisoformat(value["renewed_at"]))
+
+
+def maintainer_is_alive(warehouse: str) -> bool:
+    """Tell whether some process maintains the warehouse right now."""
+    lease = read_lease(warehouse)
+    return lease is not None and lease.alive(datetime.now(UTC))
 
 
 def refuse_if_held(warehouse: str) -> None:

@@ -1,0 +1,199 @@
+"""Bring new views to life while the others go on: read what they need, choose a tick, compute them there.
+
+    publish ──► follow ──► snapshot (sees all that the log does not hold) ──► chunks ──► tick t0 ──► rebase ──► view
+
+A relation that the warehouse already copies is taken from its replica; the others are read from their sources, each in
+one snapshot, in parallel, resumably. When everything is read and the log knows all that was seen, t0 is the log's last
+tick: the views are computed there from their original SQL and catch up from t0 like any other.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import fresh_name, to_dataframe
+from headwater.errors import SourceUnavailable
+from headwater.fail_points import reach
+from headwater.maintenance.questions import SawTransactions
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.events import Listener
+from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.staging import StagedRelation, stage_relation
+from headwater.runtime.understand import Understood, UnderstoodView
+from headwater.sources.source import Source
+from headwater.views.law import recompute_sql
+from headwater.views.normal_form import JoinView
+from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
+from headwater.warehouse.folders import next_generation, replica_folder, staging_folder, view_folder
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.replica import Replica
+from headwater.warehouse.spark_files import read_files
+from headwater.warehouse.state import net, unfold
+
+_FOLLOW_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A relation that must be read whole, and the columns that are needed of it."""
+
+    relation: Relation
+    wanted: tuple[str, ...]
+
+
+def stage(
+    folder: Path, sources: Mapping[str, Source], wishes: tuple[Wish, ...], acceptor: Acceptor, listener: Listener
+) -> dict[RelationName, StagedRelation]:
+    """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
+    staged: dict[RelationName, StagedRelation] = {}
+    for source in dict.fromkeys(wish.relation.name.source for wish in wishes):
+        with sources[source].snapshot(bootstrap=True) as snapshot:
+            for wish in wishes:
+                if wish.relation.name.source == source:
+                    staged[wish.relation.name] = stage_relation(folder, snapshot, wish.relation, wish.wanted, listener)
+            if not acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS) or not snapshot.is_valid():
+                raise SourceUnavailable(
+                    f'the log of source "{source}" cannot be followed to what its snapshot saw',
+                    code="HW-532",
+                    hint="the bootstrap goes on from the chunks it has when the source answers",
+                )
+    return staged
+
+
+def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: Tick) -> DataFrame:
+    """Return a staged relation's rows at a tick, netted, with `_count`: each chunk rebased by what it saw."""
+    schema = staged.relation.arrow_schema(staged.wanted)
+    files = [str(chunk.path) for chunk in staged.chunks]
+    frame = read_files(spark, files, schema).withColumn(COUNT, F.lit(1).cast("bigint"))
+    name = staged.relation.name
+    accepted = AcceptedLog(log, {})
+    for seen in staged.sights:
+        sight = SawTransactions(seen=seen)
+        missing = accepted.unseen_upto(name, staged.wanted, sight, tick)
+        surplus = accepted.seen_after(name, staged.wanted, sight, tick)
+        correction = staged.within(missing.plus(surplus.negated()).table, seen)
+        if correction.num_rows:
+            netted = ArrowBag(correction).restamped(tick).net().table.drop_columns([TICK])
+            frame = frame.unionByName(to_dataframe(spark, netted))
+    return net(frame, list(staged.wanted))
+
+
+def recompute(spark: SparkSession, view: JoinView, counted: Mapping[RelationName, DataFrame]) -> DataFrame:
+    """Run a view's original SQL over counted rows of its relations."""
+    names = {relation: fresh_name("whole") for relation in view.relations}
+    for relation, columns in view.relations.items():
+        rows = counted[relation].select(*columns, COUNT)
+        unfold(rows, list(columns)).createOrReplaceTempView(names[relation])
+    try:
+        return spark.sql(recompute_sql(view, names))
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newborn:
+    """A view that was just computed at its birth tick."""
+
+    understood: UnderstoodView
+    entry: ViewEntry
+    table: KeptTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrapped:
+    """What a bootstrap made: views at a tick, and copies of relations."""
+
+    views: tuple[Newborn, ...]
+    replicas: tuple[ReplicaReader, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrap:
+    """What is to be brought to life, and with what."""
+
+    spark: SparkSession
+    warehouse: str
+    understood: Understood
+    views: tuple[str, ...]
+    copied: Mapping[RelationName, tuple[str, ...]]
+    acceptor: Acceptor
+    log: ChangeLog
+    listener: Listener
+
+    def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
+        """Read, choose the tick, compute. `replicas` are the copies that are there already."""
+        wishes = self._wishes(replicas)
+        staging = Path(staging_folder(self.warehouse))
+        staged = stage(staging, self.understood.sources, wishes, self.acceptor, self.listener)
+        tick = self.log.last_tick
+        frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
+        made = tuple(self._copy(frames[name], name, columns, tick) for name, columns in self.copied.items())
+        frames |= {reader.relation.name: reader.dataframe() for reader in made}
+        reach("replicas written")
+        views = tuple(self._compute(name, frames, replicas, tick) for name in self.views)
+        shutil.rmtree(staging, ignore_errors=True)
+        return Bootstrapped(views=views, replicas=made)
+
+    def _wishes(self, replicas: Mapping[RelationName, ReplicaReader]) -> tuple[Wish, ...]:
+        needed: dict[RelationName, set[str]] = {name: set(columns) for name, columns in self.copied.items()}
+        for view in self.views:
+            for name, columns in self.understood.views[view].view.relations.items():
+                if name in needed or name not in replicas:
+                    needed.setdefault(name, set()).update(columns)
+        relations = self.understood.relations
+        return tuple(
+            Wish(
+                relation=relations[name],
+                wanted=tuple(column for column in relations[name].column_names if column in columns),
+            )
+            for name, columns in sorted(needed.items())
+        )
+
+    def _copy(self, frame: DataFrame, name: RelationName, columns: tuple[str, ...], tick: Tick) -> ReplicaReader:
+        relation = self.understood.relations[name]
+        key = tuple(column for column in relation.key if column in columns)
+        generation = next_generation(replica_folder(self.warehouse, name, 0))
+        entry = ReplicaEntry(relation=name, generation=generation, columns=columns, key=key)
+        replica = Replica.create(replica_folder(self.warehouse, name, generation), relation.arrow_schema(columns))
+        replica.write_from_dataframe(frame.select(*columns, COUNT), tick, key)
+        return load_replica(self.spark, relation, entry, replica)
+
+    def _compute(
+        self,
+        name: str,
+        frames: Mapping[RelationName, DataFrame],
+        replicas: Mapping[RelationName, ReplicaReader],
+        tick: Tick,
+    ) -> Newborn:
+        understood = self.understood.views[name]
+        counted = {
+            relation: frames[relation] if relation in frames else replicas[relation].dataframe_at(self.log, tick)
+            for relation in understood.view.relations
+        }
+        generation = next_generation(view_folder(self.warehouse, name, 0))
+        table = KeptTable.create(view_folder(self.warehouse, name, generation), understood.schema, tick)
+        table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, counted), tick)
+        entry = ViewEntry(
+            name=name,
+            generation=generation,
+            sql=understood.view.sql,
+            birth=tick,
+            guarantee=understood.guarantee.value,
+            schema=tuple((field.name, str(field.type)) for field in understood.schema),
+            modes={
+                str(relation): self.understood.project.reading(relation).value for relation in understood.view.relations
+            },
+        )
+        return Newborn(understood=understood, entry=entry, table=table)

@@ -1,0 +1,28 @@
+"""Tell an error in the data (a division by zero) from an error of the machinery (a lost executor)."""
+
+from __future__ import annotations
+
+from pyspark.errors import PySparkException
+
+from headwater.errors import HeadwaterError
+from headwater.position import Tick
+from headwater.transaction import Transaction
+
+_DATA_EXCEPTION = "22"
+"""The class of SQLSTATEs that the standard reserves for values that an operation cannot take."""
+
+
+def is_data_error(error: BaseException) -> bool:
+    """Tell whether Spark refused a value, rather than failed."""
+    return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
+
+
+def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Transaction) -> HeadwaterError:
+    """Return why a view stops: what Spark said, and the transaction that brought it about."""
+    said = str(error).split("\n\nJVM stacktrace")[0].split(" SQLSTATE")[0].strip()
+    return HeadwaterError(
+        f'view "{view}" has no state from tick {tick} on',
+        code="HW-520",
+        detail=f"{said} (transaction {transaction.position})",
+        hint=f"correct the row, or the view's SQL, then run `headwater run --rebuild {view}`",
+    )

@@ -1,0 +1,60 @@
+"""How a view is maintained: its join graph, how each relation is read, and what a batch costs in visits."""
+
+from __future__ import annotations
+
+from headwater.maintenance.probe_plan import plan_visits
+from headwater.project import Reading
+from headwater.results import ExplainResult
+from headwater.runtime.understand import Understood
+from headwater.views.explain import describe_view
+from headwater.views.law import law_sql
+
+
+def explain_view(understood: Understood, name: str) -> ExplainResult:
+    """Return a description to read, and the same as data."""
+    view = understood.views[name].view
+    readings = {relation: understood.project.reading(relation) for relation in view.relations}
+    trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
+    visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
+    probing = any(reading is Reading.PROBE for reading in readings.values())
+    lines = [
+        str(describe_view(view)),
+        f"  guarantee    {understood.views[name].guarantee.value}",
+        f"  algorithm    batched-sweep: at most {visits} visits for a batch of any number of transactions",
+    ]
+    lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
+    if len(trees) > 1:
+        lines.append("  visits       parts that share no equality are read whole when another part changes")
+    lines += [
+        f"  {'reads from' if index == 0 else '':12} {relation}: {_how(reading)}"
+        for index, (relation, reading) in enumerate(readings.items())
+    ]
+    lines.append(f"  asks sources {'yes, by probes, rebased' if probing else 'never: self-maintained from replicas'}")
+    tables = {relation: str(relation) for relation in view.relations}
+    return ExplainResult(
+        view=name,
+        text="\n".join(lines),
+        data={
+            "guarantee": understood.views[name].guarantee.value,
+            "algorithm": "batched-sweep",
+            "visits_per_batch": visits,
+            "relations": {str(relation): reading.value for relation, reading in readings.items()},
+            "columns": {field.name: str(field.type) for field in understood.views[name].schema},
+            "visit_order": [[list(level) for level in tree.levels] for tree in trees],
+            "maintenance_sql": law_sql(view, tables, 0),
+        },
+    )
+
+
+def _order(levels: tuple[tuple[str, ...], ...]) -> str:
+    up = [node for level in reversed(levels[1:-1]) for node in level]
+    down = [node for level in levels[1:] for node in level]
+    return " → ".join([*up, *levels[0], *down])
+
+
+def _how(reading: Reading) -> str:
+    match reading:
+        case Reading.REPLICA:
+            return "replica, kept in the warehouse"
+        case Reading.PROBE:
+            return "probes at the source, rebased"

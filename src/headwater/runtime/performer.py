@@ -1,0 +1,142 @@
+"""Perform an algorithm's questions: on live sources, in one snapshot each per batch, or in replicas on Spark.
+
+The snapshots of a batch are opened first and the change log is followed past what they saw; only then is the end of the
+batch chosen. So an answer never saw a transaction that the log does not know.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+import pyarrow as pa
+
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.errors import SourceUnavailable
+from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions
+from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.replica_reader import ReplicaReader
+from headwater.sources.source import Snapshot, Source
+
+_FOLLOW_SECONDS = 10.0
+_AT_ONCE = 4
+
+
+@dataclass(slots=True, kw_only=True)
+class ProbeCount:
+    """What asking a source cost, for one relation: probes, keys sent, rows and bytes received, seconds."""
+
+    probe_count: int = 0
+    key_count: int = 0
+    row_count: int = 0
+    byte_count: int = 0
+    seconds: float = 0.0
+
+    def add(self, other: ProbeCount) -> None:
+        """Add what others cost."""
+        self.probe_count += other.probe_count
+        self.key_count += other.key_count
+        self.row_count += other.row_count
+        self.byte_count += other.byte_count
+        self.seconds += other.seconds
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """One snapshot of each source that a batch asks. A context manager."""
+
+    sources: Mapping[str, Source]
+    acceptor: Acceptor
+    _open: dict[str, Snapshot] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        """Keep the snapshots for a block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close them all."""
+        self._stack.close()
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a source's snapshot is open."""
+        return name in self._open
+
+    def open(self, name: str) -> None:
+        """Open a snapshot of a source, then wait until the change log knows all that it saw."""
+        snapshot = self._stack.enter_context(self.sources[name].snapshot())
+        if not self.acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
+            raise SourceUnavailable(
+                f'the log of source "{name}" cannot be followed to what its snapshot saw',
+                code="HW-530",
+                detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
+                hint="the batch is tried again when the source answers",
+            )
+        self._open[name] = snapshot
+
+    def sight(self, name: str) -> SawTransactions:
+        """Return what the snapshot of a source saw."""
+        return SawTransactions(seen=self._open[name].seen)
+
+    def probe(self, relation: Relation, probe: Probe[ArrowKeys]) -> Answer[ArrowBag]:
+        """Ask a source."""
+        snapshot = self._open[relation.name.source]
+        keys = pa.table({}) if probe.keys is None else probe.keys.table
+        found = snapshot.probe(relation, probe.wanted, probe.columns, keys)
+        ones = pa.repeat(pa.scalar(1, pa.int64()), found.num_rows)
+        stamped = found.select(list(probe.wanted)).append_column(TICK, ones).append_column(COUNT, ones)
+        return Answer(rows=ArrowBag(stamped), sight=self.sight(relation.name.source))
+
+    def require_valid(self) -> None:
+        """Throw the answers away if a server restarted: it may have lost what its snapshot saw."""
+        for name, snapshot in self._open.items():
+            if not snapshot.is_valid():
+                raise SourceUnavailable(
+                    f'source "{name}" restarted while it was being asked',
+                    code="HW-531",
+                    detail="what a snapshot saw may be lost in a restart, so its answers are thrown away",
+                    hint="the batch is tried again",
+                )
+
+
+class Performer:
+    """Answers the questions of one view's sweep."""
+
+    def __init__(
+        self,
+        relations: Mapping[RelationName, Relation],
+        replicas: Mapping[RelationName, ReplicaReader],
+        snapshots: Snapshots,
+    ) -> None:
+        """Look relations up in their replicas, and ask the sources for those that have none."""
+        self._relations = relations
+        self._replicas = replicas
+        self._snapshots = snapshots
+        self.asked: dict[RelationName, ProbeCount] = {}
+
+    def __call__(self, ask: Ask[ArrowKeys]) -> Sequence[Answer[ArrowBag]]:
+        """Answer the probes of one question, at once where there are several."""
+        if len(ask.probes) == 1:
+            return [self._answer(ask.probes[0])]
+        with ThreadPoolExecutor(min(_AT_ONCE, len(ask.probes))) as pool:
+            return list(pool.map(self._answer, ask.probes))
+
+    def _answer(self, probe: Probe[ArrowKeys]) -> Answer[ArrowBag]:
+        started = time.perf_counter()
+        replica = self._replicas.get(probe.relation)
+        if replica is not None:
+            return replica.lookup(probe.wanted, probe.columns, probe.keys)
+        answer = self._snapshots.probe(self._relations[probe.relation], probe)
+        count = self.asked.setdefault(probe.relation, ProbeCount())
+        count.probe_count += 1
+        count.key_count += 0 if probe.keys is None else len(probe.keys)
+        count.row_count += len(answer.rows)
+        count.byte_count += answer.rows.table.nbytes
+        count.seconds += time.perf_counter() - started
+        return answer

@@ -1,0 +1,125 @@
+"""What `run` will do, as data: the difference between what a project says and what its warehouse keeps.
+
+`plan` prints it and `run` carries it out, from the same value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from headwater.relation import RelationName
+from headwater.results import Action, OwnerSql, PlanResult, PlanStep, Subject
+from headwater.runtime.understand import Understood, UnderstoodView
+from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a warehouse keeps already."""
+
+    views: Mapping[str, ViewEntry]
+    replicas: Mapping[RelationName, ReplicaEntry]
+    lost_sources: frozenset[str] = frozenset()
+    """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """The steps that bring a warehouse to what its project says."""
+
+    created: tuple[str, ...]
+    changed: tuple[str, ...]
+    dropped: tuple[str, ...]
+    kept: tuple[str, ...]
+    copied: Mapping[RelationName, tuple[str, ...]]
+    """Relations to copy anew, with their columns."""
+    reasons: Mapping[str, str]
+
+    @property
+    def born(self) -> tuple[str, ...]:
+        """The views that have to be computed from scratch."""
+        return self.created + self.changed
+
+
+def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -> RunPlan:
+    """Return what has to be done; a view in `rebuild` is computed anew whatever it says."""
+    created, changed, same = [], [], []
+    reasons: dict[str, str] = {}
+    for name, view in understood.views.items():
+        entry = kept.views.get(name)
+        if entry is None:
+            created.append(name)
+            reasons[name] = "new"
+        elif reason := _why_changed(view, entry, kept, rebuilt=name in rebuild):
+            changed.append(name)
+            reasons[name] = reason
+        else:
+            same.append(name)
+    dropped = tuple(name for name in kept.views if name not in understood.views)
+    copied = {
+        relation: columns
+        for relation, columns in understood.replicated().items()
+        if relation.source in kept.lost_sources or not _holds(kept.replicas.get(relation), columns)
+    }
+    return RunPlan(
+        created=tuple(created),
+        changed=tuple(changed),
+        dropped=dropped,
+        kept=tuple(same),
+        copied=copied,
+        reasons=reasons,
+    )
+
+
+def _holds(replica: ReplicaEntry | None, columns: tuple[str, ...]) -> bool:
+    return replica is not None and set(columns) <= set(replica.columns)
+
+
+def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
+    """Return why a view has to be computed anew; empty if it goes on."""
+    lost = sorted({name.source for name in view.view.relations} & kept.lost_sources)
+    if rebuilt:
+        return "asked for"
+    if lost:
+        return f"the log of source {lost[0]} does not go on where the warehouse stopped"
+    if entry.sql != view.view.sql:
+        return "its SQL changed"
+    if entry.guarantee != view.guarantee.value:
+        return f"its guarantee changed from {entry.guarantee} to {view.guarantee.value}"
+    if entry.schema != tuple((field.name, str(field.type)) for field in view.schema):
+        return "the types of its columns changed"
+    return ""
+
+
+def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
+    """Return a plan as the steps that a person reads, in the order they are carried out."""
+    steps = [
+        PlanStep(action=Action.DROP, subject=Subject.VIEW, name=name, reason="no longer in the project")
+        for name in plan.dropped
+    ]
+    steps += [
+        PlanStep(
+            action=Action.BOOTSTRAP,
+            subject=Subject.REPLICA,
+            name=str(relation),
+            reason=f"copy {', '.join(columns)}",
+            row_estimate=understood.relations[relation].row_estimate,
+        )
+        for relation, columns in plan.copied.items()
+    ]
+    for action, names in (
+        (Action.CREATE, plan.created),
+        (Action.CHANGE, plan.changed),
+        (Action.KEEP, plan.kept),
+    ):
+        steps += [
+            PlanStep(action=action, subject=Subject.VIEW, name=name, reason=plan.reasons.get(name, ""))
+            for name in names
+        ]
+    owner_sql = tuple(
+        OwnerSql(source=source, statement=statement, ours=inspection.may_run_owner_sql)
+        for source, inspection in understood.inspections.items()
+        for statement in inspection.owner_sql
+    )
+    return PlanResult(steps=tuple(steps), owner_sql=owner_sql, warnings=understood.warnings)

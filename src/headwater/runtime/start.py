@@ -1,0 +1,86 @@
+"""Open a warehouse for maintenance: look at what it keeps, plan, take the lease, take over the change log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import SparkSession
+
+from headwater.relation import RelationName
+from headwater.runtime.events import Listener
+from headwater.runtime.live_view import LiveView
+from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.plan import Kept, RunPlan, make_plan
+from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.understand import Understood
+from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+
+def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
+    """Return what `run` would do."""
+    path = str(understood.project.warehouse)
+    if not is_warehouse(path):
+        return make_plan(understood, Kept(views={}, replicas={}), rebuild)
+    return make_plan(understood, _kept(Warehouse.open(path), understood), rebuild)
+
+
+def start_maintainer(
+    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str] = ()
+) -> Maintainer:
+    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
+    path = str(understood.project.warehouse)
+    if is_warehouse(path):
+        refuse_if_held(path)
+    warehouse = Warehouse.create(path)
+    kept = _kept(warehouse, understood)
+    plan = make_plan(understood, kept, rebuild)
+    epoch = warehouse.commits.take_lease(own_name())
+    renew_lease(path, epoch)
+    warehouse.log.take_over(epoch)
+    lasting = {name: kept.replicas[name] for name in understood.replicated() if name not in plan.copied}
+    return Maintainer(
+        spark=spark,
+        warehouse=warehouse,
+        understood=understood,
+        plan=plan,
+        epoch=epoch,
+        views=[_live_view(warehouse, understood, name) for name in plan.kept],
+        replicas=_load_replicas(spark, path, understood, lasting),
+        listener=listener,
+    )
+
+
+def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
+    catalog = warehouse.catalog()
+    followed = warehouse.log.positions()
+    lost = frozenset(
+        name for name, inspection in understood.inspections.items() if name in followed and not inspection.is_followed
+    )
+    return Kept(views=catalog.views, replicas=catalog.replicas, lost_sources=lost)
+
+
+def _live_view(warehouse: Warehouse, understood: Understood, name: str) -> LiveView:
+    record = warehouse.head().record
+    return LiveView(
+        understood=understood.views[name],
+        entry=warehouse.view(name),
+        table=warehouse.kept_table(name),
+        frontier=warehouse.frontier(name),
+        stopped=record.stopped.get(name),
+    )
+
+
+def _load_replicas(
+    spark: SparkSession, path: str, understood: Understood, entries: Mapping[RelationName, ReplicaEntry]
+) -> dict[RelationName, ReplicaReader]:
+    return {
+        name: load_replica(
+            spark, understood.relations[name], entry, Replica.open(replica_folder(path, name, entry.generation))
+        )
+        for name, entry in entries.items()
+    }

@@ -1,0 +1,71 @@
+"""TRUNCATE says that all rows of a relation went, not which. The warehouse knows, where it keeps a replica.
+
+With a replica, a truncate becomes what it means: every row the relation had, with count -1. Without one, the rows are
+gone, here and at the source, and only a marker is logged (a row of count 0): views that probe the relation cannot go
+past it and are rebuilt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, RelationName
+from headwater.runtime.replica_reader import ReplicaReader
+from headwater.transaction import ORDINAL, Capture
+
+
+def resolve_truncates(capture: Capture, log: ChangeLog, replicas: Mapping[RelationName, ReplicaReader]) -> Capture:
+    """Return the capture with the truncated rows written out; everything before it is in the log already."""
+    rows = dict(capture.rows)
+    for ordinal, names in sorted(capture.truncated.items()):
+        for name in names:
+            schema = log.relation_schema(name)
+            before = rows.get(name, pa.schema([*schema, (ORDINAL, pa.int32()), (COUNT, pa.int64())]).empty_table())
+            gone = _removed(before, ordinal, replicas.get(name), log, schema)
+            rows[name] = pa.concat_tables([before, gone.select(before.column_names).cast(before.schema)]).sort_by(
+                ORDINAL
+            )
+    return replace(capture, rows=rows, truncated={})
+
+
+def _removed(
+    captured: pa.Table, ordinal: int, reader: ReplicaReader | None, log: ChangeLog, schema: pa.Schema
+) -> pa.Table:
+    """Return what a truncate removed, as rows of its transaction."""
+    if reader is None:
+        marker = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
+        return _stamp(marker.append_column(COUNT, pa.array([0], pa.int64())), ordinal)
+    columns = list(reader.columns)
+    stored = reader.dataframe_at(log, log.last_tick).toArrow().select([*columns, COUNT])
+    earlier = captured.filter(pc.less(captured[ORDINAL], ordinal)).select([*columns, COUNT])
+    both = pa.concat_tables([stored.cast(earlier.schema), earlier])
+    state = ArrowBag(both.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), both.num_rows))).net().negated()
+    return _stamp(_widened(state.table.drop_columns([TICK]), schema), ordinal)
+
+
+def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the rows with NULL in the columns that no view needs."""
+    columns = [
+        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type) for field in schema
+    ]
+    return pa.table([*columns, rows[COUNT]], schema=pa.schema([*schema, (COUNT, pa.int64())]))
+
+
+def _stamp(rows: pa.Table, ordinal: int) -> pa.Table:
+    return rows.append_column(ORDINAL, pa.repeat(pa.scalar(ordinal, pa.int32()), rows.num_rows))
+
+
+def truncated_at(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick) -> Tick | None:
+    """Return the first tick of (after, upto] at which a relation was truncated and nobody knows which rows went."""
+    column = log.relation_schema(relation).names[:1]
+    rows = log.rows(relation, tuple(column), after, upto)
+    markers = rows.filter(pc.equal(rows[COUNT], 0))
+    first = pc.min(markers[TICK]).as_py()
+    return None if first is None else Tick(first)

@@ -1,0 +1,157 @@
+"""From what a project says to what is meant: its relations described by their sources, its views declared and typed.
+
+Nothing is changed anywhere. Every mistake a project can hold is found here, before anything is done.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from headwater.deltas.on_spark import fresh_name, to_dataframe
+from headwater.errors import InvalidView
+from headwater.guarantee import Guarantee
+from headwater.project import Project, Reading, ViewFile
+from headwater.relation import Relation, RelationName
+from headwater.sources.postgres import PostgresSource
+from headwater.sources.source import Inspection, Source
+from headwater.views.declaration import declare, relations_named
+from headwater.views.law import recompute_sql
+from headwater.views.normal_form import JoinView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderstoodView:
+    """A view with the types of its columns and the guarantee it was promised."""
+
+    view: JoinView
+    schema: pa.Schema
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood:
+    """A project, understood."""
+
+    project: Project
+    sources: Mapping[str, Source]
+    inspections: Mapping[str, Inspection]
+    relations: Mapping[RelationName, Relation]
+    views: Mapping[str, UnderstoodView]
+    warnings: tuple[str, ...]
+
+    def replicated(self) -> Mapping[RelationName, tuple[str, ...]]:
+        """Return the relations that are kept as replicas, each with the columns that some view needs."""
+        needed: dict[RelationName, set[str]] = {}
+        for understood in self.views.values():
+            for name, columns in understood.view.relations.items():
+                if self.project.reading(name) is Reading.REPLICA:
+                    needed.setdefault(name, set()).update(columns)
+        return {
+            name: tuple(column for column in self.relations[name].column_names if column in columns)
+            for name, columns in needed.items()
+        }
+
+    def followed(self, source: str) -> tuple[Relation, ...]:
+        """Return the relations of a source that some view reads."""
+        return tuple(relation for name, relation in sorted(self.relations.items()) if name.source == source)
+
+
+def connect_sources(project: Project) -> dict[str, Source]:
+    """Return the project's sources; nothing is connected yet."""
+    return {
+        said.name: PostgresSource(
+            name=said.name,
+            url=said.url(os.environ),
+            project=project.name,
+            probe_timeout_seconds=said.statement_timeout_seconds,
+        )
+        for said in project.sources
+    }
+
+
+def understand(project: Project, spark: SparkSession) -> Understood:
+    """Ask the sources about the relations that views name, then declare every view and let Spark type it."""
+    named = {file.name: relations_named(file.sql, name=file.name, path=_shown(file)) for file in project.views}
+    wanted = sorted({name for names in named.values() for name in names})
+    for name in wanted:
+        project.source(name.source)
+    sources = {
+        name: source
+        for name, source in connect_sources(project).items()
+        if any(relation.source == name for relation in wanted)
+    }
+    inspections = {
+        name: source.inspect([relation for relation in wanted if relation.source == name])
+        for name, source in sources.items()
+    }
+    catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
+    views = {file.name: _understand_view(file, catalog, spark) for file in project.views}
+    return Understood(
+        project=project,
+        sources=sources,
+        inspections=inspections,
+        relations=catalog,
+        views=views,
+        warnings=tuple(_missing_indexes(project, views)),
+    )
+
+
+def _shown(file: ViewFile) -> str:
+    return f"views/{file.file.name}"
+
+
+def _understand_view(file: ViewFile, catalog: Mapping[RelationName, Relation], spark: SparkSession) -> UnderstoodView:
+    view = declare(file.name, file.sql, catalog, path=_shown(file))
+    return UnderstoodView(view=view, schema=output_schema(view, spark), guarantee=file.guarantee)
+
+
+def output_schema(view: JoinView, spark: SparkSession) -> pa.Schema:
+    """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
+    names = {relation: fresh_name("typed") for relation in view.relations}
+    relations = {occurrence.relation.name: occurrence.relation for occurrence in view.occurrences}
+    for relation, name in names.items():
+        schema = relations[relation].arrow_schema()
+        to_dataframe(spark, schema.empty_table()).createOrReplaceTempView(name)
+    try:
+        typed = spark.sql(recompute_sql(view, names)).schema
+    except AnalysisException as error:
+        raise InvalidView(
+            f'Spark cannot run view "{view.name}"',
+            code="HW-240",
+            detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+            hint=f"correct the SQL{f' in {view.path}' if view.path else ''}; casts are explicit in ANSI mode",
+        ) from None
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
+    arrow = to_arrow_schema(typed, timezone="UTC")
+    return pa.schema([pa.field(field.name, field.type) for field in arrow])
+
+
+def _missing_indexes(project: Project, views: Mapping[str, UnderstoodView]) -> list[str]:
+    """Return a warning for every column that will be probed and has no index."""
+    warnings: dict[str, None] = {}
+    for understood in views.values():
+        view = understood.view
+        ends = [(edge.left, [own for own, _ in edge.pairs]) for edge in view.edges] + [
+            (edge.right, [own for _, own in edge.pairs]) for edge in view.edges
+        ]
+        for alias, columns in ends:
+            relation = view.occurrence(alias).relation
+            if project.reading(relation.name) is not Reading.PROBE:
+                continue
+            if not any(index[:1] and index[0] in columns for index in relation.indexes):
+                listed = ", ".join(columns)
+                warnings[
+                    f'view "{view.name}" probes {relation.name} by {listed}, which has no index: every batch will scan '
+                    f"it. Create one at the source (CREATE INDEX ON {relation.name.name} ({listed})), "
+                    f"or read it as a replica"
+                ] = None
+    return list(warnings)

@@ -1,0 +1,285 @@
+"""An open project: the verbs of the command line as methods, returning values and Spark DataFrames."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.errors import HeadwaterError, InvalidView, NotReadable
+from headwater.guarantee import Guarantee
+from headwater.moment import AtPosition, Moment, as_moment, parse_position
+from headwater.position import Tick
+from headwater.project import Project, load
+from headwater.results import (
+    CheckResult,
+    CommitStatus,
+    Dropped,
+    ExplainResult,
+    HistoryEntry,
+    HistoryResult,
+    MaintainerStatus,
+    PlanResult,
+    QueryResult,
+    RunResult,
+    StatusResult,
+    Stop,
+    TeardownResult,
+    ViewStatus,
+)
+from headwater.runtime.check import check_views
+from headwater.runtime.events import Listener, unheard
+from headwater.runtime.explain import explain_view
+from headwater.runtime.live_status import read_sources
+from headwater.runtime.plan import show_plan
+from headwater.runtime.spark import spark_session
+from headwater.runtime.start import plan_run, start_maintainer
+from headwater.runtime.understand import Understood, connect_sources, understand
+from headwater.views.scope_names import tables_named
+from headwater.warehouse.folders import staging_folder
+from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.lease import read_lease, refuse_if_held
+from headwater.warehouse.query import Warehouse
+
+_AFTER_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
+
+When = int | str | datetime | Moment
+
+
+def open_project(path: str | Path = ".", *, listener: Listener = unheard) -> Headwater:
+    """Open the project in a folder."""
+    return Headwater(load(Path(path)), listener)
+
+
+class Headwater:
+    """An open project. A context manager; nothing runs in the background unless a method says so."""
+
+    def __init__(self, project: Project, listener: Listener) -> None:
+        """Keep what the project says; Spark and the sources are reached only when a method needs them."""
+        self.project = project
+        self._listener = listener
+
+    def __enter__(self) -> Self:
+        """Keep the project open for a block."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Nothing is held open between calls."""
+
+    @property
+    def spark(self) -> SparkSession:
+        """The Spark session that everything runs on."""
+        return spark_session()
+
+    def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
+        """Say what `run` would do; changes nothing."""
+        understood = self._understood()
+        return show_plan(plan_run(understood, rebuild), understood)
+
+    def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
+        """Maintain the views until idle, for so many ticks, or until interrupted."""
+        for name in rebuild:
+            self.project.view(name)
+        maintainer = start_maintainer(self.spark, self._understood(), self._listener, rebuild)
+        with _stopping_on_signals(maintainer.stop):
+            return maintainer.run(until_idle=until_idle, ticks=ticks)
+
+    def status(self) -> StatusResult:
+        """Say how the warehouse is doing; neither Spark nor a source is needed."""
+        warehouse = self._warehouse()
+        head, lease = warehouse.head(), read_lease(warehouse.path)
+        last_tick = warehouse.log.last_tick
+        return StatusResult(
+            warehouse=self.project.warehouse,
+            sources=read_sources(self.project, warehouse),
+            views=tuple(self._view_statuses(warehouse)),
+            last_commit=CommitStatus(tick=head.tick, committed_at=head.committed_at) if head.sequence else None,
+            maintainer=None
+            if lease is None
+            else MaintainerStatus(
+                holder=lease.holder, epoch=lease.epoch, alive=lease.alive(datetime.now(UTC)), seen_at=lease.renewed_at
+            ),
+            log_first=Tick(warehouse.log.horizon() + 1) if last_tick else None,
+            log_last=last_tick or None,
+        )
+
+    def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:
+        views, record = warehouse.catalog().views, warehouse.head().record
+        for entry in views.values():
+            frontier, stopped = warehouse.frontier(entry.name), record.stopped.get(entry.name)
+            yield ViewStatus(
+                name=entry.name,
+                guarantee=Guarantee(entry.guarantee),
+                birth=entry.birth,
+                frontier=frontier,
+                stopped=None
+                if stopped is None
+                else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
+            )
+        for file in self.project.views:
+            if file.name not in views:
+                yield ViewStatus(name=file.name, guarantee=file.guarantee)
+
+    def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
+        """Run a query over the views at one tick, and return its rows as Arrow."""
+        frame, tick = self._query(sql, at, after)
+        return QueryResult(tick=tick, table=frame.toArrow())
+
+    def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:
+        """Run a query over the views at one tick, and return it as a Spark DataFrame."""
+        return self._query(sql, at, after)[0]
+
+    def view(self, name: str) -> ViewReader:
+        """Return a reader of one view, at its newest state unless told otherwise with `.at`."""
+        return ViewReader(self, name, None)
+
+    def history(self, view: str) -> HistoryResult:
+        """List the commits that changed a view, since its birth."""
+        warehouse = self._warehouse()
+        birth = warehouse.view(view).birth
+        commits = tuple(
+            HistoryEntry(
+                lo=commit.lo,
+                hi=commit.hi,
+                committed_at=commit.committed_at,
+                rows_added=commit.rows_added,
+                rows_removed=commit.rows_removed,
+                seconds=commit.seconds,
+            )
+            for commit in warehouse.history(view)
+            if commit.hi > birth
+        )
+        return HistoryResult(view=view, birth=birth, commits=commits)
+
+    def explain(self, view: str) -> ExplainResult:
+        """Say how a view is maintained."""
+        self.project.view(view)
+        return explain_view(self._understood(), view)
+
+    def check(self, view: str | None = None) -> CheckResult:
+        """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped."""
+        if view is not None:
+            self.project.view(view)
+        self._warehouse()
+        return check_views(self.spark, self._understood(), view, self._listener)
+
+    def teardown(self) -> TeardownResult:
+        """Drop what was made at the sources; the warehouse folder stays readable."""
+        path = str(self.project.warehouse)
+        if is_warehouse(path):
+            refuse_if_held(path)
+        dropped: list[Dropped] = []
+        failed: list[Dropped] = []
+        for name, source in connect_sources(self.project).items():
+            try:
+                dropped += [Dropped(source=name, what=what) for what in source.teardown()]
+            except HeadwaterError as error:
+                failed.append(Dropped(source=name, what=error.summary))
+        shutil.rmtree(staging_folder(path), ignore_errors=True)
+        return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), warehouse=self.project.warehouse)
+
+    def _understood(self) -> Understood:
+        return understand(self.project, self.spark)
+
+    def _warehouse(self) -> Warehouse:
+        path = str(self.project.warehouse)
+        if not is_warehouse(path):
+            raise NotReadable(
+                "there is no warehouse yet",
+                code="HW-124",
+                detail=f'"{path}" has not been made',
+                hint="run `headwater run` first",
+            )
+        return Warehouse.open(path)
+
+    def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:
+        if after is not None:
+            self._wait_for(after if isinstance(after, AtPosition) else parse_position(after))
+        warehouse = self._warehouse()
+        known = warehouse.catalog().views
+        named = [name for name in tables_named(sql) if name in known]
+        moment = None if at is None else as_moment(at)
+        tick = min((warehouse.resolve_at(name, moment) for name in named), default=warehouse.head().tick)
+        session = self.spark.newSession()
+        for name in named:
+            warehouse.view_dataframe(session, name, tick).createOrReplaceTempView(name)
+        try:
+            return session.sql(sql), tick
+        except AnalysisException as error:
+            raise InvalidView(
+                "Spark cannot run the query",
+                code="HW-126",
+                detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+                hint=f"the warehouse has the views: {', '.join(sorted(known)) or 'none'}",
+            ) from None
+
+    def _wait_for(self, position: AtPosition) -> None:
+        """Wait until a write is in: until every view that goes on has reached its tick."""
+        deadline = time.monotonic() + _AFTER_SECONDS
+        while not self._has(position):
+            if time.monotonic() > deadline:
+                raise NotReadable(
+                    f"{position} is not in yet",
+                    code="HW-123",
+                    detail=f"waited {_AFTER_SECONDS:.0f} s",
+                    hint="is `headwater run` running? `headwater status` says how far each source is followed",
+                )
+            time.sleep(_LOOK_SECONDS)
+
+    def _has(self, position: AtPosition) -> bool:
+        warehouse = self._warehouse()
+        followed = {one.name: one.position for one in read_sources(self.project, warehouse)}.get(position.source)
+        if followed is None or followed.offset < position.offset:
+            return False
+        tick = warehouse.log.tick_at(position.source, replace(followed, offset=position.offset)) or Tick(0)
+        record = warehouse.head().record
+        going = [frontier for name, frontier in record.frontiers.items() if name not in record.stopped]
+        return min(going, default=Tick(0)) >= tick
+
+
+class ViewReader:
+    """One view at one moment."""
+
+    def __init__(self, project: Headwater, name: str, moment: When | None) -> None:
+        """Use `Headwater.view`."""
+        self._project = project
+        self._name = name
+        self._moment = moment
+
+    def at(self, moment: When) -> ViewReader:
+        """Return a reader of the view at a tick, a source's position, or a time."""
+        return ViewReader(self._project, self._name, moment)
+
+    def df(self) -> DataFrame:
+        """Return the rows as a Spark DataFrame."""
+        return self._project.sql(f"SELECT * FROM `{self._name}`", at=self._moment)
+
+    def arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table."""
+        return self.df().toArrow()
+
+
+@contextlib.contextmanager
+def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,58 @@
+"""Where everything is in a warehouse's folder.
+
+A generation is a folder of its own, so that a changed view starts afresh while the old one stays readable.
+
+    format.json  lease.json  changelog/  commits/
+    views/<name>/<generation>/{changes,checkpoint}/
+    replicas/<relation>/<generation>/checkpoint/
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headwater.relation import RelationName
+
+
+def changelog_folder(warehouse: str) -> str:
+    """Return where the change log is."""
+    return f"{warehouse}/changelog"
+
+
+def commits_folder(warehouse: str) -> str:
+    """Return where the commits are."""
+    return f"{warehouse}/commits"
+
+
+def view_folder(warehouse: str, name: str, generation: int) -> str:
+    """Return where a generation of a view is.
+
+    >>> view_folder("w", "sales_by_city", 3)
+    'w/views/sales_by_city/3'
+    """
+    return f"{warehouse}/views/{name}/{generation}"
+
+
+def replica_folder(warehouse: str, relation: RelationName, generation: int) -> str:
+    """Return where a generation of a relation's copy is.
+
+    >>> replica_folder("w", RelationName(source="shop", name="sales"), 1)
+    'w/replicas/shop.sales/1'
+    """
+    return f"{warehouse}/replicas/{relation}/{generation}"
+
+
+def staging_folder(warehouse: str) -> Path:
+    """Return where a bootstrap puts what it has read so far."""
+    return Path(warehouse) / "staging"
+
+
+def status_file(warehouse: str) -> Path:
+    """Return where the maintainer says how it is doing."""
+    return Path(warehouse) / "status.json"
+
+
+def next_generation(folder: str) -> int:
+    """Return the number after the highest generation beside this one, even one that a crash left behind."""
+    siblings = Path(folder).parent.glob("[0-9]*")
+    return 1 + max((int(one.name) for one in siblings), default=0)
