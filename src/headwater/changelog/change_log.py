@@ -68,6 +68,11 @@ class ChangeLog:
         """Open the log where it ends; its newest commit tells the last tick and every source's position."""
         return cls(FencedTable.open(path))
 
+    @staticmethod
+    def exists(path: str) -> bool:
+        """Tell whether there is a log."""
+        return FencedTable.exists(path)
+
     @property
     def last_tick(self) -> Tick:
         """The tick of the newest accepted transaction; 0 if there is none."""
@@ -98,6 +103,14 @@ class ChangeLog:
                 self._mark = mark
                 self.tail = Tail(mark.tick)
                 return
+
+    def refresh(self) -> None:
+        """See what the maintainer appended since; for readers, who never append themselves."""
+        self._table.reload()
+        mark = LogMark.parse(self._table.mark())
+        if mark != self._mark:
+            self.tail = Tail(mark.tick)
+            self._mark = mark
 
     def declare(self, relations: Sequence[Relation]) -> None:
         """Give relations their place in the log before their first rows come, so that they can be read at once."""
@@ -151,6 +164,12 @@ class ChangeLog:
             )
         return self._reader.files(after=after, upto=upto)
 
+    def drop(self, upto: Tick) -> bool:
+        """Let retention take the rows up to a tick out of the log; False if somebody committed in between."""
+        self._table.reload()
+        mark = LogMark.parse(self._table.mark())
+        return self._table.drop(upto, numbers={HORIZON: upto}, mark=mark.text())
+
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
         """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""
         records = self.tail.rows(None, layout.RECORDS, after, upto)
@@ -167,6 +186,10 @@ class ChangeLog:
     def tick_at_time(self, moment: datetime) -> Tick | None:
         """Return the largest tick of the transactions that had committed at a moment, by their sources' clocks."""
         return self._newest(lambda one: one.committed_at <= moment)
+
+    def relation_schema(self, relation: RelationName) -> pa.Schema:
+        """Return the columns of a declared relation, as the log holds them now."""
+        return layout.row_schema(self._table.schema(), relation)
 
     def schema(self) -> pa.Schema:
         """Return the columns of the log's table."""

@@ -106,3 +106,10 @@ def write_text(root: str, path: str, text: str) -> None:
     with system.open_output_stream(draft) as stream:
         stream.write(text.encode())
     system.move(draft, file)
+
+
+def delete_folder(root: str) -> None:
+    """Delete a folder and everything in it; one that is not there is fine."""
+    system, base = place(root)
+    if system.get_file_info(base).type == pafs.FileType.Directory:
+        system.delete_dir(base)

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 from deltalake import (
@@ -37,6 +38,7 @@ from deltalake import (
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.transaction import AddAction, RemoveAction
 
 from headwater.changelog.data_file import DataFile, read_text, sync, write_rows
 from headwater.errors import WarehouseRefused
@@ -200,6 +202,60 @@ class FencedTable:
         with self.lock:
             mark = self.mark()
             return removed if self._commit(commit) else 0
+
+    def drop(self, upto: int, *, numbers: Mapping[str, int], mark: str) -> bool:
+        """Take the data files out of the table that hold no row after a tick; their rows are gone for readers.
+
+        The removal is not told as a change of data: to a subscriber the rows that came stay come.
+        """
+        now = int(time.time() * 1000)
+        removals: list[AddAction | RemoveAction] = [
+            RemoveAction(entry["path"], False, now, entry["size_bytes"], {}) for entry in self._past(upto)
+        ]
+
+        def commit() -> None:
+            self._table.create_write_transaction(
+                removals,
+                "append",
+                self._table.schema(),
+                commit_properties=_properties(numbers, mark),
+                post_commithook_properties=_NO_HOOKS,
+            )
+            self._table.update_incremental()
+
+        return self._commit(commit)
+
+    def _past(self, upto: int) -> list[dict[str, Any]]:
+        entries = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
+        return [entry for entry in entries if (entry.get(f"max.{TICK}") or upto + 1) <= upto]
+
+    def file_sizes(self) -> list[int]:
+        """Return how many bytes each data file has."""
+        with self.lock:
+            return list(pa.table(self._table.get_add_actions(flatten=True))["size_bytes"].to_pylist())
+
+    def clean_log(self) -> None:
+        """Make a checkpoint of the table's log, and remove the entries before it that are a minute old."""
+        with self.lock:
+            self._table.create_checkpoint()
+            self._table.cleanup_metadata()
+
+    def vacuum(self, *, grace_hours: int, strays: bool) -> int:
+        """Delete files that were taken out of the table before the grace; with strays, also those never part of it."""
+        with self.lock:
+            try:
+                removed = self._table.vacuum(
+                    retention_hours=grace_hours,
+                    dry_run=False,
+                    enforce_retention_duration=False,
+                    full=strays,
+                    commit_properties=_properties({}, self.mark()),
+                    post_commithook_properties=_NO_HOOKS,
+                )
+            except CommitFailedError:  # somebody committed in between; what was deleted is deleted, the rest waits
+                removed = []
+            self.reload()
+            return len(removed)
 
     def _commit(self, commit: Callable[[], None]) -> bool:
         with self.lock:

@@ -1,1 +1,22 @@
 """④ Kept tables, commits, checkpoints, history."""
+
+from headwater.warehouse.catalog import Catalog, ReplicaEntry, ViewEntry
+from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, Stopped, ViewDelta
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+__all__ = [
+    "BatchStatistics",
+    "Catalog",
+    "Commit",
+    "CommitKind",
+    "CommitRecord",
+    "KeptTable",
+    "Replica",
+    "ReplicaEntry",
+    "Stopped",
+    "ViewDelta",
+    "ViewEntry",
+    "Warehouse",
+]

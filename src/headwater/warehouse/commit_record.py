@@ -23,21 +23,6 @@ class CommitKind(Enum):
     BATCH = "batch"
     CATALOG = "catalog"
     CHECKPOINT = "checkpoint"
-    COMPACTION = "compaction"
-    RETENTION = "retention"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ViewEntry:
-    """A view as the catalog has it; `schema` has (column, Spark type) pairs, `modes` a mode for each segment."""
-
-    name: str
-    generation: int
-    sql: str
-    birth: Tick
-    guarantee: str
-    schema: tuple[tuple[str, str], ...]
-    modes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,23 +108,6 @@ def parse_commit(text: str) -> Commit:
             "record": _parse_record(value["record"]),
         }
     )
-
-
-def catalog_text(views: Mapping[str, ViewEntry]) -> str:
-    """Return a catalog as the JSON text that is written."""
-    return json.dumps([asdict(view) for view in views.values()], sort_keys=True)
-
-
-def parse_catalog(text: str) -> dict[str, ViewEntry]:
-    """Read a written catalog.
-
-    >>> view = ViewEntry(name="v", generation=1, sql="SELECT 1", birth=Tick(0), guarantee="complete",
-    ...                  schema=(("a", "int"),))
-    >>> parse_catalog(catalog_text({"v": view})) == {"v": view}
-    True
-    """
-    values = [value | {"schema": tuple((name, kind) for name, kind in value["schema"])} for value in json.loads(text)]
-    return {value["name"]: ViewEntry(**value) for value in values}
 
 
 def _parse_record(value: dict[str, Any]) -> CommitRecord:

@@ -11,7 +11,6 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
@@ -25,14 +24,12 @@ from headwater.changelog.fenced_table import FencedTable
 from headwater.errors import LeaseLost
 from headwater.fail_points import reach
 from headwater.position import Tick
+from headwater.warehouse.catalog import Catalog, catalog_text, parse_catalog
 from headwater.warehouse.commit_record import (
     Commit,
     CommitKind,
     CommitRecord,
-    ViewEntry,
-    catalog_text,
     commit_text,
-    parse_catalog,
     parse_commit,
 )
 
@@ -56,7 +53,7 @@ class Commits:
         """Wrap an open table; use `create` or `open`."""
         self.table = table
         self._seen, self._head = table.version, parse_commit(table.mark())
-        self._catalog: tuple[int, dict[str, ViewEntry]] = (0, {})
+        self._catalog: tuple[int, Catalog] = (0, Catalog())
 
     @classmethod
     def create(cls, path: str) -> Self:
@@ -78,6 +75,11 @@ class Commits:
         """Open the table at its newest commit."""
         return cls(FencedTable.open(path))
 
+    @staticmethod
+    def exists(path: str) -> bool:
+        """Tell whether there is such a table."""
+        return FencedTable.exists(path)
+
     def head(self) -> Commit:
         """Return the newest commit there is, whoever made it."""
         with self.table.lock:
@@ -86,13 +88,13 @@ class Commits:
                 self._seen, self._head = self.table.version, parse_commit(self.table.mark())
             return self._head
 
-    def catalog(self, commit: Commit) -> dict[str, ViewEntry]:
-        """Return the views as a commit knows them."""
+    def catalog(self, commit: Commit) -> Catalog:
+        """Return the views and replicas as a commit knows them."""
         sequence = commit.catalog_sequence
         if sequence != self._catalog[0]:
             rows = self._rows(sequence - 1, sequence, ["catalog"])
             self._catalog = sequence, parse_catalog(rows["catalog"][0].as_py())
-        return dict(self._catalog[1])
+        return self._catalog[1]
 
     def take_lease(self, holder: str) -> int:
         """Become the only one who can commit, and return the new epoch; `holder` is for people to read."""
@@ -111,9 +113,9 @@ class Commits:
         record: CommitRecord,
         *,
         epoch: int,
-        catalog: Mapping[str, ViewEntry] | None = None,
+        catalog: Catalog | None = None,
     ) -> Commit:
-        """Move the warehouse one step; with `catalog`, the views are these from now on."""
+        """Move the warehouse one step; with `catalog`, the views and replicas are these from now on."""
         head = self._head
         new = _following(head, kind, tick, record, epoch)
         if catalog is not None:

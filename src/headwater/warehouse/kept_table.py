@@ -29,7 +29,7 @@ from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
-from headwater.warehouse.checkpoint import Checkpoint
+from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
 from headwater.warehouse.spark_files import read_files, write_files
 from headwater.warehouse.state import roll
 
@@ -126,6 +126,15 @@ class KeptTable:
     def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
         """Return the plain rows at a tick; the caller has checked it against the committed frontier."""
         snapshot = self.checkpoint.snapshot()
+        try:
+            return self._rolled(spark, snapshot, at)
+        except NotReadable:
+            later = self.checkpoint.snapshot()
+            if later.tick == snapshot.tick:
+                raise
+            return self._rolled(spark, later, at)  # it moved on, and the changes before it were dropped, meanwhile
+
+    def _rolled(self, spark: SparkSession, snapshot: CheckpointSnapshot, at: Tick) -> DataFrame:
         rows = read_files(spark, snapshot.files, self.schema)
         low, high = min(at, snapshot.tick), max(at, snapshot.tick)
         if low == high:

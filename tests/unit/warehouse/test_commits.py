@@ -7,7 +7,8 @@ import pytest
 
 from headwater.errors import LeaseLost, WarehouseRefused
 from headwater.position import Position, Tick
-from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta, ViewEntry
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.format import check_format, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease
@@ -39,13 +40,13 @@ def path(tmp_path: Path) -> str:
 
 def test_what_was_committed_is_read_back(path: str) -> None:
     commits = Commits.create(path)
-    assert (commits.head().sequence, commits.catalog(commits.head())) == (0, {})
+    assert (commits.head().sequence, commits.catalog(commits.head())) == (0, Catalog())
     epoch = commits.take_lease("here:1")
-    born = commits.commit(CommitKind.CATALOG, Tick(0), record(0), epoch=epoch, catalog={"v": VIEW})
+    born = commits.commit(CommitKind.CATALOG, Tick(0), record(0), epoch=epoch, catalog=Catalog(views={"v": VIEW}))
     made = [commits.commit(CommitKind.BATCH, Tick(tick), record(tick), epoch=epoch) for tick in range(1, 30)]
     reader = Commits.open(path)
     assert reader.head() == made[-1]
-    assert reader.catalog(reader.head()) == {"v": VIEW}
+    assert reader.catalog(reader.head()).views == {"v": VIEW}
     assert reader.read(after=1) == [born, *made]
     assert reader.at(made[4].committed_at) == made[4]
     assert reader.at(datetime(2000, 1, 1, tzinfo=UTC)) is None

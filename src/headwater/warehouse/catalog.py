@@ -1,0 +1,77 @@
+"""Which views and replicas a warehouse has, as the commit that changed it wrote it down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from headwater.position import Tick
+from headwater.relation import RelationName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewEntry:
+    """A view; `schema` has (column, Spark type) pairs, `modes` a way of maintenance for each segment."""
+
+    name: str
+    generation: int
+    sql: str
+    birth: Tick
+    guarantee: str
+    schema: tuple[tuple[str, str], ...]
+    modes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaEntry:
+    """A relation's copy: the columns it holds, and the key it is sorted by."""
+
+    relation: RelationName
+    generation: int
+    columns: tuple[str, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catalog:
+    """Everything a warehouse keeps."""
+
+    views: Mapping[str, ViewEntry] = field(default_factory=dict)
+    replicas: Mapping[RelationName, ReplicaEntry] = field(default_factory=dict)
+
+
+def catalog_text(catalog: Catalog) -> str:
+    """Return a catalog as the JSON text that is written."""
+    views = [asdict(view) for view in catalog.views.values()]
+    replicas = [asdict(replica) for replica in catalog.replicas.values()]
+    return json.dumps({"views": views, "replicas": replicas}, sort_keys=True)
+
+
+def parse_catalog(text: str) -> Catalog:
+    """Read a written catalog.
+
+    >>> sales = RelationName(source="shop", name="sales")
+    >>> catalog = Catalog(
+    ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
+    ...                           schema=(("a", "int"),))},
+    ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",))})
+    >>> parse_catalog(catalog_text(catalog)) == catalog
+    True
+    """
+    value = json.loads(text)
+    views = [
+        ViewEntry(**view | {"schema": tuple((name, kind) for name, kind in view["schema"])}) for view in value["views"]
+    ]
+    replicas = [
+        ReplicaEntry(
+            relation=RelationName(**replica["relation"]),
+            generation=replica["generation"],
+            columns=tuple(replica["columns"]),
+            key=tuple(replica["key"]),
+        )
+        for replica in value["replicas"]
+    ]
+    return Catalog(
+        views={view.name: view for view in views}, replicas={replica.relation: replica for replica in replicas}
+    )

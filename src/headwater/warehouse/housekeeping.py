@@ -1,0 +1,138 @@
+"""Keep a warehouse fast and small: merge small files, drop what is out of retention, delete what nobody reads.
+
+Runs in a thread of its own, beside the maintainer, on handles of its own. It writes no commit rows: states are
+addressed by tick, so where rows lie is nobody's business but the table's. A maintainer whose append meets a chore's
+commit looks again, finds the table's numbers unchanged, and tries again; a chore that meets a maintainer's commit gives
+up until next time. The change log and the commits are never made to wait.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from headwater.changelog.change_log import HORIZON
+from headwater.changelog.data_file import delete_folder
+from headwater.changelog.fenced_table import FencedTable
+from headwater.fail_points import reach
+from headwater.position import Tick
+from headwater.warehouse.chores import Chore, CleanLog, Compact, DropRows, Policy, TableFacts, Vacuum, chores, droppable
+from headwater.warehouse.folders import changelog_folder, commits_folder, replica_folder, view_folder
+from headwater.warehouse.generations import abandoned
+from headwater.warehouse.query import Warehouse
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoreDone:
+    """A chore, how many files it removed from a table or from disk, and how long it took."""
+
+    table: str
+    chore: Chore
+    files_removed: int
+    seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Handle:
+    """A table, and when what was done about it last."""
+
+    table: FencedTable
+    cleaned_version: int
+    vacuumed_at: datetime
+
+
+class Housekeeper:
+    """Does the chores of one warehouse; used by one thread."""
+
+    def __init__(self, warehouse: Warehouse, policy: Policy, *, started_at: datetime) -> None:
+        """Take a warehouse that nobody else uses: its handles are moved along with the newest versions."""
+        self._warehouse = warehouse
+        self._policy = policy
+        self._handles: dict[str, _Handle] = {}
+        self._started_at = started_at
+        self._swept_at = started_at
+
+    def run(self, now: datetime, needed: Tick) -> Iterator[ChoreDone]:
+        """Do what is due now, yielding after each chore; the log's rows after `needed` are wanted by the maintainer."""
+        head = self._warehouse.head()
+        catalog = self._warehouse.commits.catalog(head)
+        old_enough = self._old_enough(now)
+        log_needed = [needed, *head.record.frontiers.values()]
+        for view in catalog.views.values():
+            folder = view_folder(self._warehouse.path, view.name, view.generation)
+            at = self._tick(f"{folder}/checkpoint")
+            last = head.record.frontiers.get(view.name, view.birth)
+            upto = droppable(self._policy, last=last, old_enough=old_enough, needed=at)
+            yield from self._table(f"{folder}/changes", now, upto)
+            yield from self._table(f"{folder}/checkpoint", now, Tick(0))
+        for replica in catalog.replicas.values():
+            path = f"{replica_folder(self._warehouse.path, replica.relation, replica.generation)}/checkpoint"
+            log_needed.append(self._tick(path))
+            yield from self._table(path, now, Tick(0))
+        upto = droppable(self._policy, last=head.tick, old_enough=old_enough, needed=min(log_needed))
+        yield from self._table(changelog_folder(self._warehouse.path), now, upto)
+        yield from self._table(commits_folder(self._warehouse.path), now, Tick(0))
+        if now - self._swept_at >= self._policy.vacuum_every:
+            self._swept_at = now
+            self._sweep(now)
+
+    def _table(self, path: str, now: datetime, upto: Tick) -> Iterator[ChoreDone]:
+        handle = self._handle(path)
+        handle.table.reload()
+        facts = TableFacts(
+            path=path,
+            file_sizes=handle.table.file_sizes(),
+            version=handle.table.version,
+            cleaned_version=handle.cleaned_version,
+            vacuumed_at=handle.vacuumed_at,
+            horizon=Tick(handle.table.number(HORIZON) or 0),
+            droppable=upto,
+        )
+        for chore in chores(facts, self._policy, now):
+            started = time.perf_counter()
+            reach(f"before {type(chore).__name__}")
+            removed = self._do(handle, chore, now)
+            reach(f"after {type(chore).__name__}")
+            yield ChoreDone(table=path, chore=chore, files_removed=removed, seconds=time.perf_counter() - started)
+
+    def _do(self, handle: _Handle, chore: Chore, now: datetime) -> int:
+        match chore:
+            case DropRows():
+                before = len(handle.table.file_sizes())
+                handle.table.drop(chore.upto, numbers={HORIZON: chore.upto}, mark=handle.table.mark())
+                return before - len(handle.table.file_sizes())
+            case Compact():
+                return handle.table.compact(chore.target_bytes)
+            case Vacuum():
+                handle.vacuumed_at = now
+                removed = handle.table.vacuum(grace_hours=self._policy.grace_hours, strays=False)
+                return removed + handle.table.vacuum(grace_hours=self._policy.stray_hours, strays=True)
+            case CleanLog():
+                handle.table.clean_log()
+                handle.cleaned_version = handle.table.version
+                return 0
+            case _:
+                assert_never(chore)
+
+    def _handle(self, path: str) -> _Handle:
+        if path not in self._handles:
+            self._handles[path] = _Handle(table=FencedTable.open(path), cleaned_version=0, vacuumed_at=self._started_at)
+        return self._handles[path]
+
+    def _tick(self, path: str) -> Tick:
+        table = self._handle(path).table
+        table.reload()
+        return Tick(table.number("headwater") or 0)
+
+    def _old_enough(self, now: datetime) -> Tick:
+        if self._policy.keep_for is None:
+            return Tick(0)
+        commit = self._warehouse.commits.at(now - self._policy.keep_for)
+        return Tick(0) if commit is None else commit.tick
+
+    def _sweep(self, now: datetime) -> None:
+        for folder in abandoned(self._warehouse, now - (self._policy.keep_for or timedelta(days=1))):
+            delete_folder(folder)

@@ -1,0 +1,149 @@
+"""Reading a warehouse: which views there are, how far they have come, and their rows at any moment that is kept.
+
+A reader needs no maintainer: it opens its own handles and sees the newest commit, and never half of one.
+"""
+
+from __future__ import annotations
+
+from typing import Self, assert_never
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog import ChangeLog
+from headwater.errors import NotReadable
+from headwater.moment import AtPosition, AtTick, AtTime, Moment
+from headwater.position import Position, Tick
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import Commit
+from headwater.warehouse.commits import Commits
+from headwater.warehouse.folders import changelog_folder, commits_folder, view_folder
+from headwater.warehouse.format import check_format, is_warehouse, write_format
+from headwater.warehouse.history import ViewCommit, view_history
+from headwater.warehouse.kept_table import KeptTable
+
+
+class Warehouse:
+    """A warehouse's folder, open for reading; its log and commits can be written by whoever holds the lease."""
+
+    def __init__(self, path: str, log: ChangeLog, commits: Commits) -> None:
+        """Wrap what is open; use `create` or `open`."""
+        self.path = path
+        self.log = log
+        self.commits = commits
+
+    @classmethod
+    def create(cls, path: str) -> Self:
+        """Make an empty warehouse; one that a crash left half made is completed, one that is there is opened."""
+        if not is_warehouse(path):
+            if not ChangeLog.exists(changelog_folder(path)):
+                ChangeLog.create(changelog_folder(path))
+            if not Commits.exists(commits_folder(path)):
+                Commits.create(commits_folder(path))
+            write_format(path)
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: str) -> Self:
+        """Open a warehouse; one of another format is refused."""
+        check_format(path)
+        return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)))
+
+    def head(self) -> Commit:
+        """Return the newest commit."""
+        return self.commits.head()
+
+    def catalog(self) -> Catalog:
+        """Return the views and replicas as the newest commit knows them."""
+        return self.commits.catalog(self.head())
+
+    def view(self, name: str) -> ViewEntry:
+        """Return a view; one that is not there is refused."""
+        views = self.catalog().views
+        if name not in views:
+            raise NotReadable(
+                f'there is no view "{name}"',
+                code="HW-416",
+                detail=f"the warehouse has: {', '.join(sorted(views)) or 'none'}",
+                hint="check the name, or run `headwater run` so that a new view is filled",
+            )
+        return views[name]
+
+    def frontier(self, name: str) -> Tick:
+        """Return the newest tick that a view can be read at."""
+        birth = self.view(name).birth
+        return self.head().record.frontiers.get(name, birth)
+
+    def resolve_at(self, name: str, moment: Moment | None) -> Tick:
+        """Return the tick that a moment means for a view, or its frontier; a tick it cannot be read at is refused."""
+        match moment:
+            case None:
+                tick = self.frontier(name)
+            case AtTick():
+                tick = moment.tick
+            case AtPosition():
+                tick = self._tick_at(moment)
+            case AtTime():
+                commit = self.commits.at(moment.time)
+                tick = commit.record.frontiers.get(name, commit.tick) if commit else Tick(0)
+            case _:
+                assert_never(moment)
+        self._check_readable(name, tick)
+        return tick
+
+    def view_dataframe(self, spark: SparkSession, name: str, tick: Tick) -> DataFrame:
+        """Return a view's plain rows at a tick."""
+        self._check_readable(name, tick)
+        return self.kept_table(name).state_dataframe(spark, tick)
+
+    def changes_dataframe(self, spark: SparkSession, name: str, after: Tick, upto: Tick) -> DataFrame:
+        """Return a view's signed rows with after < tick <= upto, with `_tick` and `_count`."""
+        self._check_readable(name, after)
+        self._check_readable(name, upto)
+        return self.kept_table(name).changes_dataframe(spark, after, upto)
+
+    def kept_table(self, name: str) -> KeptTable:
+        """Open the tables of a view's present generation."""
+        return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
+
+    def history(self, name: str) -> list[ViewCommit]:
+        """Return the commits that changed a view, oldest first."""
+        self.view(name)
+        return view_history(self.commits.read(), name)
+
+    def _tick_at(self, moment: AtPosition) -> Tick:
+        self.log.refresh()
+        known = [
+            positions[moment.source]
+            for positions in (self.log.positions(), self.head().record.positions)
+            if moment.source in positions
+        ]
+        asked = Position(source=moment.source, history=known[-1].history if known else "", offset=moment.offset)
+        if not any(asked <= position for position in known):
+            raise NotReadable(
+                f"the change log has not come to {moment} yet",
+                code="HW-417",
+                detail=f"it has come to {known[-1]}" if known else f'it holds nothing of a source "{moment.source}"',
+                hint="wait for it with `query --after`, or see `headwater status`",
+            )
+        return self.log.tick_at(moment.source, asked) or Tick(0)
+
+    def _check_readable(self, name: str, tick: Tick) -> None:
+        view, head = self.view(name), self.head()
+        frontier = head.record.frontiers.get(name, view.birth)
+        if tick < view.birth:
+            raise NotReadable(
+                f'view "{name}" cannot be read at tick {tick}',
+                code="HW-414",
+                detail=f"it was born at tick {view.birth}; nothing is known of its rows before",
+                hint=f"ask for a tick from {view.birth} to {frontier}",
+            )
+        if tick > frontier:
+            stopped = head.record.stopped.get(name)
+            raise NotReadable(
+                f'view "{name}" cannot be read at tick {tick}',
+                code="HW-415",
+                detail=f"it stopped at tick {frontier}: {stopped.summary} [{stopped.code}]"
+                if stopped
+                else f"it has come to tick {frontier}",
+                hint=(stopped.hint if stopped else "") or f"ask for a tick from {view.birth} to {frontier}",
+            )

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.warehouse import Warehouse
+
+SALES = RelationName(source="shop", name="sales")
+POINTS = [
+    f"{when} {step}"
+    for step in (
+        "log append",
+        "changes append",
+        "commit",
+        "checkpoint write",
+        "Compact",
+        "DropRows",
+        "Vacuum",
+        "CleanLog",
+    )
+    for when in ("before", "after")
+]
+
+
+def run(path: str, target: int, point: str | None = None) -> int:
+    environment = {**os.environ, "HEADWATER_FAIL_POINT": point or ""}
+    program = str(Path(__file__).parent / "killed.py")
+    return subprocess.run([sys.executable, program, path, str(target)], env=environment, check=False).returncode
+
+
+def kept(path: str, tick: Tick) -> list[int]:
+    """The state at a tick, from the checkpoint and the changes, without Spark."""
+    table = Warehouse.open(path).kept_table("v")
+    snapshot = table.checkpoint.snapshot()
+    rows = [number for file in snapshot.files for number in pq.read_table(file)["id"].to_pylist()]
+    for file in table.changes.files(after=min(tick, snapshot.tick), upto=max(tick, snapshot.tick)):
+        for row in pq.read_table(file).to_pylist():
+            if snapshot.tick < row["_tick"] <= tick:
+                rows += [row["id"]] * row["_count"]
+            if tick < row["_tick"] <= snapshot.tick:
+                rows.remove(row["id"])
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path, point: str) -> None:
+    path = str(tmp_path / "warehouse")
+    assert run(path, 9) == 0
+    assert run(path, 15, point) == -signal.SIGKILL
+    seen = Warehouse.open(path).head().tick
+    assert seen >= 9
+    assert kept(path, seen) == list(range(1, seen + 1))
+    assert run(path, 18) == 0
+    reader = Warehouse.open(path)
+    horizon = reader.log.horizon()
+    assert reader.head().tick == reader.log.last_tick == 18
+    assert reader.log.rows(SALES, ("id",), horizon, Tick(18))["id"].to_pylist() == list(range(horizon + 1, 19))
+    assert [tick for tick, _ in reader.log.transactions(None, horizon, Tick(18))] == list(range(horizon + 1, 19))
+    for tick in range(reader.kept_table("v").horizon(), 19):
+        assert kept(path, Tick(tick)) == list(range(1, tick + 1))
+    sequences = [commit.sequence for commit in reader.commits.read()]
+    assert sequences == list(range(1, len(sequences) + 1))
+
+
+def test_two_maintainers_at_once_leave_one_history(tmp_path: Path) -> None:
+    path = str(tmp_path / "warehouse")
+    assert run(path, 1) == 0
+    program = str(Path(__file__).parent / "killed.py")
+    both = [
+        subprocess.Popen([sys.executable, program, path, "40"], stderr=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    errors = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) in ([0, 0], [0, 1])
+    assert all("LeaseLost" in error for error, process in zip(errors, both, strict=True) if process.returncode)
+    reader = Warehouse.open(path)
+    assert reader.head().tick == 40
+    assert kept(path, Tick(40)) == list(range(1, 41))
+    assert isinstance(reader.log.rows(SALES, ("id",), reader.log.horizon(), Tick(40)), pa.Table)

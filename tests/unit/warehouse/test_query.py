@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from headwater.errors import NotReadable, WarehouseRefused
+from headwater.moment import AtPosition, AtTick, AtTime
+from headwater.position import Position, Tick
+from headwater.relation import RelationName
+from headwater.transaction import Capture, Transaction
+from headwater.warehouse import (
+    BatchStatistics,
+    Catalog,
+    CommitKind,
+    CommitRecord,
+    KeptTable,
+    Stopped,
+    ViewDelta,
+    ViewEntry,
+    Warehouse,
+)
+from headwater.warehouse.folders import view_folder
+from headwater.warehouse.log_rows import spark_rows
+
+SALES = RelationName(source="shop", name="sales")
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+def capture(offset: int) -> Capture:
+    position = Position(source="shop", history="1:1", offset=offset)
+    one = Transaction(position=position, identity=offset, committed_at=datetime(2026, 1, 1, tzinfo=UTC))
+    rows = pa.table({"id": [offset], "_ordinal": pa.array([0], pa.int32()), "_count": [1]})
+    return Capture(transactions=(one,), rows={SALES: rows})
+
+
+def batch(tick: int) -> CommitRecord:
+    rows = {"v": ViewDelta(rows_added=1, rows_removed=0)}
+    statistics = BatchStatistics(lo=Tick(tick - 1), hi=Tick(tick), seconds={"spark": 0.1}, rows=rows)
+    return CommitRecord(frontiers={"v": Tick(tick)}, statistics=statistics)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """A warehouse whose view `v` was born at tick 2 and is committed to tick 5; tick 6 is appended and not committed."""
+    warehouse = Warehouse.create(str(tmp_path / "warehouse"))
+    epoch = warehouse.commits.take_lease("here:1")
+    warehouse.log.take_over(epoch)
+    for offset in range(1, 7):
+        warehouse.log.append([capture(offset * 100)])
+    table = KeptTable.create(view_folder(warehouse.path, "v", 1), SCHEMA, Tick(2))
+    table.checkpoint.write(pa.table({"id": [100, 200]}), Tick(2))
+    view = ViewEntry(name="v", generation=1, sql="…", birth=Tick(2), guarantee="complete", schema=(("id", "bigint"),))
+    record = CommitRecord(frontiers={"v": Tick(2)})
+    warehouse.commits.commit(CommitKind.CATALOG, Tick(2), record, epoch=epoch, catalog=Catalog(views={"v": view}))
+    for tick in range(3, 7):
+        table.append(warehouse.log.rows(SALES, ("id",), Tick(tick - 1), Tick(tick)), Tick(tick))
+        if tick < 6:
+            warehouse.commits.commit(CommitKind.BATCH, Tick(tick), batch(tick), epoch=epoch)
+    return warehouse.path
+
+
+def test_a_reader_sees_every_committed_state_and_nothing_else(path: str, spark: SparkSession) -> None:
+    warehouse = Warehouse.open(path)
+    for tick in range(2, 6):
+        rows = warehouse.view_dataframe(spark, "v", Tick(tick)).toArrow()["id"].to_pylist()
+        assert sorted(rows) == [100 * number for number in range(1, tick + 1)]
+    assert warehouse.frontier("v") == 5
+    changes = warehouse.changes_dataframe(spark, "v", Tick(3), Tick(5)).toArrow()
+    assert sorted(changes["_tick"].to_pylist()) == [4, 5]
+    assert [(one.lo, one.hi, one.rows_added) for one in warehouse.history("v")] == [(2, 3, 1), (3, 4, 1), (4, 5, 1)]
+
+
+@pytest.mark.parametrize(("tick", "code"), [(1, "HW-414"), (6, "HW-415")])
+def test_other_ticks_are_refused(path: str, spark: SparkSession, tick: int, code: str) -> None:
+    with pytest.raises(NotReadable) as refused:
+        Warehouse.open(path).view_dataframe(spark, "v", Tick(tick))
+    assert refused.value.code == code
+
+
+def test_a_stopped_view_says_why(path: str) -> None:
+    warehouse = Warehouse.open(path)
+    stopped = {"v": Stopped(code="HW-900", summary="division by zero", hint="fix the row")}
+    record = CommitRecord(frontiers={"v": Tick(5)}, stopped=stopped)
+    warehouse.commits.commit(CommitKind.BATCH, Tick(6), record, epoch=warehouse.head().epoch)
+    with pytest.raises(NotReadable, match="cannot be read") as refused:
+        warehouse.resolve_at("v", AtTick(tick=Tick(6)))
+    assert "division by zero [HW-900]" in refused.value.detail
+    with pytest.raises(NotReadable) as unknown:
+        warehouse.frontier("w")
+    assert unknown.value.code == "HW-416"
+
+
+def test_moments_have_ticks(path: str) -> None:
+    warehouse = Warehouse.open(path)
+    assert warehouse.resolve_at("v", None) == 5
+    assert warehouse.resolve_at("v", AtPosition(source="shop", offset=450)) == 4
+    at = warehouse.commits.read()[-2].committed_at
+    assert warehouse.resolve_at("v", AtTime(time=at)) == 4
+    with pytest.raises(NotReadable) as too_new:
+        warehouse.resolve_at("v", AtPosition(source="shop", offset=999))
+    assert too_new.value.code == "HW-417"
+
+
+def test_large_reads_of_the_log_go_through_spark(path: str, spark: SparkSession) -> None:
+    warehouse = Warehouse.open(path)
+    rows = spark_rows(spark, warehouse.log, SALES, ("id",), after=Tick(2), upto=Tick(5)).toArrow().sort_by("_tick")
+    assert rows.equals(warehouse.log.rows(SALES, ("id",), Tick(2), Tick(5)))
+
+
+def test_a_half_made_warehouse_is_completed_and_a_foreign_folder_refused(tmp_path: Path) -> None:
+    whole = Warehouse.create(str(tmp_path / "w"))
+    (tmp_path / "w" / "format.json").unlink()
+    with pytest.raises(WarehouseRefused):
+        Warehouse.open(whole.path)
+    assert Warehouse.create(whole.path).head().sequence == 0
