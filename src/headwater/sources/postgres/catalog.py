@@ -7,6 +7,10 @@ A relation can be followed if all its changes are logged with the whole old row,
   identity makes its owner's UPDATE and DELETE fail;
 - generated columns: up to PostgreSQL 17 they are not in the log and therefore unusable; from 18 on stored ones are
   published. Virtual ones never are, and with FULL they would make UPDATE and DELETE fail: such a table is refused.
+
+What no log tells, and nobody here can notice: ATTACH, DETACH and DROP of a partition, TRUNCATE of one partition alone,
+a rewrite of a column that keeps its type (`ALTER … TYPE int USING x + 1`), and renaming a value of an enumeration.
+After one of these the views over the table must be read anew.
 """
 
 from __future__ import annotations
@@ -78,6 +82,26 @@ class Described:
 def load_types(connection: Connection) -> TypeCatalog:
     """Read every type of the database."""
     return TypeCatalog(connection.execute(TYPES_SQL).fetchall())
+
+
+class TypeNames:
+    """Says what the types are that the log names by number; asks the database once for each."""
+
+    def __init__(self, connection: Connection) -> None:
+        """Read the types there are now; one that is made later is read when it is met."""
+        self._connection = connection
+        self._types = load_types(connection)
+        self._names: dict[tuple[int, int], tuple[str | None, str]] = {}
+
+    def __call__(self, oid: int, modifier: int) -> tuple[str | None, str]:
+        """Return the Spark type that holds a type (None: none does), and what PostgreSQL calls it."""
+        if (oid, modifier) not in self._names:
+            if oid not in self._types:
+                self._types = load_types(self._connection)
+            resolved = self._types.resolve(oid, modifier)
+            name = native_name(self._connection, resolved.oid, resolved.modifier)
+            self._names[oid, modifier] = (resolved.spark, name)
+        return self._names[oid, modifier]
 
 
 def native_name(connection: Connection, oid: int, modifier: int) -> str:

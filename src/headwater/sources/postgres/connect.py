@@ -47,6 +47,7 @@ _REFUSED = re.compile(
     r"|database .* does not exist|not permitted to log in|permission denied for database|fe_sendauth",
 )
 
+SLOT_IN_USE = "HW-305"
 _UNAVAILABLE_STATES = ("08", "57P", "53")
 _NOT_IN_STATE = "55000"
 
@@ -85,9 +86,15 @@ _FAILURES: dict[str, _Failure] = {
         "an index on the probed columns may be missing; `headwater plan` names it",
     ),
     "42501": (SourceRefused, "HW-321", "denies us something", "let an owner grant it to the source's account"),
+    "55P03": (
+        SourceUnavailable,
+        "HW-309",
+        "has a table that is in use",
+        "it is tried again by itself; long transactions on the table keep it from being published",
+    ),
     "55006": (
         SourceUnavailable,
-        "HW-305",
+        SLOT_IN_USE,
         "is being followed by somebody else",
         "stop the other maintainer of this project",
     ),

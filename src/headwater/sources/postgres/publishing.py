@@ -95,7 +95,8 @@ def publication_sql(
 def require_replication(connection: Connection, address: Address) -> None:
     """Refuse a server that cannot be followed, or an account that may not follow it."""
     row = connection.execute(
-        "SELECT pg_is_in_recovery(), current_setting('wal_level'), rolsuper OR rolreplication, quote_ident(rolname)"
+        "SELECT pg_is_in_recovery(), current_setting('wal_level'), rolsuper OR rolreplication OR EXISTS"
+        " (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER')), quote_ident(rolname)"
         " FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     assert row is not None

@@ -27,12 +27,13 @@ SEGMENT_ROWS = 65_536
 class RowBuffer:
     """Signed rows of one relation, each with the ordinal of its transaction; ordinals never fall."""
 
-    __slots__ = ("_counts", "_layout", "_ordinals", "_rows", "_segments", "relation")
+    __slots__ = ("_counts", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
 
     def __init__(self, relation: Relation) -> None:
         """Start empty, with no layout: the log sends one before the first row."""
         self.relation = relation
         self._layout: tuple[int, ...] = ()
+        self._width = 0
         self._rows: list[Values] = []
         self._ordinals = array("i")
         self._counts = array("q")
@@ -45,9 +46,11 @@ class RowBuffer:
 
     def lay_out(self, columns: tuple[str, ...]) -> None:
         """Say in which order the log sends columns from now on; rows gathered before keep the order they came in."""
-        self._close_segment()
         places = {name: place for place, name in enumerate(columns)}
-        self._layout = tuple(places[name] for name in self.relation.column_names)
+        layout = tuple(places[name] for name in self.relation.column_names)
+        if (layout, len(columns)) != (self._layout, self._width):
+            self._close_segment()
+            self._layout, self._width = layout, len(columns)
 
     def add(self, values: Values, ordinal: int, count: int) -> None:
         """Take one row."""

@@ -7,13 +7,14 @@ import logging
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.sources.postgres.blocking import blocking_sessions
-from headwater.sources.postgres.catalog import Described, describe, load_types, native_name
-from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
+from headwater.sources.postgres.catalog import Described, TypeNames, describe
+from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection, ConnectionPool
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.publishing import (
@@ -33,6 +34,8 @@ _BOOTSTRAP_SECONDS = 60.0
 _BOOTSTRAP_WARN_SECONDS = 5.0
 _BOOTSTRAP_LOOK_SECONDS = 0.05
 _RELEASE_SECONDS = 10.0
+_FOLLOW_AGAIN_SECONDS = 2.0
+_LOCK_MILLISECONDS = 3000
 
 
 class PostgresSource:
@@ -88,6 +91,8 @@ class PostgresSource:
                     detail="the slot is there, but what was logged since cannot be decoded",
                     hint="run `headwater teardown` and start over",
                 )
+            # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
+            connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
             if slot is None:
@@ -103,14 +108,7 @@ class PostgresSource:
                 gathering, start = self._gathering(side, relations, after)
             replication = self._address.open_replication()
             stack.callback(replication.close)
-            with self._address.explained():
-                cursor = replication.cursor()
-                cursor.start_replication(
-                    slot_name=self._channel,
-                    start_lsn=start.offset,
-                    options={"proto_version": "1", "publication_names": self._channel},
-                    decode=False,
-                )
+            cursor = self._start(replication, start)
             follower = PostgresFollower(
                 address=self._address,
                 replication=replication,
@@ -198,23 +196,34 @@ class PostgresSource:
         start = here if after is None or after <= here else after
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
-        types = load_types(side)
-
-        def describe_type(oid: int, modifier: int) -> tuple[str | None, str]:
-            nonlocal types
-            if oid not in types:
-                types = load_types(side)
-            resolved = types.resolve(oid, modifier)
-            return resolved.spark, native_name(side, resolved.oid, resolved.modifier)
-
         gathering = Gathering(
             relations=relations,
             oids={each.oid: each.relation.name for each in described},
             after=start,
             recent_xid=row[0],
-            describe=describe_type,
+            describe=TypeNames(side),
         )
         return gathering, start
+
+    def _start(self, replication: Any, start: Position) -> Any:
+        """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
+        deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
+        while True:
+            try:
+                with self._address.explained():
+                    cursor = replication.cursor()
+                    cursor.start_replication(
+                        slot_name=self._channel,
+                        start_lsn=start.offset,
+                        options={"proto_version": "1", "publication_names": self._channel},
+                        decode=False,
+                    )
+            except SourceUnavailable as error:
+                if error.code != SLOT_IN_USE or time.monotonic() >= deadline:
+                    raise
+                time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+            else:
+                return cursor
 
     def _snapshot(self) -> PostgresSnapshot:
         return PostgresSnapshot(

@@ -1,0 +1,114 @@
+"""A PostgreSQL database with a source on it, and what tests ask of the two."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+
+from headwater.position import Position
+from headwater.relation import COUNT, Relation, RelationName
+from headwater.sources.embedded import EmbeddedServer
+from headwater.sources.postgres import PostgresSource
+from headwater.sources.postgres.follower import PostgresFollower
+from headwater.transaction import ORDINAL, Capture, Transaction
+
+
+@dataclass
+class World:
+    """A database, a source on it, and what its follower returned so far."""
+
+    server: EmbeddedServer
+    database: str
+    source: PostgresSource
+    relations: dict[str, Relation] = field(default_factory=dict)
+    _follower: PostgresFollower | None = None
+
+    def execute(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.server.execute(sql, database=self.database)
+
+    def connect(self, user: str = "postgres") -> psycopg.Connection[Any]:
+        return psycopg.connect(self.server.url(self.database, user))
+
+    def declare(self, *names: str) -> None:
+        wanted = [RelationName(source="shop", name=name) for name in names]
+        self.source.prepare(wanted)
+        self.relations = {relation.name.name: relation for relation in self.source.inspect(wanted).relations}
+
+    def follow(self, after: Position | None = None) -> PostgresFollower:
+        self.stop_following()
+        self._follower = self.source.follow(tuple(self.relations.values()), after)
+        return self._follower
+
+    def stop_following(self) -> None:
+        if self._follower is not None:
+            self._follower.close()
+            self._follower = None
+
+    def captures(self, follower: PostgresFollower, position: Position | None = None) -> list[Capture]:
+        """Follow to a position, the present one if none is given."""
+        if position is None:
+            with self.source.snapshot() as snapshot:
+                position = snapshot.position
+        follower.hasten(position)
+        found = []
+        deadline = time.monotonic() + 20
+        while follower.followed_to() < position:
+            assert time.monotonic() < deadline
+            if (capture := follower.next_capture(5.0)) is not None:
+                found.append(capture)
+        return found
+
+    def read(self, name: str) -> pa.Table:
+        relation = self.relations[name]
+        with self.source.snapshot() as snapshot:
+            return self.whole(snapshot, relation)
+
+    @staticmethod
+    def whole(snapshot: Any, relation: Relation) -> pa.Table:
+        tables = [
+            table
+            for chunk in snapshot.chunks(relation, 1_000)
+            for table in snapshot.read(relation, relation.column_names, chunk)
+        ]
+        return pa.concat_tables(tables) if tables else relation.arrow_schema().empty_table()
+
+    @staticmethod
+    def bag(table: pa.Table) -> Counter[tuple[Any, ...]]:
+        return Counter(tuple(map(repr, row.values())) for row in table.to_pylist())
+
+    @staticmethod
+    def signed(captures: Sequence[Capture], relation: Relation) -> Counter[tuple[Any, ...]]:
+        total: Counter[tuple[Any, ...]] = Counter()
+        for capture in captures:
+            for row in capture.rows.get(relation.name, pa.table({})).to_pylist():
+                count = row.pop(COUNT)
+                row.pop(ORDINAL)
+                total[tuple(map(repr, row.values()))] += count
+        return Counter({row: count for row, count in total.items() if count})
+
+    @staticmethod
+    def transactions(captures: Sequence[Capture]) -> list[Transaction]:
+        return [transaction for capture in captures for transaction in capture.transactions]
+
+
+@pytest.fixture
+def world(postgres_server: EmbeddedServer, postgres_database: Callable[[], str]) -> Iterator[World]:
+    database = postgres_database()
+    source = PostgresSource(name="shop", url=postgres_server.url(database), project=database)
+    made = World(server=postgres_server, database=database, source=source)
+    yield made
+    made.stop_following()
+    source.teardown()
+
+
+@pytest.fixture
+def make_world() -> type[World]:
+    """Return how to make a world on a server of one's own."""
+    return World
