@@ -43,6 +43,7 @@ def check_views(spark: SparkSession, understood: Understood, view: str | None, l
     warehouse = Warehouse.open(path)
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
         staged = _stage(spark, understood, names, Path(folder), warehouse)
+        warehouse = Warehouse.open(path)
         checks = []
         for done, name in enumerate(names, 1):
             checks.append(_check_view(spark, understood, name, warehouse, staged))

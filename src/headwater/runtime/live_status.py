@@ -16,12 +16,11 @@ from headwater.project import Project
 from headwater.results import SourceState, SourceStatus
 from headwater.runtime.acceptor import Acceptor
 from headwater.warehouse.folders import status_file
+from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
-_LONGEST_SECONDS = 30.0
 
-
-def write_sources(warehouse: str, acceptor: Acceptor, bootstrapping: bool) -> None:
+def write_sources(warehouse: str, acceptor: Acceptor, *, bootstrapping: bool) -> None:
     """Say how every source is doing."""
     accepted = acceptor.accepted_to()
     sources = {
@@ -52,10 +51,12 @@ def _position(position: Position | None) -> list[object] | None:
 
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
-    """Return how the sources were doing when the maintainer last said so; without a maintainer, how far it had come."""
-    said = _said(warehouse.path)
+    """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
+    said, alive = _said(warehouse.path), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
-    return tuple(_status(source.name, said.get(source.name), known.get(source.name)) for source in project.sources)
+    return tuple(
+        _status(source.name, said.get(source.name), known.get(source.name), alive=alive) for source in project.sources
+    )
 
 
 def _said(warehouse: str) -> Mapping[str, Mapping[str, object]]:
@@ -63,21 +64,22 @@ def _said(warehouse: str) -> Mapping[str, Mapping[str, object]]:
         content = json.loads(status_file(warehouse).read_text())
     except FileNotFoundError:
         return {}
-    age = datetime.now(UTC) - datetime.fromisoformat(content["said_at"])
-    sources: Mapping[str, Mapping[str, object]] = content["sources"] if age.total_seconds() < _LONGEST_SECONDS else {}
+    sources: Mapping[str, Mapping[str, object]] = content["sources"]
     return sources
 
 
-def _status(name: str, said: Mapping[str, object] | None, known: Position | None) -> SourceStatus:
+def _status(name: str, said: Mapping[str, object] | None, known: Position | None, *, alive: bool) -> SourceStatus:
     if said is None:
         return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     position, retry_at = said["position"], said["retry_at"]
+    if isinstance(position, list):
+        known = Position(source=name, history=str(position[0]), offset=int(position[1]))
+    if not alive:
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     return SourceStatus(
         name=name,
         state=SourceState(said["state"]),
-        position=Position(source=name, history=str(position[0]), offset=int(position[1]))
-        if isinstance(position, list)
-        else known,
+        position=known,
         last_error=str(said["error"]),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
     )

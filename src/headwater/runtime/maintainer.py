@@ -41,6 +41,7 @@ from headwater.runtime.events import (
     ViewDropped,
     ViewStopped,
 )
+from headwater.runtime.live_status import write_sources
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.plan import RunPlan
@@ -60,6 +61,7 @@ from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 0.2
 _LEASE_SECONDS = 5.0
+_STATUS_SECONDS = 0.5
 _IDLE_SECONDS = 60.0
 _ABSORB_ROWS = 20_000
 
@@ -104,6 +106,7 @@ class Maintainer:
         self._bootstrapped: Bootstrapped | BaseException | None = None
         self._bootstrap_thread: threading.Thread | None = None
         self._lease_renewed_at = 0.0
+        self._status_written_at = 0.0
         self._stop = threading.Event()
         self._commit_count = 0
         self._row_count = 0
@@ -142,6 +145,7 @@ class Maintainer:
     def close(self) -> None:
         """Stop following, and let the next maintainer begin at once."""
         self.acceptor.stop()
+        write_sources(self.warehouse.path, self.acceptor, bootstrapping=False)
         release_lease(self.warehouse.path, self.epoch)
 
     def frontier(self) -> Tick:
@@ -168,16 +172,21 @@ class Maintainer:
     def step(self) -> bool:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
         self.acceptor.raise_error()
-        self._renew_lease()
+        self._show_life()
         if self._bootstrapped is not None:
             self._bring_in()
             return True
         return self._maintain()
 
-    def _renew_lease(self) -> None:
-        if time.monotonic() - self._lease_renewed_at > _LEASE_SECONDS:
+    def _show_life(self) -> None:
+        """Renew the lease, and say how the sources are doing, every now and then."""
+        now = time.monotonic()
+        if now - self._lease_renewed_at > _LEASE_SECONDS:
             renew_lease(self.warehouse.path, self.epoch)
-            self._lease_renewed_at = time.monotonic()
+            self._lease_renewed_at = now
+        if now - self._status_written_at > _STATUS_SECONDS:
+            write_sources(self.warehouse.path, self.acceptor, bootstrapping=bool(self.bootstrapping))
+            self._status_written_at = now
 
     def _is_idle(self) -> bool:
         """Tell whether everything is committed that the sources had committed when asked."""
