@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -169,7 +171,8 @@ def test_truncate_is_told_with_the_rows_written_after_it(world: Any) -> None:
     assert world.signed(captures, world.relations["notes"]) == Counter([("6",)])
 
 
-def test_a_large_transaction_goes_through_files(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_transaction_goes_through_files(world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(row_buffer, "SEGMENT_ROWS", 5_000)
     monkeypatch.setattr(gathering, "SPILL_ROWS", 20_000)
     world.execute("CREATE TABLE sales (id int PRIMARY KEY, text text)")
@@ -180,7 +183,12 @@ def test_a_large_transaction_goes_through_files(world: Any, monkeypatch: pytest.
         "INSERT INTO sales SELECT n, 'text ' || n FROM generate_series(1, 60000) n; DELETE FROM sales WHERE id % 2 = 0"
     )
     world.execute("INSERT INTO sales VALUES (-2, 'after')")
+    allocated = pa.total_allocated_bytes()
     captures = world.captures(follower)
+    assert pa.total_allocated_bytes() - allocated < max(
+        table.nbytes for capture in captures for table in capture.rows.values()
+    )
+    assert not list(tmp_path.iterdir())
     assert len(world.transactions(captures)) == 3
     assert world.signed(captures, world.relations["sales"]) == world.bag(world.read("sales"))
 

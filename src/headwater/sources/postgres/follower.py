@@ -96,7 +96,11 @@ class PostgresFollower:
                 self._sleep(min(wait_seconds, self._ask()))
 
     def followed_to(self) -> Position:
-        """Every transaction that commits at or before this position has been returned by `next_capture`."""
+        """Every transaction that commits at or before this position has been returned by `next_capture`.
+
+        To another thread than the one that calls `next_capture` this may look a moment early: the capture that brings
+        it there may still be on its way out.
+        """
         return self._followed
 
     def acknowledge(self, position: Position) -> None:

@@ -54,10 +54,8 @@ def probe_query(relation: Relation, wanted: tuple[str, ...], columns: tuple[str,
     probed = [relation.column(name) for name in columns]
     texts = _key_texts(probed, keys)
     arrays = [
-        sql.SQL("{}::{}[]").format(sql.Literal(_array_literal(values, keys.column(place).type)), sql.SQL(kind))
-        for place, (values, kind) in enumerate(
-            zip(texts, (_key_type(c, keys.column(p).type) for p, c in enumerate(probed)), strict=True)
-        )
+        sql.SQL("{}::{}[]").format(sql.Literal(_array_literal(values, key.type)), sql.SQL(_key_type(column, key.type)))
+        for column, values, key in zip(probed, texts, keys.columns, strict=True)
     ]
     names = [sql.Identifier(f"k{place}") for place in range(len(columns))]
     return sql.SQL("SELECT {} FROM {} AS r JOIN unnest({}) AS k({}) ON {}").format(

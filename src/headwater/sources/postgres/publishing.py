@@ -20,7 +20,6 @@ from headwater.sources.postgres.connect import Address, Connection
 
 _MAX_NAME = 63
 _SLOT_SECONDS = 60
-OLDEST_SERVER = 140000
 
 _PUBLICATION_SQL = """
 SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables,
@@ -90,45 +89,6 @@ def publication_sql(
     if missing:
         statements.append(f"ALTER PUBLICATION {channel} ADD TABLE {tables}")
     return tuple(statements)
-
-
-def require_replication(connection: Connection, address: Address) -> None:
-    """Refuse a server that cannot be followed, or an account that may not follow it."""
-    row = connection.execute(
-        "SELECT pg_is_in_recovery(), current_setting('wal_level'), rolsuper OR rolreplication OR EXISTS"
-        " (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER')), quote_ident(rolname)"
-        " FROM pg_roles WHERE rolname = current_user"
-    ).fetchone()
-    assert row is not None
-    standby, wal_level, may_replicate, account = row
-    if connection.info.server_version < OLDEST_SERVER:
-        raise SourceRefused(
-            f'source "{address.source}" ({address.place}) is too old',
-            code="HW-334",
-            detail=f"it is PostgreSQL {connection.info.server_version // 10000}",
-            hint=f"use PostgreSQL {OLDEST_SERVER // 10000} or later",
-        )
-    if standby:
-        raise SourceRefused(
-            f'source "{address.source}" ({address.place}) is a standby',
-            code="HW-324",
-            detail="what a standby shows is not ordered with its log",
-            hint="point the source at the primary server",
-        )
-    if wal_level != "logical":
-        raise SourceRefused(
-            f'source "{address.source}" ({address.place}) does not log what we need',
-            code="HW-325",
-            detail=f"wal_level is {wal_level}, and must be logical",
-            hint="let an administrator run: ALTER SYSTEM SET wal_level = logical; and restart the server",
-        )
-    if not may_replicate:
-        raise SourceRefused(
-            f'source "{address.source}" ({address.place}) does not let {account} follow its log',
-            code="HW-326",
-            detail="the account lacks the REPLICATION attribute",
-            hint=f"let an administrator run: ALTER ROLE {account} REPLICATION",
-        )
 
 
 def find_slot(connection: Connection, address: Address, channel: str) -> Slot | None:

@@ -73,7 +73,7 @@ class RowBuffer:
         """Drop the rows of the transactions from this ordinal on."""
         start = bisect_left(self._ordinals, ordinal)
         del self._rows[start:], self._ordinals[start:], self._counts[start:]
-        self._segments = [table.filter(pc.less(table[ORDINAL], ordinal)) for table in self._segments]
+        self._segments = _filled([segment.slice(0, _rows_before(segment, ordinal)) for segment in self._segments])
 
     def take_before(self, ordinal: int) -> pa.Table | None:
         """Give out the rows of the transactions before this ordinal; the others stay, counted from zero again."""
@@ -81,12 +81,10 @@ class RowBuffer:
         rows, ordinals, counts = self._rows[start:], self._ordinals[start:], self._counts[start:]
         del self._rows[start:], self._ordinals[start:], self._counts[start:]
         self._close_segment()
-        taken = [segment.filter(pc.less(segment[ORDINAL], ordinal)) for segment in self._segments]
-        self._segments = [_later(segment, ordinal) for segment in self._segments]
-        self._segments = [segment for segment in self._segments if segment.num_rows]
+        taken = _filled([segment.slice(0, _rows_before(segment, ordinal)) for segment in self._segments])
+        self._segments = _filled([_from(segment, ordinal) for segment in self._segments])
         self._rows, self._counts = rows, counts
         self._ordinals = array("i", [each - ordinal for each in ordinals])
-        taken = [segment for segment in taken if segment.num_rows]
         return pa.concat_tables(taken) if taken else None
 
     def _close_segment(self) -> None:
@@ -112,8 +110,22 @@ def _mapped(table: pa.Table) -> pa.Table:
         Path(name).unlink()
 
 
-def _later(table: pa.Table, ordinal: int) -> pa.Table:
+def _filled(tables: list[pa.Table]) -> list[pa.Table]:
+    """Return the tables that have rows."""
+    return [table for table in tables if table.num_rows]
+
+
+def _rows_before(table: pa.Table, ordinal: int) -> int:
+    """Return how many rows come before this ordinal. Slicing there copies nothing: a mapped table stays mapped."""
+    if table[ORDINAL][-1].as_py() < ordinal:
+        rows: int = table.num_rows
+    else:
+        rows = pc.sum(pc.less(table[ORDINAL], ordinal)).as_py()
+    return rows
+
+
+def _from(table: pa.Table, ordinal: int) -> pa.Table:
     """Return the rows from this ordinal on, counted from zero again."""
-    later = table.filter(pc.greater_equal(table[ORDINAL], ordinal))
+    later = table.slice(_rows_before(table, ordinal))
     shifted = pc.subtract(later[ORDINAL], pa.scalar(ordinal, pa.int32()))
     return later.set_column(later.schema.get_field_index(ORDINAL), ORDINAL, shifted)

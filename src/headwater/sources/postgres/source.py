@@ -23,8 +23,8 @@ from headwater.sources.postgres.publishing import (
     find_publication,
     find_slot,
     publication_sql,
-    require_replication,
 )
+from headwater.sources.postgres.requirements import require_replication
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
 from headwater.sources.source import Inspection
 
