@@ -48,6 +48,7 @@ from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.truncation import resolve_truncates, truncated_at
 from headwater.runtime.understand import Understood
+from headwater.runtime.upkeep import Upkeep
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import (
     BatchStatistics,
@@ -100,7 +101,16 @@ class Maintainer:
         self.replicas = replicas
         self.listener = listener
         self.acceptor = Acceptor(warehouse.log, listener, self._resolve)
+        self.upkeep = Upkeep(
+            spark,
+            warehouse.path,
+            understood.project.retention,
+            lambda: dict(self.replicas),
+            lambda: self._needed,
+            listener,
+        )
         self.bootstrapping: tuple[str, ...] = ()
+        self._needed = Tick(0)
         self._plan = plan
         self._settled: dict[str, Tick] = {}
         self._bootstrapped: Bootstrapped | BaseException | None = None
@@ -144,7 +154,9 @@ class Maintainer:
 
     def close(self) -> None:
         """Stop following, and let the next maintainer begin at once."""
+        self._stop.set()
         self.acceptor.stop()
+        self.upkeep.stop()
         write_sources(self.warehouse.path, self.acceptor, bootstrapping=False)
         release_lease(self.warehouse.path, self.epoch)
 
@@ -160,6 +172,7 @@ class Maintainer:
         self.acceptor.start()
         for name, source in self.understood.sources.items():
             self.acceptor.follow(source, self.understood.followed(name))
+        self.upkeep.start()
         if self._plan.born or self._plan.copied:
             self._begin_bootstrap(self._plan.born)
 
@@ -449,13 +462,18 @@ class Maintainer:
         """Lay what was committed on the replicas once it is much, and let the log's tail go."""
         live = [view.lo for view in self.views.values() if view.stopped is None]
         frontier = min(live, default=self.log.last_tick)
+        for name, fresh in list(self.upkeep.refreshed.items()):
+            self.replicas[name].release()
+            self.replicas[name] = fresh
+            del self.upkeep.refreshed[name]
         for reader in self.replicas.values():
             rows = self.log.rows(reader.relation.name, reader.columns, reader.tick, frontier)
             if rows.num_rows >= _ABSORB_ROWS:
                 reader.absorb(rows, frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap_thread is None:
-            self.log.tail.trim(min(needed))
+            self._needed = min(needed)
+            self.log.tail.trim(self._needed)
 
     def _resolve(self, capture: Any) -> Any:
         """Complete a capture with the rows that a TRUNCATE removed."""
