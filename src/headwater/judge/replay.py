@@ -1,0 +1,258 @@
+"""Replay an independent history tick by tick, and recompute views at every tick from their original SQL.
+
+    audited changes, by (source, transaction) ─┐
+                                               ├──► base rows after tick t ──► the view's text in DuckDB ──► Δ(t)
+    the order of ticks, from the change log  ──┘
+
+The change log tells only in which order transactions were accepted. What they did comes from the sources' own triggers,
+and what a view should be comes from another engine; so an error in capture, in rebasing or in Spark's plan cannot hide.
+
+Every transaction that was audited must have exactly one tick, and every tick an audited transaction; anything else is
+an `UnfaithfulLog`. Transactions that are said to have been there before the log began have none: they make tick 0.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypeAlias
+
+import sqlglot
+from sqlglot import exp
+
+from headwater.errors import HeadwaterError
+from headwater.judge.audit import AuditedChange, RowText
+from headwater.judge.compare import Row
+from headwater.judge.grade_changes import History
+from headwater.position import Tick
+from headwater.relation import Relation, RelationName
+
+if TYPE_CHECKING:
+    import duckdb
+
+TransactionKey: TypeAlias = tuple[str, int]
+"""A source, and what it calls a transaction."""
+
+_TYPES = {
+    "boolean": "BOOLEAN",
+    "smallint": "SMALLINT",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "float": "REAL",
+    "double": "DOUBLE",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMPTZ",
+    "timestamp_ntz": "TIMESTAMP",
+}
+
+
+class UnfaithfulLog(HeadwaterError):
+    """The change log lost, repeated or invented a transaction."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedView:
+    """A view to recompute: its original text, and the tick it was born at."""
+
+    name: str
+    sql: str
+    birth: Tick
+
+
+def replay(
+    *,
+    relations: Sequence[Relation],
+    views: Sequence[ReplayedView],
+    history: Sequence[AuditedChange],
+    before: Collection[TransactionKey],
+    ticks: Sequence[tuple[Tick, str, int]],
+    progress: Callable[[Tick], None] = lambda _: None,
+) -> dict[str, History]:
+    """Return what every view should have been at its birth, and what should have changed at each tick after.
+
+    `history` holds each source's entries in the order its triggers wrote them; `ticks` gives every accepted transaction
+    as (tick, source, identity), in the order of ticks; `progress` hears of every tick that was replayed.
+    """
+    by_transaction: dict[TransactionKey, list[AuditedChange]] = defaultdict(list)
+    for change in history:
+        by_transaction[change.source, change.identity].append(change)
+    require_faithful(by_transaction.keys(), before, [(source, identity) for _, source, identity in ticks])
+    with _Stage(relations) as stage:
+        for key in before:
+            stage.apply(by_transaction.get(key, ()))
+        recomputed = [_Recomputed(stage, view) for view in views]
+        for view in recomputed:
+            view.look(Tick(0), set(view.relations))
+        for tick, source, identity in ticks:
+            changed = stage.apply(by_transaction[source, identity])
+            for view in recomputed:
+                view.look(tick, changed)
+            progress(tick)
+        return {view.view.name: view.history() for view in recomputed}
+
+
+def require_faithful(
+    audited: Collection[TransactionKey], before: Collection[TransactionKey], accepted: Sequence[TransactionKey]
+) -> None:
+    """Refuse a log in which some transaction is missing, stands twice, or was never there.
+
+    >>> require_faithful({("shop", 1), ("shop", 2)}, {("shop", 1)}, [("shop", 2)])
+    >>> require_faithful({("shop", 1), ("shop", 2)}, {("shop", 1)}, [("shop", 2), ("shop", 2)])
+    Traceback (most recent call last):
+    headwater.judge.replay.UnfaithfulLog: ...
+    """
+    counts = Counter(accepted)
+    found = {
+        "missing": sorted(set(audited) - set(before) - counts.keys()),
+        "more than once": sorted(key for key, count in counts.items() if count > 1),
+        "never audited": sorted(counts.keys() - set(audited)),
+        "older than the log": sorted(counts.keys() & set(before)),
+    }
+    wrong = [f"{what}: {_several(keys)}" for what, keys in found.items() if keys]
+    if wrong:
+        raise UnfaithfulLog(
+            "the change log does not hold every transaction exactly once",
+            code="HW-701",
+            detail="; ".join(wrong),
+            hint="this is a bug of Headwater: please report it",
+        )
+
+
+def _several(keys: Sequence[TransactionKey]) -> str:
+    shown = ", ".join(f"{source}:{identity}" for source, identity in keys[:3])
+    return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"  # noqa: PLR2004 - as many as are shown
+
+
+class _Stage:
+    """The base relations in DuckDB, after the transactions that were applied so far. A context manager."""
+
+    def __init__(self, relations: Sequence[Relation]) -> None:
+        import duckdb  # noqa: PLC0415 - only who replays needs it
+
+        self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
+        run = self.connection.execute
+        run("SET TimeZone = 'UTC'")
+        run("SET threads = 1")  # small tables: more threads only wait for each other
+        for source in dict.fromkeys(relation.name.source for relation in relations):
+            run(f"ATTACH ':memory:' AS {_quoted(source)}")
+        for relation in relations:
+            run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(relation.name.source)}.{_quoted(_schema(relation.name))}")
+            columns = ", ".join(f"{_quoted(column.name)} {_duckdb_type(column.type)}" for column in relation.columns)
+            run(f"CREATE TABLE {_place(relation.name)} ({columns})")
+        self._relations = {relation.name: relation for relation in relations}
+        self._inserts = {name: _insert_sql(relation) for name, relation in self._relations.items()}
+        self._deletes = {name: _delete_sql(relation) for name, relation in self._relations.items()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.connection.close()
+
+    def apply(self, changes: Sequence[AuditedChange]) -> set[RelationName]:
+        """Do what one transaction did, and return the relations it did something to."""
+        applied = set()
+        for change in changes:
+            relation = self._relations.get(change.relation)
+            if relation is None:
+                continue
+            applied.add(change.relation)
+            if change.old is not None:
+                found = self.connection.execute(self._deletes[change.relation], _values(relation, change.old))
+                [gone] = found.fetchone() or (0,)
+                assert gone == 1, f"an audited row was there before it went: {change}"
+            if change.new is not None:
+                self.connection.execute(self._inserts[change.relation], _values(relation, change.new))
+        return applied
+
+
+class _Recomputed:
+    """One view's right states, told as changes."""
+
+    def __init__(self, stage: _Stage, view: ReplayedView) -> None:
+        self.view = view
+        self._run = stage.connection.execute
+        tree = sqlglot.parse_one(view.sql, read="spark")
+        self.relations = {_relation_name(table) for table in tree.find_all(exp.Table)}
+        self._text = tree.sql(dialect="duckdb")
+        self._now, self._previous = (_quoted(f"{view.name} {turn}") for turn in ("even", "odd"))
+        self._run(f"CREATE TABLE {self._now} AS SELECT * FROM ({self._text}) WHERE false")
+        self._start: Counter[Row] = Counter()
+        self._changes: dict[Tick, Counter[Row]] = {}
+
+    def look(self, tick: Tick, changed: set[RelationName]) -> None:
+        """Recompute the view after a tick, unless nothing that it reads has changed."""
+        if not changed & self.relations:
+            return
+        self._now, self._previous = self._previous, self._now
+        self._run(f"CREATE OR REPLACE TABLE {self._now} AS {self._text}")
+        found = self._run(
+            f"SELECT 1, * FROM (FROM {self._now} EXCEPT ALL FROM {self._previous}) UNION ALL "
+            f"SELECT -1, * FROM (FROM {self._previous} EXCEPT ALL FROM {self._now})"
+        )
+        table = found.to_arrow_table()
+        change: Counter[Row] = Counter()
+        for sign, *row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+            change[tuple(row)] += sign
+        if tick <= self.view.birth:
+            self._start.update(change)
+        elif change:
+            self._changes[tick] = change
+
+    def history(self) -> History:
+        start = {row: count for row, count in self._start.items() if count}
+        return History(birth=self.view.birth, start=start, changes=self._changes)
+
+
+def _insert_sql(relation: Relation) -> str:
+    return f"INSERT INTO {_place(relation.name)} VALUES ({', '.join(_parameter(c.type) for c in relation.columns)})"
+
+
+def _delete_sql(relation: Relation) -> str:
+    """Delete one row that is just this one: a bag may hold it several times."""
+    same = " AND ".join(f"{_quoted(c.name)} IS NOT DISTINCT FROM {_parameter(c.type)}" for c in relation.columns)
+    place = _place(relation.name)
+    return f"DELETE FROM {place} WHERE rowid = (SELECT min(rowid) FROM {place} WHERE {same})"
+
+
+def _values(relation: Relation, row: RowText) -> list[str | None]:
+    return [row[column.name] for column in relation.columns]
+
+
+def _parameter(spark_type: str) -> str:
+    """Return the SQL that reads a bound text as a value of a type; PostgreSQL writes bytes in hex, after two signs."""
+    return "unhex(substr(?, 3))" if spark_type == "binary" else f"CAST(? AS {_duckdb_type(spark_type)})"
+
+
+def _duckdb_type(spark_type: str) -> str:
+    """Return DuckDB's name for a type.
+
+    >>> _duckdb_type("array<decimal(10,2)>")
+    'DECIMAL(10,2)[]'
+    """
+    if spark_type.startswith("array<"):
+        return f"{_duckdb_type(spark_type[6:-1])}[]"
+    return _TYPES.get(spark_type, spark_type.upper())
+
+
+def _relation_name(table: exp.Table) -> RelationName:
+    """Return what a view's text names as source.table or source.schema.table."""
+    if table.catalog:
+        return RelationName(source=table.catalog, schema=table.db, name=table.name)
+    return RelationName(source=table.db, name=table.name)
+
+
+def _place(name: RelationName) -> str:
+    return f"{_quoted(name.source)}.{_quoted(_schema(name))}.{_quoted(name.name)}"
+
+
+def _schema(name: RelationName) -> str:
+    """Return the schema in DuckDB: what PostgreSQL finds without naming a schema is in `public`, here in `main`."""
+    return "main" if name.schema == "public" else name.schema
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
