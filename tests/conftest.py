@@ -1,4 +1,4 @@
-"""Servers that many tests share: started once, stopped at the end, whatever happens in between."""
+"""What many tests share, made once and taken down at the end, whatever happens in between: servers, and Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from headwater.runtime.spark import spark_session
 from headwater.sources.embedded import EmbeddedServer
 
 _numbers = itertools.count(1)
@@ -20,10 +22,12 @@ def postgres_server() -> Iterator[EmbeddedServer]:
     """One PostgreSQL server for the whole run; give every test a database of its own with `postgres_database`."""
     # Not below pytest's own temporary directory: as root that one is closed to the account the server runs as.
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
+    server = EmbeddedServer(directory, settings={"fsync": "off"})
     try:
-        with EmbeddedServer(directory, settings={"fsync": "off"}) as server:
-            yield server
+        server.start()
+        yield server
     finally:
+        server.kill()  # nobody needs what it would write to disk when stopped
         shutil.rmtree(directory)
 
 
@@ -37,3 +41,28 @@ def postgres_database(postgres_server: EmbeddedServer) -> Callable[[], str]:
         return name
 
     return make
+
+
+@pytest.fixture(scope="session")
+def three_servers() -> Iterator[dict[str, EmbeddedServer]]:
+    """Three PostgreSQL servers that know nothing of each other, by the names of the sources they serve."""
+    directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
+    directory.chmod(0o711)
+    servers = {
+        name: EmbeddedServer(directory / name, settings={"fsync": "off", "max_replication_slots": "30"})
+        for name in ("crm", "shop", "geo")
+    }
+    try:
+        for server in servers.values():
+            server.start()
+        yield servers
+    finally:
+        for server in servers.values():
+            server.stop()
+        shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def spark() -> SparkSession:
+    """Return the one Spark session of this process, as every run of Headwater has it."""
+    return spark_session()

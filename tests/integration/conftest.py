@@ -37,7 +37,7 @@ class World:
         return psycopg.connect(self.server.url(self.database, user))
 
     def declare(self, *names: str) -> None:
-        wanted = [RelationName(source="shop", name=name) for name in names]
+        wanted = [RelationName(source=self.source.name, name=name) for name in names]
         self.source.prepare(wanted)
         self.relations = {relation.name.name: relation for relation in self.source.inspect(wanted).relations}
 

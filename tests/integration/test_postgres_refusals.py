@@ -96,7 +96,7 @@ def test_an_ordinary_account_is_told_what_the_owner_must_run(world: Any) -> None
     source.close()
     assert len(world.source.teardown()) == 2
     assert (
-        world.execute(f"SELECT slot_name FROM pg_replication_slots WHERE slot_name = 'headwater_{world.database}'")
+        world.execute(f"SELECT slot_name FROM pg_replication_slots WHERE slot_name = 'headwater_{world.database}_shop'")
         == []
     )
     assert world.execute("SELECT pubname FROM pg_publication") == []
@@ -170,7 +170,7 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(make_world: Any) -> None:
             captures = world.captures(world.follow(after=first[-1].position))
             assert world.signed(captures, relations[0]) == Counter([("3",)])
             world.stop_following()
-            assert source.teardown() == ("replication slot headwater_crash", "publication headwater_crash")
+            assert source.teardown() == ("replication slot headwater_crash_shop", "publication headwater_crash_shop")
             assert source.teardown() == ()
     finally:
         shutil.rmtree(directory)
@@ -229,6 +229,6 @@ def test_a_log_of_another_server_is_noticed(world: Any) -> None:
 def test_a_table_taken_out_of_the_publication_is_noticed(world: Any) -> None:
     world.execute("CREATE TABLE sales (id int PRIMARY KEY); CREATE TABLE notes (id int)")
     world.declare("sales", "notes")
-    world.execute(f"ALTER PUBLICATION headwater_{world.database} DROP TABLE notes")
+    world.execute(f"ALTER PUBLICATION headwater_{world.database}_shop DROP TABLE notes")
     with pytest.raises(SourceRefused, match="no longer logs"):
         world.follow()

@@ -121,6 +121,15 @@ def test_chunks_hold_every_row_once_and_mean_the_same_in_every_snapshot(world: A
     assert max(world.bag(pa.concat_tables(tables)).values()) == 1
 
 
+def test_a_column_alone_keeps_its_nulls_and_empty_strings(world: Any) -> None:
+    world.execute("CREATE TABLE lonely (text text); INSERT INTO lonely VALUES (NULL), (''), (NULL), ('a'), (NULL)")
+    world.declare("lonely")
+    expected = Counter([("None",), ("None",), ("None",), ("''",), ("'a'",)])
+    assert world.bag(world.read("lonely")) == expected
+    with world.source.snapshot() as snapshot:
+        assert world.bag(snapshot.probe(world.relations["lonely"], ("text",), (), pa.table({}))) == expected
+
+
 def test_threads_share_a_snapshot_and_an_abandoned_read_harms_nobody(world: Any) -> None:
     world.execute("CREATE TABLE sales (id int PRIMARY KEY); INSERT INTO sales SELECT generate_series(1, 30000)")
     world.declare("sales")

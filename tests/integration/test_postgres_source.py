@@ -12,8 +12,8 @@ import pytest
 
 from headwater.errors import SourceRefused
 from headwater.relation import COUNT
+from headwater.sources.postgres import PostgresSource, gathering, row_buffer
 from headwater.sources.postgres import follower as follower_module
-from headwater.sources.postgres import gathering, row_buffer
 from headwater.transaction import ORDINAL
 
 TYPES_SQL = """
@@ -135,6 +135,22 @@ def test_changes_net_to_what_is_there(world: Any) -> None:
     assert ordinals[-1] == len(captures[-1].transactions) - 1
 
 
+def test_two_databases_of_one_server_are_two_sources(world: Any, postgres_database: Any, make_world: Any) -> None:
+    database = postgres_database()
+    source = PostgresSource("stock", world.server.url(database), world.database)
+    other = make_world(server=world.server, database=database, source=source)
+    found = []
+    for each in (world, other):
+        each.execute("CREATE TABLE sales (id int)")
+        each.declare("sales")
+        follower = each.follow()
+        each.execute("INSERT INTO sales VALUES (1)")
+        found.append(each.transactions(each.captures(follower))[0].position.source)
+    other.stop_following()
+    assert source.teardown()
+    assert found == ["shop", "stock"]
+
+
 def test_an_unchanged_large_value_comes_from_the_old_row(world: Any) -> None:
     world.execute(
         "CREATE TABLE papers (id int PRIMARY KEY, n int, body text); ALTER TABLE papers ALTER body SET STORAGE EXTERNAL"
@@ -225,7 +241,7 @@ def test_what_was_acknowledged_is_forgotten_and_an_idle_source_holds_nothing_bac
         follower.next_capture(0.02)
         confirmed = world.execute(
             "SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots"
-            f" WHERE slot_name = 'headwater_{world.database}'"
+            f" WHERE slot_name = 'headwater_{world.database}_shop'"
         )[0][0]
         if confirmed >= target:
             break

@@ -7,6 +7,7 @@ the publication cannot be decoded. Nothing is filtered by column or row: pruning
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -55,13 +56,18 @@ class Slot:
     active_pid: int | None
 
 
-def channel_name(project: str) -> str:
-    """Return the name that a project's slot and publication have.
+def channel_name(project: str, source: str) -> str:
+    """Return the name that the slot and the publication of a project's source have.
 
-    >>> channel_name("Department Store")
-    'headwater_department_store'
+    The source is part of it because slots are named per server: two databases of one server may be two sources.
+
+    >>> channel_name("Department Store", "shop")
+    'headwater_department_store_shop'
     """
-    return ("headwater_" + re.sub(r"[^a-z0-9_]", "_", project.lower()))[:_MAX_NAME]
+    name = "headwater_" + re.sub(r"[^a-z0-9_]", "_", f"{project}_{source}".lower())
+    if len(name) <= _MAX_NAME:
+        return name
+    return f"{name[: _MAX_NAME - 9]}_{zlib.crc32(name.encode()):08x}"
 
 
 def find_publication(connection: Connection, channel: str) -> Publication | None:

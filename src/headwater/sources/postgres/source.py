@@ -44,7 +44,7 @@ class PostgresSource:
     def __init__(self, name: str, url: str, project: str, *, probe_timeout_seconds: float = 60.0) -> None:
         """Remember the address; nothing is connected yet."""
         self._name = name
-        self._channel = channel_name(project)
+        self._channel = channel_name(project, name)
         self._probe_timeout_seconds = probe_timeout_seconds
         self._address = Address(source=name, url=url, application=self._channel)
         self._pool = ConnectionPool(self._address)
