@@ -178,8 +178,7 @@ class _Recomputed:
         tree = sqlglot.parse_one(view.sql, read="spark")
         self.relations = {_relation_name(table) for table in tree.find_all(exp.Table)}
         self._text = tree.sql(dialect="duckdb")
-        self._now, self._previous = (_quoted(f"{view.name} {turn}") for turn in ("even", "odd"))
-        self._run(f"CREATE TABLE {self._now} AS SELECT * FROM ({self._text}) WHERE false")
+        self._state: Counter[Row] = Counter()
         self._start: Counter[Row] = Counter()
         self._changes: dict[Tick, Counter[Row]] = {}
 
@@ -187,24 +186,17 @@ class _Recomputed:
         """Recompute the view after a tick, unless nothing that it reads has changed."""
         if not changed & self.relations:
             return
-        self._now, self._previous = self._previous, self._now
-        self._run(f"CREATE OR REPLACE TABLE {self._now} AS {self._text}")
-        found = self._run(
-            f"SELECT 1, * FROM (FROM {self._now} EXCEPT ALL FROM {self._previous}) UNION ALL "
-            f"SELECT -1, * FROM (FROM {self._previous} EXCEPT ALL FROM {self._now})"
-        )
-        table = found.to_arrow_table()
-        change: Counter[Row] = Counter()
-        for sign, *row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-            change[tuple(row)] += sign
+        columns = self._run(self._text).to_arrow_table().columns
+        before, self._state = self._state, Counter(zip(*(column.to_pylist() for column in columns), strict=True))
         if tick <= self.view.birth:
-            self._start.update(change)
-        elif change:
-            self._changes[tick] = change
+            self._start = self._state
+            return
+        other = {row for row, _ in before.items() ^ self._state.items()}
+        if other:
+            self._changes[tick] = Counter({row: self._state[row] - before[row] for row in other})
 
     def history(self) -> History:
-        start = {row: count for row, count in self._start.items() if count}
-        return History(birth=self.view.birth, start=start, changes=self._changes)
+        return History(birth=self.view.birth, start=self._start, changes=self._changes)
 
 
 def _insert_sql(relation: Relation) -> str:
