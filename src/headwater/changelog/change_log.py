@@ -99,7 +99,7 @@ class ChangeLog:
             if current.epoch > epoch:
                 raise _lost(epoch, current.epoch)
             mark = LogMark(tick=current.tick, epoch=epoch, positions=current.positions)
-            if self._table.register([], replace=False, numbers=mark.numbers(), mark=mark.text()):
+            if self._table.register([], numbers=mark.numbers(), mark=mark.text()):
                 self._mark = mark
                 self.tail = Tail(mark.tick)
                 return
@@ -163,12 +163,6 @@ class ChangeLog:
                 hint="ask for a later tick, or keep more history: raise the project's retention",
             )
         return self._reader.files(after=after, upto=upto)
-
-    def drop(self, upto: Tick) -> bool:
-        """Let retention take the rows up to a tick out of the log; False if somebody committed in between."""
-        self._table.reload()
-        mark = LogMark.parse(self._table.mark())
-        return self._table.drop(upto, numbers={HORIZON: upto}, mark=mark.text())
 
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
         """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""

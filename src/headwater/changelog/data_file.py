@@ -31,11 +31,11 @@ class DataFile:
     lowest: dict[str, int]
     highest: dict[str, int]
 
-    def add_action(self) -> AddAction:
+    def add_action(self, *, data_change: bool) -> AddAction:
         """Return the entry that makes this file part of its table."""
         stats = {"numRecords": self.row_count, "minValues": self.lowest, "maxValues": self.highest}
         stats["nullCount"] = dict.fromkeys(self.lowest, 0)
-        return AddAction(self.path, self.byte_count, {}, int(time.time() * 1000), True, json.dumps(stats))
+        return AddAction(self.path, self.byte_count, {}, int(time.time() * 1000), data_change, json.dumps(stats))
 
 
 def place(root: str) -> tuple[pafs.FileSystem, str]:
@@ -50,7 +50,13 @@ def write_rows(root: str, rows: pa.Table, *, folder: str = "") -> DataFile:
     """Write rows to a new data file below a table's folder; it is not part of the table yet."""
     system, base = place(root)
     path = f"{folder}part-{uuid.uuid4()}.parquet"
-    pq.write_table(rows, f"{base}/{path}", filesystem=system, compression="zstd", coerce_timestamps=None)
+    pq.write_table(
+        rows,
+        f"{base}/{path}",
+        filesystem=system,
+        compression="zstd",
+    )
+    sync(root, path)
     return describe(root, path)
 
 

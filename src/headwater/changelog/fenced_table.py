@@ -26,6 +26,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, Self
 
 import pyarrow as pa
@@ -34,18 +35,19 @@ from deltalake import (
     DeltaTable,
     PostCommitHookProperties,
     Transaction,
-    WriterProperties,
     write_deltalake,
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
-from deltalake.transaction import AddAction, RemoveAction
+from deltalake.transaction import RemoveAction
 
 from headwater.changelog.data_file import DataFile, read_text, sync, write_rows
+from headwater.changelog.merge_files import merge_files
 from headwater.errors import WarehouseRefused
 from headwater.relation import TICK
 
 CHECKPOINT_EVERY = 20
-ROWS_PER_GROUP = 65_536
+_FEWEST_TO_MERGE = 2
+_ATTEMPTS = 20
 _MARK = "headwater"
 _MARK_SEARCH = (1, 100)
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
@@ -147,20 +149,29 @@ class FencedTable:
 
     def append(self, rows: pa.Table, *, numbers: Mapping[str, int], mark: str = "{}") -> bool:
         """Append rows in one data file. False: the version was taken, or may have been; look again."""
-        return self.register([write_rows(self.path, rows)], replace=False, numbers=numbers, mark=mark)
+        return self.register([write_rows(self.path, rows)], numbers=numbers, mark=mark)
 
     def register(
-        self, files: Sequence[DataFile], *, replace: bool, numbers: Mapping[str, int], mark: str = "{}"
+        self,
+        files: Sequence[DataFile],
+        *,
+        numbers: Mapping[str, int],
+        mark: str = "{}",
+        instead_of: Sequence[Mapping[str, Any]] = (),
+        data_change: bool = True,
     ) -> bool:
-        """Make data files that are already in the table's folder part of the table, beside or instead of the others.
+        """Make data files in the table's folder part of the table, and take others (from `entries`) out of it.
 
-        With no files it is a marker: nothing changes but the numbers, the mark, and that every older handle is stale.
+        With neither it is a marker: nothing changes but the numbers, the mark, and that every older handle is stale.
+        Without `data_change`, subscribers are told that rows were only moved.
         """
+        now = int(time.time() * 1000)
+        removals = [RemoveAction(old["path"], data_change, now, old["size_bytes"], {}) for old in instead_of]
 
         def commit() -> None:
             self._table.create_write_transaction(
-                [file.add_action() for file in files],
-                "overwrite" if replace else "append",
+                [*(file.add_action(data_change=data_change) for file in files), *removals],
+                "append",
                 self._table.schema(),
                 commit_properties=_properties(numbers, mark),
                 post_commithook_properties=_NO_HOOKS,
@@ -184,61 +195,61 @@ class FencedTable:
 
         return self._commit(commit)
 
-    def compact(self, target_bytes: int = 128 << 20) -> int:
-        """Rewrite many small data files as few, changing no row and no number; return how many files that removed."""
-        removed = 0
-
-        def commit() -> None:
-            nonlocal removed
-            metrics = self._table.optimize.compact(
-                target_size=target_bytes,
-                max_concurrent_tasks=1,
-                writer_properties=WriterProperties(compression="ZSTD", max_row_group_size=ROWS_PER_GROUP),
-                commit_properties=_properties({}, mark),
-                post_commithook_properties=_NO_HOOKS,
-            )
-            removed = int(metrics["numFilesRemoved"])
-
+    def entries(self) -> list[dict[str, Any]]:
+        """Return what the table knows of each data file: `path`, `size_bytes`, `min._tick` and so on."""
         with self.lock:
-            mark = self.mark()
-            return removed if self._commit(commit) else 0
+            return list(pa.table(self._table.get_add_actions(flatten=True)).to_pylist())
 
-    def drop(self, upto: int, *, numbers: Mapping[str, int], mark: str) -> bool:
-        """Take the data files out of the table that hold no row after a tick; their rows are gone for readers.
+    def compact(self, below_bytes: int) -> int:
+        """Merge data files below a size into one of about that size; return how many that removed.
 
-        The removal is not told as a change of data: to a subscriber the rows that came stay come.
+        Rows are moved and none is changed. What is left over is for the next time.
         """
-        now = int(time.time() * 1000)
-        removals: list[AddAction | RemoveAction] = [
-            RemoveAction(entry["path"], False, now, entry["size_bytes"], {}) for entry in self._past(upto)
-        ]
-
-        def commit() -> None:
-            self._table.create_write_transaction(
-                removals,
-                "append",
-                self._table.schema(),
-                commit_properties=_properties(numbers, mark),
-                post_commithook_properties=_NO_HOOKS,
+        with self.lock:
+            known = {f"{self.path}/{entry['path']}": entry for entry in self.entries()}
+            files = _first_of_size(
+                [(file, size) for file in self.files() if (size := known[file]["size_bytes"]) < below_bytes],
+                below_bytes,
             )
-            self._table.update_incremental()
+            if len(files) < _FEWEST_TO_MERGE:
+                return 0
+            schema = self.schema()
+        merged = merge_files(self.path, files, schema)  # takes long, so others may go on meanwhile
+        return self._move([merged], [known[file] for file in files], {})
 
-        return self._commit(commit)
+    def drop(self, upto: int, *, numbers: Mapping[str, int]) -> int:
+        """Take the data files out of the table that hold no row after a tick; return how many those were."""
+        past = [entry for entry in self.entries() if entry.get(f"max.{TICK}", upto + 1) <= upto]
+        return self._move([], past, numbers)
 
-    def _past(self, upto: int) -> list[dict[str, Any]]:
-        entries = pa.table(self._table.get_add_actions(flatten=True)).to_pylist()
-        return [entry for entry in entries if (entry.get(f"max.{TICK}") or upto + 1) <= upto]
+    def _move(self, files: Sequence[DataFile], gone: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> int:
+        """Put data files in the place of others although the table's writer goes on appending; return how many went.
 
-    def file_sizes(self) -> list[int]:
-        """Return how many bytes each data file has."""
+        To subscribers it is not told as a change of data: what they were given stays given.
+        """
+        for _ in range(_ATTEMPTS):
+            with self.lock:
+                present = {entry["path"] for entry in self.entries()}
+                if any(file.path in present for file in files):
+                    return len(gone)  # it was in doubt, and it counts
+                if not all(entry["path"] in present for entry in gone):
+                    return 0
+                if self.register(files, numbers=numbers, mark=self.mark(), instead_of=gone, data_change=False):
+                    return len(gone)
+        return 0
+
+    def clean_log(self) -> bool:
+        """Make a checkpoint of the table's log, and remove the entries before it that are a minute old.
+
+        The checkpoint is made at a commit of our own, whose entry stays, so that the mark is never cleaned away.
+        """
         with self.lock:
-            return list(pa.table(self._table.get_add_actions(flatten=True))["size_bytes"].to_pylist())
-
-    def clean_log(self) -> None:
-        """Make a checkpoint of the table's log, and remove the entries before it that are a minute old."""
-        with self.lock:
-            self._table.create_checkpoint()
-            self._table.cleanup_metadata()
+            for _ in range(_ATTEMPTS):
+                if self.register([], numbers={}, mark=self.mark()):
+                    self._table.create_checkpoint()
+                    self._table.cleanup_metadata()
+                    return True
+            return False
 
     def vacuum(self, *, grace_hours: int, strays: bool) -> int:
         """Delete files that were taken out of the table before the grace; with strays, also those never part of it."""
@@ -249,7 +260,7 @@ class FencedTable:
                     dry_run=False,
                     enforce_retention_duration=False,
                     full=strays,
-                    commit_properties=_properties({}, self.mark()),
+                    commit_properties=CommitProperties(max_commit_retries=0),
                     post_commithook_properties=_NO_HOOKS,
                 )
             except CommitFailedError:  # somebody committed in between; what was deleted is deleted, the rest waits
@@ -272,20 +283,30 @@ class FencedTable:
                 if self.version <= expected:
                     raise
                 return False
-            if self.version < expected:  # there was nothing to do
-                return False
-            self._sync(expected)
-            if self.version != expected or _checkpoint_version(self.path) >= expected:
+            if not self._counts(expected):
                 self._table = DeltaTable(self.path)
                 return False
             if expected % CHECKPOINT_EVERY == 0:
                 self._table.create_checkpoint()
             return True
 
-    def _sync(self, version: int) -> None:
-        entry = f"_delta_log/{version:020}.json"
-        actions = [json.loads(line) for line in (read_text(self.path, entry) or "").splitlines()]
-        sync(self.path, *(action["add"]["path"] for action in actions if "add" in action), entry)
+    def _counts(self, version: int) -> bool:
+        """Force a version's entry to disk, and tell whether it is certain that the table's history has it."""
+        try:
+            sync(self.path, f"_delta_log/{version:020}.json")
+        except FileNotFoundError:
+            return False
+        return self.version == version and _checkpoint_version(self.path) < version
+
+
+def _first_of_size(files: Sequence[tuple[str, int]], byte_count: int) -> list[str]:
+    """Return the first files that together reach a size.
+
+    >>> _first_of_size([("a", 4), ("b", 4), ("c", 4)], 6)
+    ['a', 'b']
+    """
+    before = accumulate((size for _, size in files), initial=0)
+    return [file for (file, _), total in zip(files, before, strict=False) if total < byte_count]
 
 
 def _properties(numbers: Mapping[str, int], mark: str) -> CommitProperties:

@@ -71,9 +71,9 @@ class Checkpoint:
         return self._replace(write_files(frame.select(*names), self.table.path), at)
 
     def _replace(self, files: Sequence[DataFile], at: Tick) -> bool:
-        reach("before checkpoint write")
         while (current := self.tick()) is None or current < at:
-            if self.table.register(files, replace=True, numbers={AT: at}):
+            reach("before checkpoint write")
+            if self.table.register(files, numbers={AT: at}, instead_of=self.table.entries()):
                 reach("after checkpoint write")
                 return True
         return False

@@ -53,7 +53,7 @@ class Compact:
     """Merge the data files below a size."""
 
     path: str
-    target_bytes: int
+    below_bytes: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
     >>> facts = TableFacts(path="t", file_sizes=[2_000] * 50, version=90, cleaned_version=80,
     ...                    vacuumed_at=datetime(2026, 1, 1), horizon=Tick(0), droppable=Tick(7))
     >>> chores(facts, Policy(), datetime(2026, 1, 1))
-    [DropRows(path='t', upto=7), Compact(path='t', target_bytes=1048576)]
+    [DropRows(path='t', upto=7), Compact(path='t', below_bytes=1048576)]
     """
     due: list[Chore] = []
     if table.droppable > table.horizon:
@@ -95,7 +95,7 @@ def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
     for tier, target in enumerate(TIERS):
         floor = TIERS[tier - 1] // 2 if tier else 0
         if sum(floor <= size < target // 2 for size in table.file_sizes) >= policy.files_per_tier:
-            due.append(Compact(path=table.path, target_bytes=target))
+            due.append(Compact(path=table.path, below_bytes=target))
             break
     if now - table.vacuumed_at >= policy.vacuum_every:
         due.append(Vacuum(path=table.path))

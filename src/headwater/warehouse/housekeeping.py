@@ -84,7 +84,7 @@ class Housekeeper:
         handle.table.reload()
         facts = TableFacts(
             path=path,
-            file_sizes=handle.table.file_sizes(),
+            file_sizes=[entry["size_bytes"] for entry in handle.table.entries()],
             version=handle.table.version,
             cleaned_version=handle.cleaned_version,
             vacuumed_at=handle.vacuumed_at,
@@ -101,18 +101,16 @@ class Housekeeper:
     def _do(self, handle: _Handle, chore: Chore, now: datetime) -> int:
         match chore:
             case DropRows():
-                before = len(handle.table.file_sizes())
-                handle.table.drop(chore.upto, numbers={HORIZON: chore.upto}, mark=handle.table.mark())
-                return before - len(handle.table.file_sizes())
+                return handle.table.drop(chore.upto, numbers={HORIZON: chore.upto})
             case Compact():
-                return handle.table.compact(chore.target_bytes)
+                return handle.table.compact(chore.below_bytes)
             case Vacuum():
                 handle.vacuumed_at = now
                 removed = handle.table.vacuum(grace_hours=self._policy.grace_hours, strays=False)
                 return removed + handle.table.vacuum(grace_hours=self._policy.stray_hours, strays=True)
             case CleanLog():
-                handle.table.clean_log()
-                handle.cleaned_version = handle.table.version
+                if handle.table.clean_log():
+                    handle.cleaned_version = handle.table.version
                 return 0
             case _:
                 assert_never(chore)

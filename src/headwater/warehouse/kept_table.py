@@ -104,7 +104,7 @@ class KeptTable:
             if not files:
                 return False
             reach("before changes append")
-            if self.changes.register(files, replace=False, numbers={UPTO: upto}):
+            if self.changes.register(files, numbers={UPTO: upto}):
                 reach("after changes append")
                 return True
         return False

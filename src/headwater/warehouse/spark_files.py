@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from headwater.changelog.data_file import DataFile, describe, place
+from headwater.changelog.data_file import DataFile, describe, place, sync
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
@@ -43,4 +43,7 @@ def write_files(frame: DataFrame, root: str) -> list[DataFile]:
     found = system.get_file_info(pafs.FileSelector(f"{base}/{folder}"))
     names = sorted(info.base_name for info in found if info.base_name.endswith(".parquet"))
     described = [describe(root, f"{folder}/{name}") for name in names]
-    return [file for file in described if file.row_count]
+    filled = [file for file in described if file.row_count]
+    if filled:
+        sync(root, *(file.path for file in filled))
+    return filled

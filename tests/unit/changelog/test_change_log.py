@@ -107,7 +107,7 @@ def test_a_compaction_between_two_appends_does_not_disturb(path: str) -> None:
     for offset in range(1, 6):
         log.append([capture("shop", [offset], {SALES: [(0, 1, offset, "x")]})])
     other = ChangeLog.open(path)._table
-    assert other.compact()
+    assert other.compact(1 << 20)
     log.append([capture("shop", [6], {SALES: [(0, 1, 6, "x")]})])
     assert log.last_tick == 6
     again = ChangeLog.open(path)
@@ -126,7 +126,7 @@ def test_a_relation_gains_a_column_and_another_changes_its_type(path: str) -> No
     expected = [("1", None, 1, 1), ("2", 1.5, 2, 1), ("3", 2.5, 3, 1)]
     for reader in (log, ChangeLog.open(path)):
         assert flat(reader.rows(SALES, ("id", "price"), Tick(0), Tick(3))) == expected
-    assert ChangeLog.open(path)._table.compact()
+    assert ChangeLog.open(path)._table.compact(1 << 20)
     again = ChangeLog.open(path)
     assert flat(again.rows(SALES, ("id", "price"), Tick(0), Tick(3))) == expected
     assert flat(again.rows(SALES, ("price",), Tick(0), Tick(1))) == [(None, 1, 1)]

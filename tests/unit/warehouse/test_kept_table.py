@@ -78,7 +78,7 @@ def test_a_compaction_between_does_not_disturb_an_append(folder: str, spark: Spa
     table.checkpoint.write(plain(), Tick(0))
     for tick in range(1, 6):
         table.append(delta((tick, 1, tick, "x")), Tick(tick))
-    assert KeptTable.open(folder).changes.compact() == 5
+    assert KeptTable.open(folder).changes.compact(1 << 20) == 5
     assert table.append(delta((6, 1, 6, "x")), Tick(6))
     assert bag(table.state_dataframe(spark, Tick(6))) == Counter({(number, "x"): 1 for number in range(1, 7)})
     assert bag(table.state_dataframe(spark, Tick(3))) == Counter({(number, "x"): 1 for number in range(1, 4)})

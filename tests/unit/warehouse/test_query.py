@@ -45,7 +45,7 @@ def batch(tick: int) -> CommitRecord:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A warehouse whose view `v` was born at tick 2 and is committed to tick 5; tick 6 is appended and not committed."""
+    """A warehouse whose view `v` was born at tick 2 and is committed to tick 5; tick 6 is appended only."""
     warehouse = Warehouse.create(str(tmp_path / "warehouse"))
     epoch = warehouse.commits.take_lease("here:1")
     warehouse.log.take_over(epoch)
