@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,14 +98,21 @@ class World:
         return [transaction for capture in captures for transaction in capture.transactions]
 
 
+@pytest.fixture(scope="session")
+def shared_database(postgres_server: EmbeddedServer) -> str:
+    """One database for all tests that clean up behind themselves: making one costs more than most tests."""
+    postgres_server.execute("CREATE DATABASE integration")
+    return "integration"
+
+
 @pytest.fixture
-def world(postgres_server: EmbeddedServer, postgres_database: Callable[[], str]) -> Iterator[World]:
-    database = postgres_database()
-    source = PostgresSource(name="shop", url=postgres_server.url(database), project=database)
-    made = World(server=postgres_server, database=database, source=source)
+def world(postgres_server: EmbeddedServer, shared_database: str) -> Iterator[World]:
+    source = PostgresSource(name="shop", url=postgres_server.url(shared_database), project=shared_database)
+    made = World(server=postgres_server, database=shared_database, source=source)
     yield made
     made.stop_following()
     source.teardown()
+    made.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
 
 
 @pytest.fixture

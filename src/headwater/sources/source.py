@@ -44,6 +44,8 @@ class Inspection:
     """Statements still needed that only the tables' owner may run; empty when nothing is missing."""
     may_run_owner_sql: bool
     """Whether the account we use has those rights itself, so that `prepare` can run them."""
+    is_followed: bool = False
+    """Whether the source keeps its log for us since an earlier `prepare`."""
 
 
 class Snapshot(Protocol):
