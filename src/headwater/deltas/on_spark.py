@@ -1,13 +1,17 @@
 """Run SQL over Arrow tables on Spark: Arrow in, Arrow out, one job where the data is small.
 
-A batch's tables are small, so the fixed cost of a Spark job is what matters. Small inputs are put into one partition
-each, which leaves the planner no reason to exchange anything: one stage, one task.
+A batch's tables are small, so the fixed costs of a Spark job are what matters:
+- a session of its own for small batches, kept: one shuffle partition, no adaptive execution. Inputs of one partition
+  leave the planner no reason to exchange anything: one stage, one task;
+- the text of a query must not change from batch to batch: Spark compiles code for it, literals included, and keeps the
+  code by its text. Compiling costs more than running.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from functools import cache
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -31,12 +35,21 @@ def fresh_name(prefix: str) -> str:
 
 def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Run a query over tables given by the names it uses, and return its rows."""
-    rows = sum(table.num_rows for table in tables.values())
-    small = rows <= _ONE_TASK_ROWS
+    small = sum(table.num_rows for table in tables.values()) <= _ONE_TASK_ROWS
+    session = _session(spark, small=small)
+    try:
+        for name, table in tables.items():
+            frame = to_dataframe(session, table)
+            (frame.coalesce(1) if small else frame).createOrReplaceTempView(name)
+        return session.sql(sql).toArrow()
+    finally:
+        for name in tables:
+            session.catalog.dropTempView(name)
+
+
+@cache
+def _session(spark: SparkSession, *, small: bool) -> SparkSession:
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", 1 if small else spark.sparkContext.defaultParallelism)
     session.conf.set("spark.sql.adaptive.enabled", not small)
-    for name, table in tables.items():
-        frame = to_dataframe(session, table)
-        (frame.coalesce(1) if small else frame).createOrReplaceTempView(name)
-    return session.sql(sql).toArrow()
+    return session

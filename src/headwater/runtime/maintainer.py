@@ -313,7 +313,7 @@ class Maintainer:
             byte_count=sum(count.byte_count for count in asked.values()),
         )
         self._commit(CommitKind.BATCH, statistics=statistics)
-        seconds["commit"] = time.perf_counter() - appended
+        seconds = {**seconds, "commit": time.perf_counter() - appended}
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
         self._row_count += row_count
         self._commit_count += 1
