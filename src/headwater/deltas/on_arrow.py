@@ -14,6 +14,8 @@ import pyarrow.compute as pc
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 
+_PLACE = "_place"
+
 
 def empty_table(schema: pa.Schema) -> pa.Table:
     """Return an empty signed table for rows of a schema.
@@ -103,22 +105,31 @@ class ArrowBag:
         return ArrowBag(self.table.set_column(self.table.column_names.index(name), name, values))
 
     def _grouped(self, aggregate: str) -> ArrowBag:
-        names = self.table.column_names
-        groupable = self.table
+        """Return equal rows of equal tick as one, its count being the sum or the maximum of theirs."""
         lists = [field.name for field in self.table.schema if pa.types.is_list(field.type)]
+        if lists:
+            return self._grouped_by_printed(lists, aggregate)
+        names = self.table.column_names
+        by = [name for name in names if name != COUNT]
+        grouped = self.table.group_by(by, use_threads=False).aggregate([(COUNT, aggregate)])
+        kept = grouped.rename_columns([*by, COUNT]).select(names)
+        return ArrowBag(kept.filter(pc.not_equal(kept[COUNT], 0)))
+
+    def _grouped_by_printed(self, lists: list[str], aggregate: str) -> ArrowBag:
+        """Group by what array values look like, and keep the values of some row of each group."""
+        places = pa.array(range(len(self)), pa.int64())
+        flat = self.table.drop_columns(lists).append_column(_PLACE, places)
         for name in lists:
-            printed = pa.array([None if value is None else repr(value) for value in self.table[name].to_pylist()])
-            groupable = groupable.append_column(f"printed {name}", printed)
-        by = [name for name in groupable.column_names if name != COUNT and name not in lists]
-        firsts: list[tuple[str, str]] = [(name, "first") for name in lists]
-        summed = groupable.group_by(by, use_threads=False).aggregate([(COUNT, aggregate), *firsts])
-        restored = summed.rename_columns(
-            [
-                {f"{COUNT}_{aggregate}": COUNT, **{f"{name}_first": name for name in lists}}.get(n, n)
-                for n in summed.column_names
-            ]
-        ).select(names)
-        return ArrowBag(restored.filter(pc.not_equal(restored[COUNT], 0)))
+            flat = flat.append_column(name, self._printed(name))
+        by = [name for name in flat.column_names if name not in (COUNT, _PLACE)]
+        grouped = flat.group_by(by, use_threads=False).aggregate([(COUNT, aggregate), (_PLACE, "min")])
+        counts = grouped[f"{COUNT}_{aggregate}"]
+        some = self.table.take(grouped[f"{_PLACE}_min"])
+        kept = some.set_column(some.column_names.index(COUNT), COUNT, counts)
+        return ArrowBag(kept.filter(pc.not_equal(counts, 0)))
+
+    def _printed(self, name: str) -> pa.Array:
+        return pa.array([None if value is None else repr(value) for value in self.table[name].to_pylist()], pa.string())
 
     def net(self) -> ArrowBag:
         """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""

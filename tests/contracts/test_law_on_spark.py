@@ -1,0 +1,83 @@
+"""The algorithm's contract on the engine that warehouses run on: Arrow bags and the law as Spark SQL."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from world import Oracle, World, random_view, random_world
+
+from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.guarantee import Guarantee
+from headwater.maintenance.questions import Answer, Ask, Sight
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.runtime.batch import change_view
+from headwater.runtime.understand import output_schema
+
+TICKS = 8
+ORACLE = Oracle()
+
+
+def to_arrow(bag: InMemoryBag) -> ArrowBag:
+    columns = {name: pa.array([row[i] for _, row in bag.entries], pa.int32()) for i, name in enumerate(bag.columns)}
+    ticks = pa.array([tick for tick, _ in bag.entries], pa.int64())
+    return ArrowBag(pa.table({**columns, "_tick": ticks, "_count": pa.array(list(bag.entries.values()), pa.int64())}))
+
+
+class ArrowWorld:
+    """A world seen through Arrow: the same log and answers, in the bags that a maintainer holds."""
+
+    def __init__(self, world: World, random: Random) -> None:
+        self._world = world
+        self._random = random
+        self.corrected_row_count = 0
+
+    def changes(self, name: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
+        return to_arrow(self._world.changes(name, columns, after, upto))
+
+    def seen_after(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        return to_arrow(self._world.seen_after(name, columns, sight, tick))
+
+    def unseen_upto(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        return to_arrow(self._world.unseen_upto(name, columns, sight, tick))
+
+    def __call__(self, ask: Ask) -> list[Answer[ArrowBag]]:
+        answers = []
+        for probe in ask.probes:
+            seen = self._world.sights(self._random, probe.relation.source, 0)
+            keys = probe.keys
+            whole = self._world.answer(
+                type(probe)(relation=probe.relation, wanted=probe.wanted, columns=(), keys=None), seen
+            )
+            rows = to_arrow(whole.rows)
+            answers.append(Answer(rows=rows if keys is None else rows.matching(probe.columns, keys), sight=whole.sight))
+        return answers
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("guarantee", [Guarantee.COMPLETE, Guarantee.STRONG])
+def test_oracle_every_change_on_spark(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
+    random = Random(seed)
+    world = random_world(random, TICKS)
+    view = random_view(random)
+    schema = output_schema(view, spark)
+    columns = pa.schema([("_tick", pa.int64()), ("_count", pa.int64()), *schema])
+    through = ArrowWorld(world, random)
+    cuts = [*sorted(random.sample(range(1, TICKS), 2)), TICKS]
+    state: Counter[Row] = Counter()
+    lo = 0
+    for hi in cuts:
+        change = change_view(spark, view, columns, guarantee, (Tick(lo), Tick(hi)), through, through)
+        rows = [] if change is None else change.rows.to_pylist()
+        for tick in range(lo + 1, hi + 1):
+            for row in (row for row in rows if row["_tick"] == tick):
+                state[tuple(row[name] for name in schema.names)] += row["_count"]
+            state = Counter({row: count for row, count in state.items() if count})
+            if guarantee is Guarantee.COMPLETE or tick == hi:
+                assert state == ORACLE.state(world, view, tick), f"tick {tick}"
+        lo = hi

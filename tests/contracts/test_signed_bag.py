@@ -1,0 +1,138 @@
+"""The laws of signed bags, for every implementation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headwater.deltas.in_memory import InMemoryBag
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.position import Tick
+
+COLUMNS = ("a", "b")
+Entries = list[tuple[int, tuple[Any, ...], int]]
+
+value = st.one_of(st.none(), st.integers(0, 2))
+entries = st.lists(st.tuples(st.integers(1, 3), st.tuples(value, value), st.integers(-2, 2).filter(bool)), max_size=8)
+
+
+def in_memory(given_entries: Entries) -> InMemoryBag:
+    return InMemoryBag.of(COLUMNS, given_entries)
+
+
+def on_arrow(given_entries: Entries) -> ArrowBag:
+    columns = [[row[i] for _, row, _ in given_entries] for i in range(len(COLUMNS))]
+    table = pa.table(
+        {
+            "a": pa.array(columns[0], pa.int32()),
+            "b": pa.array(columns[1], pa.int64()),
+            "_tick": pa.array([tick for tick, _, _ in given_entries], pa.int64()),
+            "_count": pa.array([count for _, _, count in given_entries], pa.int64()),
+        }
+    )
+    return ArrowBag(table)
+
+
+def content(bag: InMemoryBag | ArrowBag) -> Counter[tuple[int, tuple[Any, ...]]]:
+    """Return what a bag holds, whatever it is made of."""
+    total: Counter[tuple[int, tuple[Any, ...]]] = Counter()
+    if isinstance(bag, InMemoryBag):
+        total.update(bag.entries)
+    else:
+        for row in bag.table.to_pylist():
+            total[row["_tick"], (row["a"], row["b"])] += row["_count"]
+    return Counter({entry: count for entry, count in total.items() if count})
+
+
+IMPLEMENTATIONS = pytest.mark.parametrize("make", [in_memory, on_arrow])
+Make = Callable[[Entries], Any]
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, b=entries)
+def test_plus_commutes(make: Make, a: Entries, b: Entries) -> None:
+    assert content(make(a).plus(make(b))) == content(make(b).plus(make(a)))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries)
+def test_a_bag_and_its_negation_cancel(make: Make, a: Entries) -> None:
+    assert len(make(a).plus(make(a).negated()).net()) == 0
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries)
+def test_netting_keeps_the_content_and_leaves_nothing_to_net(make: Make, a: Entries) -> None:
+    netted = make(a).net()
+    assert content(netted) == content(make(a))
+    assert len(netted) == len(content(netted))
+    assert content(netted.net()) == content(netted)
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, b=entries, k=entries)
+def test_matching_is_linear(make: Make, a: Entries, b: Entries, k: Entries) -> None:
+    for columns in (("a",), ("a", "b")):
+        keys = make(k).keys(columns, make([]), columns)
+        together = make(a).plus(make(b)).matching(columns, keys)
+        assert content(together) == content(make(a).matching(columns, keys).plus(make(b).matching(columns, keys)))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, k=entries)
+def test_null_matches_nothing(make: Make, a: Entries, k: Entries) -> None:
+    keys = make(k).keys(("a",), make([]), ("a",))
+    assert all(row[0] is not None for _, row in content(make(a).matching(("a",), keys)))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, k=entries, m=entries)
+def test_keys_without_and_plus_are_those_of_sets(make: Make, a: Entries, k: Entries, m: Entries) -> None:
+    for columns in (("b",), ("a", "b")):
+        first, second = (make(one).keys(columns, make([]), columns) for one in (k, m))
+        both, only = first.plus(second), first.without(second)
+        rows = make(a)
+        assert len(only) == len(both) - len(second)
+        assert content(rows.matching(columns, both)) == content(
+            rows.matching(columns, only).plus(rows.matching(columns, second))
+        )
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, k=entries, m=entries)
+def test_widest_unites_two_exact_parts_of_one_bag(make: Make, a: Entries, k: Entries, m: Entries) -> None:
+    old = make([(1, row, abs(count)) for _, row, count in a]).net()
+    first, second = (make(one).keys(("a",), make([]), ("a",)) for one in (k, m))
+    united = old.matching(("a",), first).widest(old.matching(("a",), second))
+    assert content(united) == content(old.matching(("a",), first.plus(second)))
+
+
+@settings(deadline=None)
+@given(a=entries)
+def test_differential_both_implementations_agree(a: Entries) -> None:
+    assert content(in_memory(a).restamped(Tick(9)).net()) == content(on_arrow(a).restamped(Tick(9)).net())
+
+
+def test_keys_are_cast_to_the_type_they_are_looked_up_in_and_those_that_do_not_fit_are_dropped() -> None:
+    large = on_arrow([(1, (1, 2**40), 1), (1, (1, 7), 1)])
+    keys = large.keys(("b",), on_arrow([]), ("a",))
+    assert keys.table.schema.field("a").type == pa.int32()
+    assert keys.table["a"].to_pylist() == [7]
+
+
+def test_rows_with_arrays_are_netted_by_value() -> None:
+    rows = pa.table({"a": pa.array([[1, 2], [1, 2], None]), "_tick": [1, 1, 1], "_count": [1, 1, 1]})
+    assert sorted(ArrowBag(rows).net().table["_count"].to_pylist()) == [1, 2]
