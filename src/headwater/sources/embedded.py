@@ -60,6 +60,9 @@ class EmbeddedServer:
         self.port = 0
         self._binaries = _find_binaries(version)
         self._account = _ACCOUNT if os.geteuid() == 0 else None
+        # The account's own group too: in root's group it could not pass through folders that root alone may enter.
+        self._group = None if self._account is None else pwd.getpwnam(self._account).pw_gid
+        self._extra_groups: list[int] | None = None if self._account is None else []
         self._watcher: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -102,6 +105,8 @@ class EmbeddedServer:
                 cwd="/",
                 start_new_session=True,
                 user=self._account,
+                group=self._group,
+                extra_groups=self._extra_groups,
                 env=self._environment(),
             )
         atexit.register(self.stop)
@@ -158,6 +163,8 @@ class EmbeddedServer:
             check=False,
             cwd="/",
             user=self._account,
+            group=self._group,
+            extra_groups=self._extra_groups,
             env=self._environment(),
         )
         if made.returncode != 0:
