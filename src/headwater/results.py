@@ -258,10 +258,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
-    """What the demo showed: so many transactions of so many sources, and what the judge found."""
+    """What the demo showed: so many transactions of so many sources, and what the judge found.
+
+    `answer_count` answers came from probed sources; `corrected_answer_count` of them had seen transactions they should
+    not have, or missed some, and were corrected by rebasing.
+    """
 
     transaction_count: int
+    source_count: int
     commit_count: int
+    answer_count: int
+    corrected_answer_count: int
     check: CheckResult
     samples: tuple[Sample, ...]
     seconds: float

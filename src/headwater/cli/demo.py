@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.demo_stage import stage
 from headwater.cli.facade import play_demo
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import BROKE, outcome
-from headwater.cli.progress import progress
 from headwater.cli.render import draw_demo
 
 
@@ -26,7 +26,7 @@ def demo(
     """
     with (
         outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
+        stage(as_json=as_json, debug=debug) as listener,
     ):
         result = play_demo(seconds, listener)
     output.show(result, draw_demo)

@@ -9,6 +9,7 @@ from typing import Protocol, Self, TypeAlias, cast
 
 import typer
 
+from headwater.demo.scenes import DemoListener
 from headwater.moment import AtPosition, Moment
 from headwater.results import (
     CheckResult,
@@ -31,8 +32,8 @@ class Facade(Protocol):
         """Say what `run` would do."""
         ...
 
-    def run(self, *, until_idle: bool, ticks: int | None) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted."""
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
+        """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew."""
         ...
 
     def status(self) -> StatusResult:
@@ -77,9 +78,9 @@ def open_project(context: typer.Context, path: Path, listener: Listener) -> Faca
     return _open(path, listener) if opener is None else opener(path, listener)
 
 
-def play_demo(seconds: int, listener: Listener) -> DemoResult:
+def play_demo(seconds: int, listener: DemoListener) -> DemoResult:
     """Play the demo; imported only now, because it brings its own database servers."""
-    return cast("DemoResult", import_module("headwater.demo").play(seconds=seconds, listener=listener))
+    return cast("DemoResult", import_module("headwater.demo.play").play(seconds=seconds, listener=listener))
 
 
 def _open(path: Path, listener: Listener) -> Facade:

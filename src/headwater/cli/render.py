@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 
 from headwater.cli.page import Grid, Line, Page
 from headwater.judge.compare import format_row
@@ -178,22 +179,39 @@ def draw_teardown(result: TeardownResult) -> Page:
 
 
 def draw_demo(result: DemoResult) -> Page:
-    """Show what the demo did, a few rows at two ticks, and where to go next."""
+    """Show a few rows at two ticks, what the judge found at every tick, and where to go next."""
     states = sum(view.verdict.states_checked for view in result.check.views)
+    found = "and every one was exact" if result.check.kept else "and not every one was right"
     return [
-        *(block for sample in result.samples for block in _sample(sample)),
+        *(block for sample in result.samples for block in (*_sample(sample), Line(text=""))),
         *draw_check(result.check),
+        Line(text=""),
         Line(
-            text=f"{_several(result.transaction_count, 'transaction')} in {_several(result.commit_count, 'commit')}, "
-            f"{_several(states, 'state')} recomputed, {result.seconds:.0f} s"
+            text=f"{_several(result.transaction_count, 'transaction')} of {_several(result.source_count, 'server')} "
+            f"became {_several(result.transaction_count, 'tick')}, in {_several(result.commit_count, 'commit')}; "
+            f"{result.corrected_answer_count:,} of {_several(result.answer_count, 'answer')} "
+            "of probed servers were corrected by rebasing"
         ),
-        Line(text="next: `headwater init shop`, and README.md", style=_QUIET),
+        Line(
+            text=f"{_several(states, 'state')} recomputed from what the servers' own triggers noted, {found}; "
+            f"{result.seconds:.0f} s",
+            style=_GOOD if result.check.kept else _BAD,
+        ),
+        Line(text=""),
+        Line(text="next: read README.md and examples/department_store, which was just played,", style=_QUIET),
+        Line(text="      then `headwater init shop` for views over databases of your own", style=_QUIET),
     ]
 
 
 def _sample(sample: Sample) -> Sequence[Line | Grid]:
     rows = tuple(tuple(_cell(value) for value in row) for row in sample.rows)
-    return [Grid(title=f"{sample.view} at tick {sample.tick}", headings=sample.columns, rows=rows)]
+    numbers = frozenset(
+        column
+        for column, *values in zip(sample.columns, *sample.rows, strict=True)
+        if any(isinstance(value, int | float | Decimal) for value in values)
+    )
+    title = f"{sample.view} at tick {sample.tick}"
+    return [Grid(title=title, headings=sample.columns, rows=rows, right=numbers)]
 
 
 def _source_row(source: SourceStatus) -> tuple[str, ...]:

@@ -95,10 +95,20 @@ def test_the_demo_succeeds_only_if_every_state_was_exact(
 
     def played(seconds: int, listener: Listener) -> DemoResult:
         del listener
-        return DemoResult(transaction_count=1_999, commit_count=40, check=check, samples=(sample,), seconds=seconds)
+        return DemoResult(
+            transaction_count=1_999,
+            source_count=3,
+            commit_count=40,
+            answer_count=90,
+            corrected_answer_count=31,
+            check=check,
+            samples=(sample,),
+            seconds=seconds,
+        )
 
     monkeypatch.setattr("headwater.cli.demo.play_demo", played)
     result = CliRunner().invoke(app, ["demo", "--seconds", "3"])
     assert result.exit_code == code
-    assert "sales at tick 5\nid  name\n1   pen\n2   NULL\n" in result.stdout
-    assert "1,999 transactions in 40 commits, 2,000 states recomputed, 3 s" in result.stdout
+    assert "sales at tick 5\nid  name\n 1  pen\n 2  NULL\n" in result.stdout
+    assert "1,999 transactions of 3 servers became 1,999 ticks, in 40 commits; 31 of 90 answers" in result.stdout
+    assert ("2,000 states recomputed" in result.stdout and "every one was exact" in result.stdout) == (code == 0)

@@ -1,0 +1,105 @@
+"""The maintainer in a thread of its own, so that somebody can write, look and wait beside it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+from headwater.errors import SourceUnavailable
+from headwater.runtime.events import Event, Listener, SourceConnected, fan_out
+from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.start import start_maintainer
+from headwater.runtime.understand import Understood
+
+_LOOK_SECONDS = 0.05
+_FOLLOW_SECONDS = 60.0
+_REST_SECONDS = 120.0
+
+
+class Maintained:
+    """A running maintainer, seen from another thread."""
+
+    def __init__(self, spark: SparkSession, understood: Understood, listener: Listener) -> None:
+        """Open the warehouse; nothing runs before `start`."""
+        self._followed: set[str] = set()
+        self._error: BaseException | None = None
+        self._understood = understood
+        self.maintainer: Maintainer = start_maintainer(spark, understood, fan_out(self._hear, listener))
+        self._thread = threading.Thread(target=self._run, name="maintainer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to maintain."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the batch at hand."""
+        self.maintainer.stop()
+        self._thread.join()
+
+    def require_alive(self) -> None:
+        """Raise what ended the maintainer, or what stopped a view; the demo must not go on as if nothing had."""
+        if self._error is not None:
+            raise self._error
+        for view in list(self.maintainer.views.values()):
+            if view.stopped is not None:
+                raise SourceUnavailable(
+                    f'view "{view.name}" stopped',
+                    code=view.stopped.code,
+                    detail=view.stopped.summary,
+                    hint=view.stopped.hint,
+                )
+
+    @property
+    def are_views_born(self) -> bool:
+        """Whether every view can be read."""
+        return self.maintainer.views.keys() == self._understood.views.keys()
+
+    def wait_until_followed(self) -> None:
+        """Wait until the log of every source is followed: what is committed from now on gets a tick."""
+        self._wait(lambda: self._followed >= self._understood.sources.keys(), _FOLLOW_SECONDS)
+
+    def come_to_rest(self) -> None:
+        """Wait until every view has come to the last transaction that any source has committed by now."""
+        for source in self._understood.sources.values():
+            with source.snapshot() as snapshot:
+                self._wait(partial(self.maintainer.acceptor.wait_for, snapshot.position, _LOOK_SECONDS), _REST_SECONDS)
+        last = self.maintainer.log.last_tick
+        self._wait(lambda: self.are_views_born and self._slowest() >= last, _REST_SECONDS)
+
+    def _slowest(self) -> int:
+        return min(view.frontier for view in list(self.maintainer.views.values()))
+
+    def _wait(self, done: Callable[[], bool], seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while not done():
+            self.require_alive()
+            if time.monotonic() > deadline:
+                raise SourceUnavailable("the maintainer does not come to an end", code="HW-702")
+            time.sleep(_LOOK_SECONDS)
+
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, SourceConnected):
+            self._followed.add(event.source)
+
+    def _run(self) -> None:
+        try:
+            self.maintainer.run(until_idle=False, ticks=None)
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever looks
+            self._error = error
+
+
+@contextmanager
+def maintained(spark: SparkSession, understood: Understood, listener: Listener) -> Iterator[Maintained]:
+    """Maintain a project's views for a block."""
+    running = Maintained(spark, understood, listener)
+    running.start()
+    try:
+        yield running
+    finally:
+        running.stop()
+    running.require_alive()

@@ -1,0 +1,119 @@
+"""Play the department store: start, fill, write and maintain at once, come to rest, recompute every state, leave.
+
+Everything is in one temporary folder and in children of this process; both are gone afterwards, however it ends.
+"""
+
+from __future__ import annotations
+
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from headwater.demo.maintained import Maintained, maintained
+from headwater.demo.pulse import Pulses
+from headwater.demo.quiet_spark import spark_started_aside
+from headwater.demo.recompute import recompute
+from headwater.demo.samples import two_samples
+from headwater.demo.scenes import DemoListener, Replayed, Scene
+from headwater.demo.servers import fill, project_for, read_history, running_servers
+from headwater.demo.tally import Tally
+from headwater.demo.writers import writing
+from headwater.results import DemoResult
+from headwater.runtime.events import fan_out
+from headwater.runtime.understand import understand
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
+
+_LOOK_SECONDS = 0.25
+
+
+def play(*, seconds: int, listener: DemoListener) -> DemoResult:
+    """Play the demo, with writers that write for so many seconds, and return what the judge found."""
+    started = time.perf_counter()
+    listener(Scene.STARTING)
+    with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside(folder / "spark.log") as spark:
+        with running_servers(folder) as servers:
+            listener(Scene.FILLING)
+            for name, server in servers.items():
+                fill(name, server)
+            before = {(change.source, change.identity) for change in read_history(servers)}
+            project = project_for(servers, folder / "project")
+            spark.result()
+            listener(Scene.PLANNING)
+            understood = understand(project, spark.result())
+            tally = Tally()
+            with maintained(spark.result(), understood, fan_out(listener, tally)) as maintainer:
+                _write(servers, maintainer, seconds, listener)
+                listener(Scene.SETTLING)
+                maintainer.come_to_rest()
+            listener(Scene.RECOMPUTING)
+            history = read_history(servers)
+        warehouse = Warehouse.open(str(understood.project.warehouse))
+        last = warehouse.log.last_tick
+        check = recompute(
+            spark=spark.result(),
+            warehouse=warehouse,
+            relations=tuple(understood.relations.values()),
+            history=history,
+            before=before,
+            progress=lambda tick: listener(Replayed(tick=tick, through=last)),
+        )
+        samples = two_samples(spark.result(), warehouse)
+        listener(Scene.LEAVING)
+    return DemoResult(
+        transaction_count=last,
+        source_count=len(servers),
+        commit_count=tally.commit_count,
+        answer_count=tally.answer_count,
+        corrected_answer_count=tally.corrected_answer_count,
+        check=check,
+        samples=samples,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _write(servers: Mapping[str, EmbeddedServer], maintainer: Maintained, seconds: int, listener: DemoListener) -> None:
+    """Let the writers write, hardly until the views are born and then for a while; tell how everything is doing."""
+    maintainer.wait_until_followed()
+    listener(Scene.BIRTH)
+    urls = {name: server.url() for name, server in servers.items()}
+    began: float | None = None
+    with writing(urls) as writers, Pulses(urls, writers, maintainer, seconds) as pulses:
+        while began is None or time.perf_counter() - began < seconds:
+            maintainer.require_alive()
+            for writer in writers:
+                writer.require_alive()
+            if began is None and maintainer.are_views_born:
+                began = time.perf_counter()
+                listener(Scene.WRITING)
+                for writer in writers:
+                    writer.hurry()
+            listener(pulses.take(0.0 if began is None else time.perf_counter() - began))
+            time.sleep(_LOOK_SECONDS)
+
+
+@contextmanager
+def _temporary_folder() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="headwater-demo-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _ending_when_terminated() -> Iterator[None]:
+    """Let a polite kill unwind like Ctrl-C, so that nothing is left behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
