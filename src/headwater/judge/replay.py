@@ -143,8 +143,9 @@ class _Stage:
             columns = ", ".join(f"{_quoted(column.name)} {_duckdb_type(column.type)}" for column in relation.columns)
             run(f"CREATE TABLE {_place(relation.name)} ({columns})")
         self._relations = {relation.name: relation for relation in relations}
-        self._inserts = {name: _insert_sql(relation) for name, relation in self._relations.items()}
-        self._deletes = {name: _delete_sql(relation) for name, relation in self._relations.items()}
+        for relation in relations:  # prepared, because planning them again for every row would cost more than they do
+            run(f"PREPARE {_statement('insert', relation.name)} AS {_insert_sql(relation)}")
+            run(f"PREPARE {_statement('delete', relation.name)} AS {_delete_sql(relation)}")
 
     def __enter__(self) -> Self:
         return self
@@ -161,12 +162,16 @@ class _Stage:
                 continue
             applied.add(change.relation)
             if change.old is not None:
-                found = self.connection.execute(self._deletes[change.relation], _values(relation, change.old))
+                found = self._run("delete", relation, change.old)
                 [gone] = found.fetchone() or (0,)
                 assert gone == 1, f"an audited row was there before it went: {change}"
             if change.new is not None:
-                self.connection.execute(self._inserts[change.relation], _values(relation, change.new))
+                self._run("insert", relation, change.new)
         return applied
+
+    def _run(self, what: str, relation: Relation, row: RowText) -> duckdb.DuckDBPyConnection:
+        values = ", ".join(_literal(row[column.name]) for column in relation.columns)
+        return self.connection.execute(f"EXECUTE {_statement(what, relation.name)}({values})")
 
 
 class _Recomputed:
@@ -177,7 +182,8 @@ class _Recomputed:
         self._run = stage.connection.execute
         tree = sqlglot.parse_one(view.sql, read="spark")
         self.relations = {_relation_name(table) for table in tree.find_all(exp.Table)}
-        self._text = tree.sql(dialect="duckdb")
+        self._execute = f"EXECUTE {_quoted(view.name)}"
+        self._run(f"PREPARE {_quoted(view.name)} AS {tree.sql(dialect='duckdb')}")
         self._state: Counter[Row] = Counter()
         self._start: Counter[Row] = Counter()
         self._changes: dict[Tick, Counter[Row]] = {}
@@ -186,7 +192,7 @@ class _Recomputed:
         """Recompute the view after a tick, unless nothing that it reads has changed."""
         if not changed & self.relations:
             return
-        columns = self._run(self._text).to_arrow_table().columns
+        columns = self._run(self._execute).to_arrow_table().columns
         before, self._state = self._state, Counter(zip(*(column.to_pylist() for column in columns), strict=True))
         if tick <= self.view.birth:
             self._start = self._state
@@ -210,8 +216,12 @@ def _delete_sql(relation: Relation) -> str:
     return f"DELETE FROM {place} WHERE rowid = (SELECT min(rowid) FROM {place} WHERE {same})"
 
 
-def _values(relation: Relation, row: RowText) -> list[str | None]:
-    return [row[column.name] for column in relation.columns]
+def _statement(what: str, name: RelationName) -> str:
+    return _quoted(f"{what} {name}")
+
+
+def _literal(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("'", "''") + "'"
 
 
 def _parameter(spark_type: str) -> str:
