@@ -72,7 +72,5 @@ def parse_offset(text: str) -> int:
     '0x1000000ff'
     """
     if not (match := re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", text)):
-        raise InvalidProject(
-            f'"{text}" is not a position', code="HW-104", hint="a position looks like 0/16B3748"
-        )
+        raise InvalidProject(f'"{text}" is not a position', code="HW-104", hint="a position looks like 0/16B3748")
     return (int(match[1], 16) << 32) | int(match[2], 16)

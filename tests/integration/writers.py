@@ -156,7 +156,9 @@ def change_products(chance: random.Random, cursor: Cursor) -> None:
                 (number, _maybe(chance, 6), chance.randint(1, 3000) / 100, chance.randint(1, 6)),
             )
         case 1 | 2:
-            cursor.execute("UPDATE products SET price = price + 0.25, kind = %s WHERE id = %s", (_maybe(chance, 6), number))
+            cursor.execute(
+                "UPDATE products SET price = price + 0.25, kind = %s WHERE id = %s", (_maybe(chance, 6), number)
+            )
         case _:
             cursor.execute("DELETE FROM products WHERE id = %s", (number,))
 

@@ -89,6 +89,7 @@ class ChangeLog:
 
     def horizon(self) -> Tick:
         """Return the tick up to which retention has dropped rows; reading at or before it is refused."""
+        self._reader.reload()
         return Tick(self._reader.number(HORIZON) or 0)
 
     def take_over(self, epoch: int) -> None:
@@ -154,7 +155,6 @@ class ChangeLog:
 
     def files(self, after: Tick, upto: Tick) -> list[str]:
         """Return the data files that may hold rows with after < tick <= upto, lowest ticks first."""
-        self._reader.reload()
         if after < (horizon := self.horizon()):
             raise NotReadable(
                 f"the change log no longer holds ticks {after + 1} to {horizon}",

@@ -20,6 +20,9 @@ def run(
         bool, typer.Option("--until-idle", help="Stop once everything the sources had committed is in the views.")
     ] = False,
     ticks: Annotated[int | None, typer.Option("--ticks", min=1, help="Stop after this many ticks.")] = None,
+    rebuild: Annotated[
+        list[str] | None, typer.Option("--rebuild", metavar="VIEW", help="Compute this view anew; may be repeated.")
+    ] = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -30,5 +33,5 @@ def run(
         progress(as_json=as_json, debug=debug) as listener,
         open_project(context, project, listener) as headwater,
     ):
-        result = headwater.run(until_idle=until_idle, ticks=ticks)
+        result = headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()))
     output.show(result, draw_run)

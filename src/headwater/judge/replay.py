@@ -25,7 +25,7 @@ import sqlglot
 from sqlglot import exp
 
 from headwater.errors import HeadwaterError
-from headwater.judge.audit import AuditedChange, RowText
+from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
 from headwater.judge.grade_changes import History
 from headwater.position import Tick

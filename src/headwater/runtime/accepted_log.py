@@ -48,7 +48,7 @@ class AcceptedLog:
             case SawTicks():
                 return self._noted(self.changes(relation, columns, min(tick, sight.upto), tick))
             case SawTransactions():
-                settled = min(self._settled.get(relation.source, Tick(0)), tick)
+                settled = min(self._settled_upto(relation.source), tick)
                 known = self._log.transactions(relation.source, Tick(settled), tick)
                 unseen = [at for at, transaction in known if not sight.seen.sees(transaction.identity)]
                 return self._at(relation, columns, unseen)
@@ -56,12 +56,16 @@ class AcceptedLog:
 
     def settle(self, source: str, sight: SawTransactions) -> None:
         """Note how far every transaction of a source is visible by now."""
-        settled = self._settled.get(source, Tick(0))
+        settled = self._settled_upto(source)
         for at, transaction in self._log.transactions(source, settled, self._log.last_tick):
             if not sight.seen.sees(transaction.identity):
                 break
             settled = at
         self._settled[source] = settled
+
+    def _settled_upto(self, source: str) -> Tick:
+        """Return how far nothing can be unseen: what retention has dropped was committed long ago."""
+        return max(self._settled.get(source, Tick(0)), self._log.horizon())
 
     def _at(self, relation: RelationName, columns: tuple[str, ...], ticks: list[Tick]) -> ArrowBag:
         if not ticks:

@@ -54,7 +54,8 @@ class Acceptor:
         for thread in self._threads.values():
             thread.stop()
         self._stop.set()
-        self._thread.join(timeout=60)
+        if self._thread.is_alive():
+            self._thread.join(timeout=60)
 
     def follow(self, source: Source, relations: Sequence[Relation]) -> None:
         """Follow these relations of a source from where the change log ends; replaces what was followed before."""

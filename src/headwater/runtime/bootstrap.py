@@ -14,19 +14,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import fresh_name, to_dataframe
-from headwater.errors import SourceUnavailable
+from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.maintenance.questions import SawTransactions
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.staging import StagedRelation, stage_relation
@@ -115,7 +117,10 @@ class Newborn:
 class Bootstrapped:
     """What a bootstrap made: views at a tick, and copies of relations."""
 
+    tick: Tick
     views: tuple[Newborn, ...]
+    failed: Mapping[str, HeadwaterError]
+    """Views whose SQL has no value at the tick: a division by zero, for instance."""
     replicas: tuple[ReplicaReader, ...]
 
 
@@ -138,13 +143,36 @@ class Bootstrap:
         staging = Path(staging_folder(self.warehouse))
         staged = stage(staging, self.understood.sources, wishes, self.acceptor, self.listener)
         tick = self.log.last_tick
+        for one in staged.values():
+            self._require_untruncated(one, tick, staging)
         frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
         made = tuple(self._copy(frames[name], name, columns, tick) for name, columns in self.copied.items())
         frames |= {reader.relation.name: reader.dataframe() for reader in made}
         reach("replicas written")
-        views = tuple(self._compute(name, frames, replicas, tick) for name in self.views)
+        views: list[Newborn] = []
+        failed: dict[str, HeadwaterError] = {}
+        for name in self.views:
+            try:
+                views.append(self._compute(name, frames, replicas, tick))
+            except Exception as error:
+                if not is_data_error(error):
+                    raise
+                failed[name] = unborn_error(name, error, tick)
         shutil.rmtree(staging, ignore_errors=True)
-        return Bootstrapped(views=views, replicas=made)
+        return Bootstrapped(tick=tick, views=tuple(views), failed=failed, replicas=made)
+
+    def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
+        """Read everything again if rows were truncated after they were read: the log does not say which they were."""
+        accepted = AcceptedLog(self.log, {})
+        for seen in staged.sights:
+            missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
+            if pc.any(pc.equal(missing.table[COUNT], 0)).as_py():
+                shutil.rmtree(staging, ignore_errors=True)
+                raise SourceUnavailable(
+                    f"{staged.relation.name} was truncated while it was being read",
+                    code="HW-535",
+                    hint="it is read again by itself",
+                )
 
     def _wishes(self, replicas: Mapping[RelationName, ReplicaReader]) -> tuple[Wish, ...]:
         needed: dict[RelationName, set[str]] = {name: set(columns) for name, columns in self.copied.items()}

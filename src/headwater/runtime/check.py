@@ -25,6 +25,7 @@ from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.live_status import read_sources
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.start import start_maintainer
+from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
@@ -102,9 +103,12 @@ def _check_view(
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
     view, entry = understood.views[name].view, warehouse.view(name)
     frontier = warehouse.frontier(name)
-    ticks = _ticks(max(entry.birth, warehouse.kept_table(name).horizon(), warehouse.log.horizon()), frontier)
+    oldest = max(entry.birth, warehouse.kept_table(name).horizon(), warehouse.log.horizon())
+    for relation in view.relations:  # what a TRUNCATE removed cannot be brought back
+        oldest = max([oldest, *truncations(warehouse.log, relation, oldest, warehouse.log.last_tick)])
+    ticks = _ticks(oldest, frontier) if oldest <= frontier else []
     if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
-        ticks = [frontier]
+        ticks = ticks[-1:]
     first_bad, found = None, None
     for tick in ticks:
         counted = {relation: rows_at(spark, staged[relation], warehouse.log, tick) for relation in view.relations}

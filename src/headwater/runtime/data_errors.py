@@ -19,10 +19,23 @@ def is_data_error(error: BaseException) -> bool:
 
 def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Transaction) -> HeadwaterError:
     """Return why a view stops: what Spark said, and the transaction that brought it about."""
-    said = str(error).split("\n\nJVM stacktrace")[0].split(" SQLSTATE")[0].strip()
     return HeadwaterError(
         f'view "{view}" has no state from tick {tick} on',
         code="HW-520",
-        detail=f"{said} (transaction {transaction.position})",
+        detail=f"{_said(error)} (transaction {transaction.position})",
         hint=f"correct the row, or the view's SQL, then run `headwater run --rebuild {view}`",
     )
+
+
+def unborn_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
+    """Return why a view cannot be computed at the tick where it should begin."""
+    return HeadwaterError(
+        f'view "{view}" has no state at tick {tick}',
+        code="HW-522",
+        detail=f"{_said(error)}, in rows that are there now",
+        hint=f"correct the rows, or the view's SQL, then run `headwater run --rebuild {view}`",
+    )
+
+
+def _said(error: BaseException) -> str:
+    return str(error).split("\n\nJVM stacktrace")[0].split(" SQLSTATE")[0].strip()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.errors import HeadwaterError
 from headwater.position import Tick
@@ -35,8 +35,25 @@ class LiveView:
 
     def stop(self, error: HeadwaterError) -> None:
         """Stop here for good; the others go on."""
-        self.stopped = Stopped(
-            code=error.code,
-            summary=f"{error.summary}: {error.detail}" if error.detail else error.summary,
-            hint=error.hint,
-        )
+        self.stopped = _as_stopped(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetiringView:
+    """A view that is being built anew: as it was, for readers, until the new one is there."""
+
+    entry: ViewEntry
+    frontier: Tick
+    stopped: Stopped | None
+
+    def stopped_by(self, error: HeadwaterError) -> RetiringView:
+        """Return it with the reason why the new one cannot be built."""
+        return replace(self, stopped=_as_stopped(error))
+
+
+def _as_stopped(error: HeadwaterError) -> Stopped:
+    return Stopped(
+        code=error.code,
+        summary=f"{error.summary}: {error.detail}" if error.detail else error.summary,
+        hint=error.hint,
+    )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,13 +42,14 @@ from headwater.runtime.events import (
     ViewStopped,
 )
 from headwater.runtime.live_status import write_sources
-from headwater.runtime.live_view import LiveView
+from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.truncation import resolve_truncates, truncated_at
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
+from headwater.sources.source import Source
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import (
     BatchStatistics,
@@ -87,10 +88,11 @@ class Maintainer:
         plan: RunPlan,
         epoch: int,
         views: Sequence[LiveView],
+        retiring: Mapping[str, RetiringView],
         replicas: dict[RelationName, ReplicaReader],
         listener: Listener,
     ) -> None:
-        """Take over what was opened; nothing runs yet."""
+        """Take over what was opened; nothing runs yet. `retiring` views are read as they are until reborn."""
         self.spark = spark
         self.warehouse = warehouse
         self.understood = understood
@@ -112,6 +114,9 @@ class Maintainer:
         self.bootstrapping: tuple[str, ...] = ()
         self._needed = Tick(0)
         self._plan = plan
+        self._retiring = dict(retiring)
+        self._unborn: dict[str, HeadwaterError] = {}
+        self._halted: dict[str, HeadwaterError] = {}
         self._settled: dict[str, Tick] = {}
         self._bootstrapped: Bootstrapped | BaseException | None = None
         self._bootstrap_thread: threading.Thread | None = None
@@ -207,14 +212,26 @@ class Maintainer:
             return False
         before = self.log.last_tick
         for source in self.understood.sources.values():
-            with source.snapshot() as snapshot:
-                if not self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS):
-                    return False
+            if not self._is_followed_to_now(source):
+                return False
         live = [view for view in self.views.values() if view.stopped is None]
         if self.log.last_tick != before or any(view.frontier < before for view in live):
             return False
+        for error in self._unborn.values():
+            raise error
         self.listener(Idle(tick=before))
         return True
+
+    def _is_followed_to_now(self, source: Source) -> bool:
+        """Tell whether all that a source has committed is in the log; one that never will be raises why."""
+        thread = self.acceptor.threads()[source.name]
+        if thread.has_ended and thread.error is not None:
+            raise thread.error
+        try:
+            with source.snapshot() as snapshot:
+                return self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
+        except SourceUnavailable:
+            return False
 
     # ── bootstrap ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -260,13 +277,20 @@ class Maintainer:
             self.replicas[reader.relation.name] = reader
             if replaced is not None:
                 replaced.release()
+        for name, error in made.failed.items():
+            self._unborn[name] = error
+            if name in self._retiring:
+                self._retiring[name] = self._retiring[name].stopped_by(error)
         for newborn in made.views:
+            self._retiring.pop(newborn.entry.name, None)
             self.views[newborn.entry.name] = LiveView(
                 understood=newborn.understood, entry=newborn.entry, table=newborn.table, frontier=newborn.entry.birth
             )
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
         for newborn in made.views:
             self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth, row_count=-1))
+        for name, error in made.failed.items():
+            self.listener(ViewStopped(view=name, tick=made.tick, error=error))
 
     # ── batches ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -278,7 +302,9 @@ class Maintainer:
             return False
         started = time.perf_counter()
         lo = min(view.frontier for view in due)
-        accepted = AcceptedLog(self.log, self._settled)
+        settled = dict(self._settled)
+        accepted = AcceptedLog(self.log, settled)
+        self._halted = {}
         with Snapshots(self.understood.sources, self.acceptor) as snapshots:
             self._open_snapshots(snapshots, due, last, accepted)
             hi = self._end_of_batch(due, lo, last, snapshots)
@@ -286,12 +312,18 @@ class Maintainer:
             self.listener(BatchStarted(lo=lo, hi=hi))
             asked: dict[RelationName, ProbeCount] = {}
             outcomes = {view.name: self._change(view, hi, accepted, snapshots, asked) for view in due}
-            if asked:
-                snapshots.require_valid()
+            if asked and not snapshots.are_valid():
+                # a server restarted while it was asked: what its snapshot saw may be lost, so nothing of this counts
+                for name in self._halted:
+                    self.views[name].stopped = None
+                return False
+        self._settled = settled
+        for name, error in self._halted.items():
+            self.listener(ViewStopped(view=name, tick=outcomes[name].upto, error=error))
         computed = time.perf_counter()
         rows = {name: self._append(self.views[name], outcome) for name, outcome in outcomes.items()}
         appended = time.perf_counter()
-        if not any(view.frontier < outcomes[view.name].upto for view in due):
+        if not self._halted and not any(view.frontier < outcomes[view.name].upto for view in due):
             return False
         for view in due:
             view.frontier = outcomes[view.name].upto
@@ -369,8 +401,8 @@ class Maintainer:
             return Outcome(upto=view.lo)
         performer = Performer(self.understood.relations, self.replicas, snapshots)
         compute = _Compute(self, view, log, performer)
+        end = self._before_truncate(view, hi)
         try:
-            end = self._before_truncate(view, hi)
             return Outcome(upto=end, change=compute.upto(end))
         except SourceUnavailable as error:
             view.waiting = error
@@ -379,7 +411,7 @@ class Maintainer:
         except Exception as error:
             if not is_data_error(error):
                 raise
-            good, change = compute.before_error(hi)
+            good, change = compute.before_error(end)
             [(tick, transaction)] = self.log.transactions(None, good, Tick(good + 1))
             self._stop_view(view, stopping_error(view.name, error, tick, transaction))
             return Outcome(upto=good, change=change)
@@ -406,7 +438,7 @@ class Maintainer:
 
     def _stop_view(self, view: LiveView, error: HeadwaterError) -> None:
         view.stop(error)
-        self.listener(ViewStopped(view=view.name, tick=view.frontier, error=error))
+        self._halted[view.name] = error
 
     def _note(
         self, view: LiveView, performer: Performer, log: AcceptedLog, asked: dict[RelationName, ProbeCount]
@@ -439,9 +471,10 @@ class Maintainer:
         self, kind: CommitKind, *, statistics: BatchStatistics | None = None, catalog: Catalog | None = None
     ) -> Commit:
         reach(f"before {kind.value} commit")
+        shown = self._shown()
         record = CommitRecord(
-            frontiers={name: view.frontier for name, view in self.views.items()},
-            stopped={name: view.stopped for name, view in self.views.items() if view.stopped is not None},
+            frontiers={name: view.frontier for name, view in shown.items()},
+            stopped={name: view.stopped for name, view in shown.items() if view.stopped is not None},
             positions=dict(self.log.positions()),
             holder=own_name(),
             statistics=statistics,
@@ -449,10 +482,14 @@ class Maintainer:
         tick = max((view.frontier for view in self.views.values()), default=self.log.last_tick)
         return self.commits.commit(kind, tick, record, epoch=self.epoch, catalog=catalog)
 
+    def _shown(self) -> dict[str, LiveView | RetiringView]:
+        """Return the views that can be read, each in the version that is readable now."""
+        return {**self._retiring, **self.views}
+
     def _catalog(self) -> Catalog:
         """Return what is kept, now."""
         return Catalog(
-            views={name: view.entry for name, view in self.views.items()},
+            views={name: view.entry for name, view in self._shown().items()},
             replicas={name: reader.entry for name, reader in self.replicas.items()},
         )
 
@@ -463,8 +500,9 @@ class Maintainer:
         live = [view.lo for view in self.views.values() if view.stopped is None]
         frontier = min(live, default=self.log.last_tick)
         for name, fresh in list(self.upkeep.refreshed.items()):
-            self.replicas[name].release()
-            self.replicas[name] = fresh
+            if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
+                self.replicas[name].release()
+                self.replicas[name] = fresh
             del self.upkeep.refreshed[name]
         for reader in self.replicas.values():
             rows = self.log.rows(reader.relation.name, reader.columns, reader.tick, frontier)

@@ -8,7 +8,8 @@ rewritten in place: recent changes are laid on top until they are many, then a n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +38,8 @@ class ReplicaReader:
     tick: Tick
     recent: DataFrame | None = None
     recent_row_count: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Guards `recent` and `tick`, which change together while a bootstrap or a TRUNCATE reads them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -63,9 +66,12 @@ class ReplicaReader:
         return self.base if self.recent is None else net(self._rows(), list(self.columns))
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
-        """Return the relation's rows at a tick at or after this one, netted, with `_count`."""
-        changes = log.rows(self.relation.name, self.columns, self.tick, tick).select([*self.columns, COUNT])
-        return net(self._rows().unionByName(to_dataframe(self.spark, changes)), list(self.columns))
+        """Return the relation's rows at a tick, before or after this one, netted, with `_count`."""
+        with self._lock:
+            rows, at = self._rows(), self.tick
+        changes = ArrowBag(log.rows(self.relation.name, self.columns, min(at, tick), max(at, tick)))
+        due = (changes if at < tick else changes.negated()).table.select([*self.columns, COUNT])
+        return net(rows.unionByName(to_dataframe(self.spark, due)), list(self.columns))
 
     def absorb(self, rows: pa.Table, upto: Tick) -> None:
         """Lay the signed rows of the ticks (tick, upto] on top."""
@@ -74,9 +80,11 @@ class ReplicaReader:
             laid = added if self.recent is None else self.recent.unionByName(added)
             cached = laid.coalesce(1).persist()
             cached.count()
-            if self.recent is not None:
-                self.recent.unpersist()
-            self.recent = cached
+            replaced = self.recent
+            with self._lock:
+                self.recent, self.tick = cached, upto
+            if replaced is not None:
+                replaced.unpersist()
             self.recent_row_count += rows.num_rows
         self.tick = upto
 

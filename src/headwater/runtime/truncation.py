@@ -1,8 +1,8 @@
 """TRUNCATE says that all rows of a relation went, not which. The warehouse knows, where it keeps a replica.
 
-With a replica, a truncate becomes what it means: every row the relation had, with count -1. Without one, the rows are
-gone, here and at the source, and only a marker is logged (a row of count 0): views that probe the relation cannot go
-past it and are rebuilt.
+A truncate is logged as a marker, a row of count 0 that changes nothing. With a replica it is also written out as what
+it means: every row the relation had, with count -1. Without one, the rows are gone, here and at the source: views that
+probe the relation cannot go past the marker and are rebuilt, and rows that were read before it are read anew.
 """
 
 from __future__ import annotations
@@ -39,15 +39,16 @@ def _removed(
     captured: pa.Table, ordinal: int, reader: ReplicaReader | None, log: ChangeLog, schema: pa.Schema
 ) -> pa.Table:
     """Return what a truncate removed, as rows of its transaction."""
+    nothing = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
+    marker = nothing.append_column(COUNT, pa.array([0], pa.int64()))
     if reader is None:
-        marker = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
-        return _stamp(marker.append_column(COUNT, pa.array([0], pa.int64())), ordinal)
+        return _stamp(marker, ordinal)
     columns = list(reader.columns)
     stored = reader.dataframe_at(log, log.last_tick).toArrow().select([*columns, COUNT])
     earlier = captured.filter(pc.less(captured[ORDINAL], ordinal)).select([*columns, COUNT])
     both = pa.concat_tables([stored.cast(earlier.schema), earlier])
     state = ArrowBag(both.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), both.num_rows))).net().negated()
-    return _stamp(_widened(state.table.drop_columns([TICK]), schema), ordinal)
+    return _stamp(pa.concat_tables([marker, _widened(state.table.drop_columns([TICK]), schema)]), ordinal)
 
 
 def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -63,9 +64,12 @@ def _stamp(rows: pa.Table, ordinal: int) -> pa.Table:
 
 
 def truncated_at(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick) -> Tick | None:
-    """Return the first tick of (after, upto] at which a relation was truncated and nobody knows which rows went."""
+    """Return the first tick of (after, upto] at which a relation was truncated."""
+    return min(truncations(log, relation, after, upto), default=None)
+
+
+def truncations(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick) -> list[Tick]:
+    """Return the ticks of (after, upto] at which a relation was truncated."""
     column = log.relation_schema(relation).names[:1]
     rows = log.rows(relation, tuple(column), after, upto)
-    markers = rows.filter(pc.equal(rows[COUNT], 0))
-    first = pc.min(markers[TICK]).as_py()
-    return None if first is None else Tick(first)
+    return [Tick(tick) for tick in rows.filter(pc.equal(rows[COUNT], 0))[TICK].to_pylist()]

@@ -68,7 +68,8 @@ class Upkeep:
     def stop(self) -> None:
         """Stop after the chore at hand."""
         self._stop.set()
-        self._thread.join(timeout=120)
+        if self._thread.is_alive():
+            self._thread.join(timeout=120)
 
     def _run(self) -> None:
         warehouse = Warehouse.open(self._path)
@@ -102,11 +103,11 @@ class Upkeep:
                 continue
             if reader.recent_row_count < max(_RECENT_ROWS, _RECENT_SHARE * reader.base_row_count):
                 continue
-            log = Warehouse.open(self._path).log
+            log, upto = Warehouse.open(self._path).log, reader.tick  # the reader goes on meanwhile
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
             at, _ = replica.dataframe(self._spark)
-            changes = spark_rows(self._spark, log, name, reader.columns, after=at, upto=reader.tick)
-            replica.roll_forward(self._spark, changes, reader.tick, reader.entry.key)
+            changes = spark_rows(self._spark, log, name, reader.columns, after=at, upto=upto)
+            replica.roll_forward(self._spark, changes, upto, reader.entry.key)
             self.refreshed[name] = load_replica(self._spark, reader.relation, reader.entry, replica)
 
 

@@ -61,9 +61,7 @@ class Snapshot(Protocol):
         """Every transaction this snapshot shows commits at or before this position of the log."""
         ...
 
-    def probe(
-        self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table
-    ) -> pa.Table:
+    def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys` (distinct, no NULLs)."""
         ...
 

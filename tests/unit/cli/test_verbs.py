@@ -93,8 +93,8 @@ class MadeUpProject:
             warnings=('"shop.sales" has no index on product_id',),
         )
 
-    def run(self, *, until_idle: bool, ticks: int | None) -> RunResult:
-        self.asked.append((until_idle, ticks))
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
+        self.asked.append((until_idle, ticks, *rebuild))
         self.listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}))
         return RunResult(lo=Tick(3), hi=Tick(7), commit_count=1, row_count=12, seconds=1.5, ended=RunEnd.IDLE)
 

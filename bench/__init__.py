@@ -1,0 +1,1 @@
+"""Timings, as ratios taken in one run on one machine. `python -m bench --help`."""

@@ -1,0 +1,150 @@
+"""Two PostgreSQL servers with TPC-H rows, a project with one join view, and a maintainer that is stepped by hand."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+from pyspark.sql import SparkSession
+
+from bench import tpch
+from bench.stream import Stream
+from headwater.project import load
+from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered
+from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.start import start_maintainer
+from headwater.runtime.understand import Understood, understand
+from headwater.sources.embedded import EmbeddedServer
+
+VIEW = """
+SELECT c.c_custkey, c.c_mktsegment, o.o_orderkey, o.o_orderdate, l.l_linenumber,
+       l.l_extendedprice * (1 - l.l_discount) AS revenue
+FROM crm.customer c
+JOIN sales.orders o ON c.c_custkey = o.o_custkey
+JOIN sales.lineitem l ON l.l_orderkey = o.o_orderkey
+WHERE c.c_mktsegment <> 'HOUSEHOLD' AND o.o_orderdate >= DATE '1995-01-01'
+"""
+PROJECT = """
+[project]
+name = "bench"
+[sources.crm]
+url = "${{CRM_URL}}"
+[sources.sales]
+url = "${{SALES_URL}}"
+[defaults]
+reading = "{reading}"
+[maintenance]
+batch_ticks = 1000000
+"""
+PLACES = {"customer": "crm", "orders": "sales", "lineitem": "sales"}
+SERVER = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "30min"}
+
+
+@dataclass
+class Ear:
+    """Remembers what the maintainer said."""
+
+    commits: list[tuple[float, BatchCommitted]] = field(default_factory=list)
+    probes: list[ProbeAnswered] = field(default_factory=list)
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BatchCommitted():
+                self.commits.append((time.time(), event))
+            case ProbeAnswered():
+                self.probes.append(event)
+            case _:
+                pass
+
+
+@dataclass
+class Setting:
+    """Everything one series of measurements needs."""
+
+    spark: SparkSession
+    understood: Understood
+    maintainer: Maintainer
+    ear: Ear
+    stream: Stream
+    connections: dict[str, psycopg.Connection]
+    urls: dict[str, str]
+    bootstrap_seconds: float
+
+    def catch_up(self) -> None:
+        """Wait until the change log has everything the sources committed."""
+        for source in self.understood.sources.values():
+            with source.snapshot() as snapshot:
+                assert self.maintainer.acceptor.wait_for(snapshot.position, 300), "the log was not followed"
+
+    def maintain(self) -> None:
+        """Bring the view to where the log ends now; writers may go on meanwhile."""
+        target = self.maintainer.log.last_tick
+        while self.maintainer.frontier() < target:
+            self.maintainer.step()
+
+
+@contextmanager
+def servers(scale: float) -> Iterator[dict[str, str]]:
+    """Start the two servers with their rows, and give their URLs."""
+    folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    folder.chmod(0o755)
+    running = {name: EmbeddedServer(folder / name, settings=SERVER) for name in ("crm", "sales")}
+    files = tpch.generate(scale, tpch.cache_folder() / str(scale))
+    try:
+        for server in running.values():
+            server.start()
+        for table, source in PLACES.items():
+            tpch.load(running[source].url(), table, files[table])
+        yield {name: server.url() for name, server in running.items()}
+    finally:
+        for server in running.values():
+            server.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def setting(spark: SparkSession, urls: dict[str, str], reading: str) -> Iterator[Setting]:
+    """Bootstrap a warehouse that reads every relation one way, and take it down again."""
+    folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+    (folder / "views").mkdir()
+    (folder / "headwater.toml").write_text(PROJECT.format(reading=reading))
+    (folder / "views" / "w1.sql").write_text(VIEW)
+    os.environ.update({f"{name.upper()}_URL": url for name, url in urls.items()})
+    ear = Ear()
+    understood = understand(load(folder), spark)
+    maintainer = start_maintainer(spark, understood, ear)
+    connections = {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()}
+    try:
+        started = time.perf_counter()
+        maintainer.begin()
+        while not maintainer.views:
+            maintainer.step()
+            time.sleep(0.02)
+        seconds = time.perf_counter() - started
+        customers = connections["crm"].execute("SELECT count(*) FROM customer").fetchone()
+        orders = connections["sales"].execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()
+        assert customers is not None
+        yield Setting(
+            spark=spark,
+            understood=understood,
+            maintainer=maintainer,
+            ear=ear,
+            stream=Stream(7, customers[0], [key for (key,) in orders]),
+            connections=connections,
+            urls=urls,
+            bootstrap_seconds=seconds,
+        )
+    finally:
+        maintainer.close()
+        for connection in connections.values():
+            connection.close()
+        for source in understood.sources.values():
+            source.teardown()
+        shutil.rmtree(folder, ignore_errors=True)

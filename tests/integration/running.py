@@ -1,0 +1,76 @@
+"""A maintainer that runs beside a test, and what the test hears of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from audited import AuditedWorld
+from pyspark.sql import SparkSession
+
+from headwater.position import Tick
+from headwater.runtime.events import Event, Listener, unheard
+from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.start import start_maintainer
+from headwater.runtime.understand import understand
+from headwater.warehouse.query import Warehouse
+
+_PATIENCE_SECONDS = 120.0
+
+
+class Running:
+    """A maintainer in a thread of its own."""
+
+    def __init__(self, world: AuditedWorld, spark: SparkSession, also: Listener, rebuild: tuple[str, ...]) -> None:
+        self.events: list[Event] = []
+        self.error: BaseException | None = None
+
+        def listen(event: Event) -> None:
+            self.events.append(event)
+            also(event)
+
+        self.maintainer: Maintainer = start_maintainer(spark, understand(world.open().project, spark), listen, rebuild)
+        self.path = str(world.open().project.warehouse)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.maintainer.run(until_idle=False, ticks=None)
+        except BaseException as error:  # noqa: BLE001 - raised by `wait_until` and `stop`
+            self.error = error
+
+    def heard(self, *kinds: type) -> list[Event]:
+        return [event for event in list(self.events) if isinstance(event, kinds)]
+
+    def frontier(self, view: str) -> Tick:
+        return Warehouse.open(self.path).frontier(view)
+
+    def wait_until(self, what: Callable[[], object]) -> None:
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while not what():
+            if self.error is not None:
+                raise self.error
+            assert time.monotonic() < deadline, f"it did not happen; heard last: {self.events[-3:]}"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        self.maintainer.stop()
+        self._thread.join(timeout=_PATIENCE_SECONDS)
+        assert not self._thread.is_alive(), "the maintainer hangs"
+        if self.error is not None:
+            raise self.error
+
+
+@contextmanager
+def running(
+    world: AuditedWorld, spark: SparkSession, also: Listener = unheard, rebuild: tuple[str, ...] = ()
+) -> Iterator[Running]:
+    """Run a maintainer for a block; what it raised, the block raises at its end."""
+    made = Running(world, spark, also, rebuild)
+    try:
+        yield made
+    finally:
+        made.stop()

@@ -1,0 +1,178 @@
+"""What goes wrong at a source stops only the views that need it, exactly where it went wrong, with the reason."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from audited import VIEWS, AuditedWorld, assert_exact, audited_world
+from pyspark.sql import SparkSession
+from running import running
+
+from headwater.errors import HeadwaterError
+from headwater.position import Tick
+from headwater.results import ViewStatus
+from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    with audited_world(three_servers, tmp_path / "shop") as made:
+        made.note_before()
+        yield made
+
+
+def views(*names: str) -> dict[str, str]:
+    return {name: VIEWS[name] for name in names}
+
+
+def status(world: AuditedWorld, name: str) -> ViewStatus:
+    return next(view for view in world.open().status().views if view.name == name)
+
+
+def last_tick(world: AuditedWorld) -> Tick:
+    return Warehouse.open(str(world.open().project.warehouse)).log.last_tick
+
+
+def test_truncate_is_exact_for_replicas_and_stops_views_that_probe(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(views("replicated", "thefts", "probing"))
+    world.open().run(until_idle=True)
+    world.execute("shop", "UPDATE products SET price = price + 1 WHERE id < 5")
+    world.execute(
+        "shop",
+        "INSERT INTO products VALUES (700, 1, 1, 1); TRUNCATE products; INSERT INTO products VALUES (1, 1, 2.5, 1)",
+    )
+    world.execute("crm", "INSERT INTO visits VALUES (1, 1, '2024-02-02'), (1, 1, '2024-02-02')")
+    before = last_tick(world)
+    world.execute("crm", "TRUNCATE visits")
+    world.execute("shop", "TRUNCATE products")
+    world.execute("shop", "INSERT INTO products VALUES (2, 2, 2.5, 1)")
+    world.execute("crm", "INSERT INTO visits VALUES (3, 1, '2024-02-02')")
+    world.execute("crm", "UPDATE customers SET score = score + 1 WHERE id < 9")
+    heard: list[Event] = []
+    world.open(heard.append).run(until_idle=True)
+
+    stopped = status(world, "thefts").stopped
+    assert stopped is not None
+    assert stopped.code == "HW-521"
+    assert "crm.visits was truncated" in stopped.summary
+    assert "--rebuild thefts" in stopped.hint
+    assert [event.view for event in heard if isinstance(event, ViewStopped)] == ["thefts"]
+    assert before <= status(world, "thefts").frontier < last_tick(world)  # type: ignore[operator]
+    for name in ("replicated", "probing"):
+        assert status(world, name).frontier == last_tick(world)
+        assert status(world, name).stopped is None
+    assert_exact(world, spark)
+    assert all(view.verdict.guarantee.value == "complete" for view in world.open().check().views)
+
+    world.open().run(until_idle=True, rebuild=("thefts",))
+    world.execute("crm", "INSERT INTO visits VALUES (4, 2, '2024-02-02')")
+    world.open().run(until_idle=True)
+    assert status(world, "thefts").stopped is None
+    assert status(world, "thefts").frontier == last_tick(world)
+    assert_exact(world, spark)
+
+
+def test_a_relation_truncated_while_it_is_first_read(world: AuditedWorld, spark: SparkSession) -> None:
+    """Crm is read, its snapshot closed, and before shop is read crm.visits is emptied: what was read is worthless."""
+    world.write_project(views("circle"), probed=())
+    events: list[Event] = []
+    truncated = False
+
+    def listen(event: Event) -> None:
+        nonlocal truncated
+        events.append(event)
+        if isinstance(event, BootstrapProgress) and event.relation.source == "shop" and not truncated:
+            truncated = True
+            world.execute("crm", "TRUNCATE visits")
+            while not any(isinstance(one, TransactionsAccepted) and one.source == "crm" for one in events):
+                time.sleep(0.01)
+
+    world.open(listen).run(until_idle=True)
+    assert truncated
+    world.execute("crm", "INSERT INTO visits VALUES (3, 1, '2024-02-02')")
+    world.open().run(until_idle=True)
+    assert_exact(world, spark)
+
+
+def test_a_division_by_zero_stops_its_view_at_its_tick(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(views("shares", "lately", "probing"))
+    world.open().run(until_idle=True)
+    for number in range(4):
+        world.execute("shop", f"UPDATE sales SET amount = amount + 1 WHERE no = {number + 1}")
+    world.open().run(until_idle=True)
+    good = last_tick(world)
+    world.execute("crm", "UPDATE customers SET score = 0 WHERE id = 1")
+    world.execute("shop", "UPDATE products SET divisor = 0 WHERE id = 3")
+    [(position,)] = world.execute("shop", "SELECT pg_current_wal_lsn()::text")
+    world.execute("shop", "UPDATE sales SET amount = amount + 1 WHERE no < 40")
+    world.open().run(until_idle=True)
+
+    view = status(world, "shares")
+    transactions = Warehouse.open(str(world.open().project.warehouse)).log.transactions(None, good, last_tick(world))
+    [bad] = [tick for tick, one in transactions if one.source == "shop"][:1]
+    assert view.frontier == bad - 1, "every state before the division is there"
+    assert view.stopped is not None
+    assert view.stopped.code == "HW-520"
+    assert f"from tick {bad} on" in view.stopped.summary
+    assert str(dict(transactions)[bad].position) in view.stopped.summary
+    del position
+    assert status(world, "lately").frontier == last_tick(world)
+    with pytest.raises(HeadwaterError, match="cannot be read at tick"):
+        world.open().view("shares").at(bad).arrow()
+    assert_exact(world, spark)
+
+    with pytest.raises(HeadwaterError, match="has no state at tick") as unborn:
+        world.open().run(until_idle=True, rebuild=("shares",))
+    assert unborn.value.code == "HW-522"
+    assert status(world, "shares").frontier == bad - 1, "readers keep what they had"
+    world.execute("shop", "UPDATE products SET divisor = 2 WHERE id = 3")
+    world.open().run(until_idle=True, rebuild=("shares",))
+    assert status(world, "shares").stopped is None
+    assert status(world, "lately").birth == Tick(0), "the others never noticed"
+    assert_exact(world, spark)
+
+
+def test_a_source_that_is_away_for_a_while(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(views("probing", "replicated"))
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        world.execute("shop", "UPDATE sales SET amount = amount + 1 WHERE no < 10")
+        maintainer.wait_until(lambda: maintainer.frontier("probing") >= 1)
+        waiting = maintainer.frontier("probing")
+        world.servers["crm"].stop()
+        try:
+            for _ in range(3):
+                world.execute(
+                    "shop",
+                    "UPDATE sales SET amount = amount + 1 WHERE no < 10; UPDATE products SET kind = 1 WHERE id = 2",
+                )
+                world.execute("geo", "UPDATE places SET label = label || '!' WHERE id < 4")
+            maintainer.wait_until(lambda: maintainer.frontier("replicated") >= waiting + 6)
+            assert maintainer.frontier("probing") == waiting, "it needs customers, and nobody can be asked"
+            assert status(world, "probing").stopped is None
+        finally:
+            world.servers["crm"].start()
+        world.execute("crm", "UPDATE customers SET score = score + 1 WHERE id < 20")
+        maintainer.wait_until(lambda: maintainer.frontier("probing") >= waiting + 7)
+    assert_exact(world, spark)
+
+
+def test_a_column_in_use_is_dropped(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(views("probing", "replicated"))
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        world.execute("crm", "ALTER TABLE customers DROP COLUMN score")
+        world.execute("crm", "UPDATE customers SET city = 1 WHERE id = 3")
+        maintainer.wait_until(lambda: maintainer.heard(SourceGone))
+        [gone] = [event for event in maintainer.heard(SourceGone) if isinstance(event, SourceGone)]
+        assert "crm.customers" in str(gone.error)
+        assert "score" in str(gone.error)
+        world.execute("geo", "UPDATE places SET label = label || '!' WHERE id < 4")
+        maintainer.wait_until(lambda: maintainer.frontier("replicated") >= 1)
+    with pytest.raises(HeadwaterError, match="score"):
+        world.open().run(until_idle=True)
