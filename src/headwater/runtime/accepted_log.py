@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import assert_never
 
 import pyarrow as pa
@@ -25,7 +26,8 @@ class AcceptedLog:
         """Look at the log as it stands when asked, not when this was made."""
         self._log = log
         self._settled = settled
-        self.corrected_row_count = 0
+        self.corrected: Counter[RelationName] = Counter()
+        """How many rows came or went between what sources were seen to hold and what was needed of them."""
 
     def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
         """Return the signed rows of the ticks (after, upto]."""
@@ -35,7 +37,7 @@ class AcceptedLog:
         """Return the signed rows of the transactions that were seen and whose tick is after this one."""
         match sight:
             case SawTicks():
-                return self._noted(self.changes(relation, columns, tick, max(tick, sight.upto)))
+                return self.changes(relation, columns, tick, max(tick, sight.upto))
             case SawTransactions():
                 known = self._log.transactions(relation.source, tick, self._log.last_tick)
                 seen = [at for at, transaction in known if sight.seen.sees(transaction.identity)]
@@ -46,7 +48,7 @@ class AcceptedLog:
         """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
         match sight:
             case SawTicks():
-                return self._noted(self.changes(relation, columns, min(tick, sight.upto), tick))
+                return self.changes(relation, columns, min(tick, sight.upto), tick)
             case SawTransactions():
                 settled = min(self._settled_upto(relation.source), tick)
                 known = self._log.transactions(relation.source, Tick(settled), tick)
@@ -73,8 +75,6 @@ class AcceptedLog:
             return self.changes(relation, columns, last, last)
         bag = self.changes(relation, columns, Tick(ticks[0] - 1), ticks[-1])
         chosen = pc.is_in(bag.table[TICK], value_set=pa.array(ticks, pa.int64()))
-        return self._noted(ArrowBag(bag.table.filter(chosen)))
-
-    def _noted(self, bag: ArrowBag) -> ArrowBag:
-        self.corrected_row_count += len(bag)
-        return bag
+        found = ArrowBag(bag.table.filter(chosen))
+        self.corrected[relation] += len(found)
+        return found

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -443,7 +444,7 @@ class Maintainer:
     def _note(
         self, view: LiveView, performer: Performer, log: AcceptedLog, asked: dict[RelationName, ProbeCount]
     ) -> None:
-        corrected, log.corrected_row_count = log.corrected_row_count, 0
+        corrected, log.corrected = log.corrected, Counter()
         for name, count in performer.asked.items():
             asked.setdefault(name, ProbeCount()).add(count)
             self.listener(
@@ -453,7 +454,7 @@ class Maintainer:
                     key_count=count.key_count,
                     row_count=count.row_count,
                     byte_count=count.byte_count,
-                    corrected_rows=corrected,
+                    corrected_rows=corrected[name],
                     seconds=count.seconds,
                 )
             )
