@@ -66,8 +66,8 @@ class PostgresSource:
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
-            described = describe(connection, names)
-            return self._inspection(connection, described)
+            require_replication(connection, self._address)
+            return self._inspection(connection, describe(connection, names))
 
     def prepare(self, relations: Sequence[RelationName]) -> Position:
         """Make the source log these relations for us, and return the position its log starts for us."""
