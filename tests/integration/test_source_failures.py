@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +15,12 @@ from running import running
 
 from headwater.errors import HeadwaterError
 from headwater.position import Tick
+from headwater.relation import RelationName
 from headwater.results import ViewStatus
-from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped
+from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
+from headwater.runtime.staging import stage_relation
 from headwater.sources.embedded import EmbeddedServer
+from headwater.sources.postgres import PostgresSource
 from headwater.warehouse.query import Warehouse
 
 
@@ -176,3 +181,29 @@ def test_a_column_in_use_is_dropped(world: AuditedWorld, spark: SparkSession) ->
         maintainer.wait_until(lambda: maintainer.frontier("replicated") >= 1)
     with pytest.raises(HeadwaterError, match="score"):
         world.open().run(until_idle=True)
+
+
+def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
+    """A chunk shows a transaction that was not yet in the log when the server died: the log will never tell of it."""
+    directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
+    directory.chmod(0o711)
+    try:
+        with EmbeddedServer(directory / "crm", settings={"fsync": "off", "wal_writer_delay": "10s"}) as server:
+            server.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 9)")
+            source = PostgresSource(name="crm", url=server.url(), project="p")
+            name = RelationName(source="crm", name="t")
+            [relation] = source.inspect([name]).relations
+            server.execute("CHECKPOINT")
+            server.execute("SET synchronous_commit = off; INSERT INTO t VALUES (10)")
+            with source.snapshot() as snapshot:
+                before = stage_relation(tmp_path, snapshot, relation, ("id",), unheard)
+            server.kill()
+            server.start()
+            with source.snapshot() as snapshot:
+                after = stage_relation(tmp_path, snapshot, relation, ("id",), unheard)
+            assert sum(chunk.row_count for chunk in before.chunks) == 10
+            assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"
+            assert sum(chunk.row_count for chunk in after.chunks) == 9
+            source.close()
+    finally:
+        shutil.rmtree(directory)

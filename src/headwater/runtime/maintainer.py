@@ -35,6 +35,7 @@ from headwater.runtime.data_errors import is_data_error, stopping_error
 from headwater.runtime.events import (
     BatchCommitted,
     BatchStarted,
+    Event,
     Idle,
     Listener,
     ProbeAnswered,
@@ -161,6 +162,8 @@ class Maintainer:
     def close(self) -> None:
         """Stop following, and let the next maintainer begin at once."""
         self._stop.set()
+        if self._bootstrap_thread is not None:
+            self._bootstrap_thread.join(timeout=_IDLE_SECONDS)
         self.acceptor.stop()
         self.upkeep.stop()
         write_sources(self.warehouse.path, self.acceptor, bootstrapping=False)
@@ -245,7 +248,7 @@ class Maintainer:
             copied=self._plan.copied,
             acceptor=self.acceptor,
             log=self.log,
-            listener=self.listener,
+            listener=self._tell_unless_stopped,
         )
         replicas = dict(self.replicas)
         self.bootstrapping = views
@@ -258,12 +261,20 @@ class Maintainer:
                     if self._stop.wait(_WAIT_SECONDS * 5):
                         return
                     continue
+                except _Stopped:
+                    return
                 except BaseException as error:  # noqa: BLE001 - raised again by the loop
                     self._bootstrapped = error
                 return
 
         self._bootstrap_thread = threading.Thread(target=work, name="bootstrap", daemon=True)
         self._bootstrap_thread.start()
+
+    def _tell_unless_stopped(self, event: Event) -> None:
+        """Pass on what a bootstrap tells, or end it there: the next maintainer goes on from the chunks it has."""
+        if self._stop.is_set():
+            raise _Stopped
+        self.listener(event)
 
     def _bring_in(self) -> None:
         """Make newborn views readable from their birth on; from now on they are in every batch."""
@@ -517,6 +528,10 @@ class Maintainer:
     def _resolve(self, capture: Any) -> Any:
         """Complete a capture with the rows that a TRUNCATE removed."""
         return resolve_truncates(capture, self.log, self.replicas)
+
+
+class _Stopped(Exception):
+    """Ends a bootstrap whose maintainer was asked to stop."""
 
 
 class _Compute:

@@ -3,7 +3,8 @@
 A chunk of a relation is an answer like any other: rows, and the set of transactions that were seen when they were read.
 After a crash the finished chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it*
 saw. That needs a chunk to mean the same rows in every snapshot: a key range whose order we can repeat. Where a relation
-has no such key, it is one chunk, and starts over.
+has no such key, it is one chunk, and starts over. So does everything when the server was restarted: with
+`synchronous_commit = off` a crash takes back transactions that a chunk may show, and the log will never tell.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headwater.fail_points import reach
-from headwater.position import Position
 from headwater.relation import Relation, arrow_type
 from headwater.runtime.events import BootstrapProgress, Listener
 from headwater.sources.postgres.visibility import SeenTransactions
@@ -86,7 +86,7 @@ def stage_relation(
     listener: Listener,
 ) -> StagedRelation:
     """Read a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept."""
-    home = folder / _folder_name(relation, wanted, snapshot.position)
+    home = folder / _folder_name(relation, wanted, snapshot)
     plan = _remembered_chunks(home)
     if plan is None:
         shutil.rmtree(home, ignore_errors=True)
@@ -106,8 +106,10 @@ def stage_relation(
     return StagedRelation(relation=relation, wanted=wanted, chunks=tuple(staged))
 
 
-def _folder_name(relation: Relation, wanted: tuple[str, ...], position: Position) -> str:
-    content = json.dumps([str(relation.name), wanted, [asdict(c) for c in relation.columns], position.history])
+def _folder_name(relation: Relation, wanted: tuple[str, ...], snapshot: Snapshot) -> str:
+    """Name what chunks have in common: a server that restarted may have lost what its earlier chunks show."""
+    server = (snapshot.position.history, snapshot.server_run)
+    content = json.dumps([str(relation.name), wanted, [asdict(c) for c in relation.columns], server])
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 

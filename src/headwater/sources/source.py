@@ -61,6 +61,11 @@ class Snapshot(Protocol):
         """Every transaction this snapshot shows commits at or before this position of the log."""
         ...
 
+    @property
+    def server_run(self) -> str:
+        """Which run of the server this was taken on; one that crashes may lose what it showed."""
+        ...
+
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys` (distinct, no NULLs)."""
         ...

@@ -54,7 +54,8 @@ class PostgresSnapshot:
         self._pool = pool
         self._probe_timeout_seconds = probe_timeout_seconds
         connection, row = pool.begin(_EXPORT)
-        shown, self._exported, offset, history, self._started_at = row
+        shown, self._exported, offset, history, started_at = row
+        self._started_at = str(started_at)
         self._seen = parse_snapshot(shown)
         self._position = Position(source=source, history=history, offset=parse_offset(offset))
         self._exporter = _Reader(connection=connection, timeout_seconds=0.0)
@@ -73,6 +74,11 @@ class PostgresSnapshot:
     def position(self) -> Position:
         """Every transaction this snapshot shows commits at or before this position of the log."""
         return self._position
+
+    @property
+    def server_run(self) -> str:
+        """Which run of the server this was taken on: when it started."""
+        return self._started_at
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""
