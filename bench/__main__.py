@@ -73,8 +73,10 @@ def main() -> None:
     report = Report()
     report.say(f"# Headwater bench, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     report.say()
-    report.say(f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}; load before: "
-               f"{os.getloadavg()[0]:.1f}. Medians; least and most in brackets. An update counts as two changed rows.")  # fmt: skip
+    report.say(
+        f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}; load before: "
+        f"{os.getloadavg()[0]:.1f}. Medians; least and most in brackets. An update counts as two changed rows."
+    )
     for scale in options.scale:
         with servers(scale) as urls:
             _measure_scale(report, spark, scale, urls, options)
@@ -98,10 +100,8 @@ def _measure_scale(
             report.say()
             report.say(f"### reading = {reading!r}: bootstrap {place.bootstrap_seconds:.1f} s")
             report.say()
-            report.say(
-                "| transactions | changed rows | view rows | batch ms | / recompute | rows/s | snapshot | ask | law on Spark | append | commit | capture+log ms | of it log | probes | rows asked | kB asked | Spark jobs |"
-            )
-            report.say("|---" * 17 + "|")
+            report.say(f"| {' | '.join(COLUMNS)} |")
+            report.say("|---" * len(COLUMNS) + "|")
             measure_batches(place, 20, 12, place.stream.take)  # warm
             for size in options.sizes:
                 repeats = options.repeats if size < 10_000 else max(3, options.repeats // 3)

@@ -2,7 +2,7 @@
 
 A batch's tables are small, so the fixed costs of a Spark job are what matters:
 - a session of its own for small batches, kept: one shuffle partition, no adaptive execution. Inputs of one partition
-  leave the planner no reason to exchange anything: one stage, one task;
+  leave the planner no reason to exchange anything: hash joins without a broadcast, one stage, one task;
 - the text of a query must not change from batch to batch: Spark compiles code for it, literals included, and keeps the
   code by its text. Compiling costs more than running.
 """
@@ -40,7 +40,7 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
     try:
         for name, table in tables.items():
             frame = to_dataframe(session, table)
-            (frame.coalesce(1) if small else frame).createOrReplaceTempView(name)
+            (frame.coalesce(1).hint("shuffle_hash") if small else frame).createOrReplaceTempView(name)
         return session.sql(sql).toArrow()
     finally:
         for name in tables:

@@ -67,7 +67,7 @@ class AcceptedLog:
 
     def _settled_upto(self, source: str) -> Tick:
         """Return how far nothing can be unseen: what retention has dropped was committed long ago."""
-        return max(self._settled.get(source, Tick(0)), self._log.horizon())
+        return self._settled[source] if source in self._settled else self._log.horizon()
 
     def _at(self, relation: RelationName, columns: tuple[str, ...], ticks: list[Tick]) -> ArrowBag:
         if not ticks:
