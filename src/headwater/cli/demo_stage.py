@@ -57,8 +57,8 @@ class _Picture:
             case Scene():
                 self._turn_to(event)
             case Pulse():
-                self._pulse, self._bar = event, (event.seconds, event.seconds_planned)
-                self._note = f"{event.seconds:.0f} of {event.seconds_planned:.0f} s" if event.seconds else ""
+                self._pulse = event
+                self._bar = (event.part, 1.0) if self._scene is Scene.WRITING else None
             case Replayed(tick=tick, through=through):
                 self._bar, self._note = (tick, through), f"tick {tick:,} of {through:,}"
             case BatchCommitted():

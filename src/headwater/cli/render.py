@@ -181,25 +181,24 @@ def draw_teardown(result: TeardownResult) -> Page:
 def draw_demo(result: DemoResult) -> Page:
     """Show a few rows at two ticks, what the judge found at every tick, and where to go next."""
     states = sum(view.verdict.states_checked for view in result.check.views)
-    found = "and every one was exact" if result.check.kept else "and not every one was right"
+    found = "every one was exact" if result.check.kept else "not every one was right"
+    commits = _several(result.commit_count, "commit")
+    transactions = _several(result.transaction_count, "transaction")
+    answers = f"{_several(result.corrected_answer_count, 'answer')} of {result.answer_count:,}"
     return [
         *(block for sample in result.samples for block in (*_sample(sample), Line(text=""))),
         *draw_check(result.check),
         Line(text=""),
+        Line(text=f"{transactions} of {_several(result.source_count, 'server')} became as many ticks, in {commits}"),
+        Line(text=f"{answers} came from another moment than was needed, and were corrected by rebasing"),
         Line(
-            text=f"{_several(result.transaction_count, 'transaction')} of {_several(result.source_count, 'server')} "
-            f"became {_several(result.transaction_count, 'tick')}, in {_several(result.commit_count, 'commit')}; "
-            f"{result.corrected_answer_count:,} of {_several(result.answer_count, 'answer')} "
-            "of probed servers were corrected by rebasing"
-        ),
-        Line(
-            text=f"{_several(states, 'state')} recomputed from what the servers' own triggers noted, {found}; "
-            f"{result.seconds:.0f} s",
+            text=f"{_several(states, 'state')} recomputed from what the servers' own triggers noted: {found}",
             style=_GOOD if result.check.kept else _BAD,
         ),
+        Line(text=f"{result.seconds:.0f} s, and nothing of it is left running", style=_QUIET),
         Line(text=""),
-        Line(text="next: read README.md and examples/department_store, which was just played,", style=_QUIET),
-        Line(text="      then `headwater init shop` for views over databases of your own", style=_QUIET),
+        Line(text="next: README.md, and examples/department_store, which was just played;"),
+        Line(text="      `headwater init shop` makes a project for databases of your own"),
     ]
 
 

@@ -16,7 +16,7 @@ from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood
 
-_LOOK_SECONDS = 0.05
+_LOOK_SECONDS = 0.2
 _FOLLOW_SECONDS = 60.0
 _REST_SECONDS = 120.0
 
@@ -61,25 +61,32 @@ class Maintained:
 
     def wait_until_followed(self) -> None:
         """Wait until the log of every source is followed: what is committed from now on gets a tick."""
-        self._wait(lambda: self._followed >= self._understood.sources.keys(), _FOLLOW_SECONDS)
+        self._wait(lambda: self._followed >= self._understood.sources.keys(), _FOLLOW_SECONDS, lambda: None)
 
-    def come_to_rest(self) -> None:
+    def come_to_rest(self, meanwhile: Callable[[], None]) -> None:
         """Wait until every view has come to the last transaction that any source has committed by now."""
         for source in self._understood.sources.values():
             with source.snapshot() as snapshot:
-                self._wait(partial(self.maintainer.acceptor.wait_for, snapshot.position, _LOOK_SECONDS), _REST_SECONDS)
+                reached = partial(self.maintainer.acceptor.wait_for, snapshot.position, _LOOK_SECONDS)
+                self._wait(reached, _REST_SECONDS, meanwhile)
         last = self.maintainer.log.last_tick
-        self._wait(lambda: self.are_views_born and self._slowest() >= last, _REST_SECONDS)
+        self._wait(lambda: self._slowest() >= last, _REST_SECONDS, meanwhile)
 
     def _slowest(self) -> int:
         return min(view.frontier for view in list(self.maintainer.views.values()))
 
-    def _wait(self, done: Callable[[], bool], seconds: float) -> None:
+    def _wait(self, done: Callable[[], bool], seconds: float, meanwhile: Callable[[], None]) -> None:
         deadline = time.monotonic() + seconds
         while not done():
             self.require_alive()
             if time.monotonic() > deadline:
-                raise SourceUnavailable("the maintainer does not come to an end", code="HW-702")
+                raise SourceUnavailable(
+                    "the maintainer does not come to an end",
+                    code="HW-702",
+                    detail=f"waited {seconds:.0f} s",
+                    hint="is this machine very busy? Play the demo again, perhaps with --seconds 5",
+                )
+            meanwhile()
             time.sleep(_LOOK_SECONDS)
 
     def _hear(self, event: Event) -> None:

@@ -9,7 +9,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from headwater.demo.samples import two_samples
 from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
 from headwater.demo.tally import Tally
-from headwater.demo.writers import writing
+from headwater.demo.writers import Writer, writing
 from headwater.results import DemoResult
 from headwater.runtime.events import fan_out
 from headwater.runtime.understand import understand
@@ -47,9 +47,8 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             understood = understand(project, spark.result())
             tally = Tally()
             with maintained(spark.result(), understood, fan_out(listener, tally)) as maintainer:
+                maintainer.wait_until_followed()
                 _write(servers, maintainer, seconds, listener)
-                listener(Scene.SETTLING)
-                maintainer.come_to_rest()
             listener(Scene.RECOMPUTING)
             history = read_history(servers)
         warehouse = Warehouse.open(str(understood.project.warehouse))
@@ -77,23 +76,29 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
 
 
 def _write(servers: Mapping[str, EmbeddedServer], maintainer: Maintained, seconds: int, listener: DemoListener) -> None:
-    """Let the writers write, hardly until the views are born and then for a while; tell how everything is doing."""
-    maintainer.wait_until_followed()
-    listener(Scene.BIRTH)
+    """Let the writers write, slowly until the views are born and then for a while; wait until the views have it all."""
     urls = {name: server.url() for name, server in servers.items()}
-    began: float | None = None
-    with writing(urls) as writers, Pulses(urls, writers, maintainer, seconds) as pulses:
-        while began is None or time.perf_counter() - began < seconds:
-            maintainer.require_alive()
+    with Pulses(urls, maintainer, listener) as pulses:
+        with writing(urls) as writers:
+            listener(Scene.BIRTH)
+            while not maintainer.are_views_born:
+                _look(maintainer, writers, pulses, 0.0)
+            listener(Scene.WRITING)
             for writer in writers:
-                writer.require_alive()
-            if began is None and maintainer.are_views_born:
-                began = time.perf_counter()
-                listener(Scene.WRITING)
-                for writer in writers:
-                    writer.hurry()
-            listener(pulses.take(0.0 if began is None else time.perf_counter() - began))
-            time.sleep(_LOOK_SECONDS)
+                writer.hurry()
+            began = time.perf_counter()
+            while (now := time.perf_counter() - began) < seconds:
+                _look(maintainer, writers, pulses, now / seconds)
+        listener(Scene.SETTLING)
+        maintainer.come_to_rest(lambda: pulses.tell(writers, 1.0))
+
+
+def _look(maintainer: Maintained, writers: Sequence[Writer], pulses: Pulses, part: float) -> None:
+    maintainer.require_alive()
+    for writer in writers:
+        writer.require_alive()
+    pulses.tell(writers, part)
+    time.sleep(_LOOK_SECONDS)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import psycopg
 import pyarrow.parquet as pq
 
 from headwater.demo.maintained import Maintained
-from headwater.demo.scenes import Pulse, SourcePulse, ViewPulse
+from headwater.demo.scenes import DemoListener, Pulse, SourcePulse, ViewPulse
 from headwater.demo.servers import TABLES
 from headwater.demo.writers import Writer
 from headwater.position import parse_offset
@@ -22,16 +22,13 @@ _SIZE_EVERY = 4
 
 
 class Pulses:
-    """Takes pulses, with connections of its own. A context manager."""
+    """Tells a listener pulses, with connections of its own. A context manager."""
 
-    def __init__(
-        self, urls: Mapping[str, str], writers: Sequence[Writer], maintainer: Maintained, seconds_planned: float
-    ) -> None:
+    def __init__(self, urls: Mapping[str, str], maintainer: Maintained, listener: DemoListener) -> None:
         """Look at these; nothing is connected before the block begins."""
         self._urls = urls
-        self._writers = writers
         self._maintainer = maintainer.maintainer
-        self._seconds_planned = seconds_planned
+        self._listener = listener
         self._connections: dict[str, psycopg.Connection[Any]] = {}
         self._born_with: dict[str, int] = {}
         self._sizes: dict[str, int] = {}
@@ -48,30 +45,30 @@ class Pulses:
         """Disconnect."""
         self._stack.close()
 
-    def take(self, seconds: float) -> Pulse:
-        """Say how everything is doing, so many seconds after the writers began."""
+    def tell(self, writers: Sequence[Writer], part: float) -> None:
+        """Tell how everything is doing, when this part of the writing is over."""
         if self._taken % _SIZE_EVERY == 0:
             self._measure()
         self._taken += 1
         views = {name: view.frontier for name, view in list(self._maintainer.views.items())}
-        return Pulse(
-            seconds=seconds,
-            seconds_planned=self._seconds_planned,
+        pulse = Pulse(
+            part=part,
             accepted=self._maintainer.log.last_tick,
-            sources=tuple(self._source(name) for name in self._urls),
+            sources=tuple(self._source(name, writers) for name in self._urls),
             views=tuple(
                 ViewPulse(name=name, frontier=views.get(name), row_count=self._sizes.get(name))
                 for name in self._maintainer.understood.views
             ),
         )
+        self._listener(pulse)
 
-    def _source(self, name: str) -> SourcePulse:
+    def _source(self, name: str, writers: Sequence[Writer]) -> SourcePulse:
         reached = self._maintainer.acceptor.accepted_to().get(name)
         [[now]] = self._connections[name].execute("SELECT pg_current_wal_insert_lsn()::text").fetchall()
         return SourcePulse(
             name=name,
             tables=", ".join(TABLES[name]),
-            commit_count=sum(writer.commit_count for writer in self._writers if writer.role.source == name),
+            commit_count=sum(writer.commit_count for writer in writers if writer.role.source == name),
             position=reached,
             lag_bytes=None if reached is None else max(0, parse_offset(now) - reached.offset),
         )

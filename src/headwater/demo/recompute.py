@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -33,27 +34,27 @@ def recompute(
     progress: Callable[[Tick], None],
 ) -> CheckResult:
     """Recompute every view at every tick, and grade what the warehouse shows."""
-    entries = warehouse.catalog().views.values()
+    entries = tuple(warehouse.catalog().views.values())
     last = warehouse.log.last_tick
-    expected = replay(
-        relations=relations,
-        views=[ReplayedView(name=entry.name, sql=entry.sql, birth=entry.birth) for entry in entries],
-        history=history,
-        before=before,
-        ticks=[(tick, one.source, one.identity) for tick, one in warehouse.log.transactions(None, Tick(0), last)],
-        progress=progress,
-    )
+    with ThreadPoolExecutor(1) as aside:  # Spark reads what was shown while DuckDB recomputes what should have been
+        showing = aside.submit(lambda: [shown_history(spark, warehouse, entry.name, last) for entry in entries])
+        expected = replay(
+            relations=relations,
+            views=[ReplayedView(name=entry.name, sql=entry.sql, birth=entry.birth) for entry in entries],
+            history=history,
+            before=before,
+            ticks=[(tick, one.source, one.identity) for tick, one in warehouse.log.transactions(None, Tick(0), last)],
+            progress=progress,
+        )
     return CheckResult(
         views=tuple(
             ViewCheck(
                 view=entry.name,
                 promised=Guarantee(entry.guarantee),
                 tick=last,
-                verdict=grade_changes(
-                    expected[entry.name], shown_history(spark, warehouse, entry.name, last), through=last
-                ),
+                verdict=grade_changes(expected[entry.name], shown, through=last),
             )
-            for entry in entries
+            for entry, shown in zip(entries, showing.result(), strict=True)
         )
     )
 

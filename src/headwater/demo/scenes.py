@@ -18,9 +18,9 @@ class Scene(Enum):
     FILLING = "creating tables and audit triggers, filling them"
     PLANNING = "understanding the views"
     BIRTH = "computing the views for the first time, while writers begin"
-    WRITING = "writers change all three servers, the views follow"
-    SETTLING = "writers stopped, the views come to the end"
-    RECOMPUTING = "recomputing every state from the audit triggers' history"
+    WRITING = "five writers change all three servers, the views follow"
+    SETTLING = "writers have stopped, the views come to the end"
+    RECOMPUTING = "recomputing every state from what the servers' own triggers noted"
     LEAVING = "stopping everything"
 
 
@@ -46,10 +46,9 @@ class ViewPulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pulse:
-    """How everything is doing, so many seconds of so many after the writers began."""
+    """How everything is doing, when this part (0 to 1) of the writing is over."""
 
-    seconds: float
-    seconds_planned: float
+    part: float
     accepted: Tick
     sources: tuple[SourcePulse, ...]
     views: tuple[ViewPulse, ...]
