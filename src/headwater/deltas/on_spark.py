@@ -10,7 +10,7 @@ A batch's tables are small, so the fixed costs of a Spark job are what matters:
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import pyarrow as pa
@@ -26,6 +26,15 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     Chunks are combined first: PySpark 4.3 silently drops the rows after an empty chunk.
     """
     return spark.createDataFrame(table.combine_chunks())
+
+
+def quoted(columns: Iterable[str]) -> list[str]:
+    """Return column names as Spark's expressions need them, whatever characters are in them.
+
+    >>> quoted(["id", "a.b", "tick`s"])
+    ['`id`', '`a.b`', '`tick``s`']
+    """
+    return ["`" + column.replace("`", "``") + "`" for column in columns]
 
 
 def fresh_name(prefix: str) -> str:

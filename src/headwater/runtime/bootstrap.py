@@ -19,29 +19,26 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import fresh_name, to_dataframe
+from headwater.deltas.on_spark import quoted
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.maintenance.questions import SawTransactions
 from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.relation import COUNT, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
+from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.sources.source import Source
-from headwater.views.law import recompute_sql
-from headwater.views.normal_form import JoinView
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
 from headwater.warehouse.folders import next_generation, replica_folder, staging_folder, view_folder
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.spark_files import read_files
-from headwater.warehouse.state import net, unfold
+from headwater.warehouse.state import unfold
 
 _FOLLOW_SECONDS = 60.0
 
@@ -71,37 +68,6 @@ def stage(
                     hint="the bootstrap goes on from the chunks it has when the source answers",
                 )
     return staged
-
-
-def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: Tick) -> DataFrame:
-    """Return a staged relation's rows at a tick, netted, with `_count`: each chunk rebased by what it saw."""
-    schema = staged.relation.arrow_schema(staged.wanted)
-    files = [str(chunk.path) for chunk in staged.chunks]
-    frame = read_files(spark, files, schema).withColumn(COUNT, F.lit(1).cast("bigint"))
-    name = staged.relation.name
-    accepted = AcceptedLog(log, {})
-    for seen in staged.sights:
-        sight = SawTransactions(seen=seen)
-        missing = accepted.unseen_upto(name, staged.wanted, sight, tick)
-        surplus = accepted.seen_after(name, staged.wanted, sight, tick)
-        correction = staged.within(missing.plus(surplus.negated()).table, seen)
-        if correction.num_rows:
-            netted = ArrowBag(correction).restamped(tick).net().table.drop_columns([TICK])
-            frame = frame.unionByName(to_dataframe(spark, netted))
-    return net(frame, list(staged.wanted))
-
-
-def recompute(spark: SparkSession, view: JoinView, counted: Mapping[RelationName, DataFrame]) -> DataFrame:
-    """Run a view's original SQL over counted rows of its relations."""
-    names = {relation: fresh_name("whole") for relation in view.relations}
-    for relation, columns in view.relations.items():
-        rows = counted[relation].select(*columns, COUNT)
-        unfold(rows, list(columns)).createOrReplaceTempView(names[relation])
-    try:
-        return spark.sql(recompute_sql(view, names))
-    finally:
-        for name in names.values():
-            spark.catalog.dropTempView(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +113,6 @@ class Bootstrap:
             self._require_untruncated(one, tick, staging)
         frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
         made = tuple(self._copy(frames[name], name, columns, tick) for name, columns in self.copied.items())
-        frames |= {reader.relation.name: reader.dataframe() for reader in made}
         reach("replicas written")
         views: list[Newborn] = []
         failed: dict[str, HeadwaterError] = {}
@@ -195,7 +160,8 @@ class Bootstrap:
         generation = next_generation(replica_folder(self.warehouse, name, 0))
         entry = ReplicaEntry(relation=name, generation=generation, columns=columns, key=key)
         replica = Replica.create(replica_folder(self.warehouse, name, generation), relation.arrow_schema(columns))
-        replica.write_from_dataframe(frame.select(*columns, COUNT), tick, key)
+        counted = frame.select(*quoted(columns)).withColumn(COUNT, F.lit(1).cast("bigint"))
+        replica.write_from_dataframe(counted, tick, key)
         return load_replica(self.spark, relation, entry, replica)
 
     def _compute(
@@ -206,13 +172,15 @@ class Bootstrap:
         tick: Tick,
     ) -> Newborn:
         understood = self.understood.views[name]
-        counted = {
-            relation: frames[relation] if relation in frames else replicas[relation].dataframe_at(self.log, tick)
+        plain = {
+            relation: frames[relation]
+            if relation in frames
+            else unfold(replicas[relation].dataframe_at(self.log, tick), list(replicas[relation].columns))
             for relation in understood.view.relations
         }
         generation = next_generation(view_folder(self.warehouse, name, 0))
         table = KeptTable.create(view_folder(self.warehouse, name, generation), understood.schema, tick)
-        table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, counted), tick)
+        table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, plain), tick)
         entry = ViewEntry(
             name=name,
             generation=generation,

@@ -20,9 +20,9 @@ from headwater.judge.grade import Verdict
 from headwater.position import Position, Tick
 from headwater.relation import RelationName
 from headwater.results import CheckResult, ViewCheck
-from headwater.runtime.bootstrap import recompute, rows_at
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.live_status import read_sources
+from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
@@ -111,8 +111,8 @@ def _check_view(
         ticks = ticks[-1:]
     first_bad, found = None, None
     for tick in ticks:
-        counted = {relation: rows_at(spark, staged[relation], warehouse.log, tick) for relation in view.relations}
-        differs = compare_frames(recompute(spark, view, counted), warehouse.view_dataframe(spark, name, tick))
+        plain = {relation: rows_at(spark, staged[relation], warehouse.log, tick) for relation in view.relations}
+        differs = compare_frames(recompute(spark, view, plain), warehouse.view_dataframe(spark, name, tick))
         if differs:
             first_bad, found = tick, differs
             break

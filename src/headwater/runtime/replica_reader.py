@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import to_dataframe
+from headwater.deltas.on_spark import quoted, to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
@@ -52,10 +52,10 @@ class ReplicaReader:
 
     def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None) -> Answer[ArrowBag]:
         """Return the rows under the keys, or all rows."""
-        frame = self._rows().select(*wanted, COUNT)
+        frame = self._rows().select(*quoted((*wanted, COUNT)))
         if keys is not None:
             looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
-            frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*wanted, COUNT)
+            frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*quoted((*wanted, COUNT)))
         found = frame.toArrow()
         schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
         typed = found.cast(schema).append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
@@ -98,5 +98,5 @@ class ReplicaReader:
 def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
     """Read a stored replica into Spark's cache."""
     tick, frame = replica.dataframe(spark)
-    base = frame.select(*entry.columns, COUNT).persist()
+    base = frame.select(*quoted((*entry.columns, COUNT))).persist()
     return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=base.count(), tick=tick)

@@ -82,9 +82,7 @@ def _live_view(warehouse: Warehouse, understood: Understood, name: str) -> LiveV
 
 def _retiring_view(warehouse: Warehouse, name: str) -> RetiringView:
     record = warehouse.head().record
-    return RetiringView(
-        entry=warehouse.view(name), frontier=warehouse.frontier(name), stopped=record.stopped.get(name)
-    )
+    return RetiringView(entry=warehouse.view(name), frontier=warehouse.frontier(name), stopped=record.stopped.get(name))
 
 
 def _require_rights(source: str, inspection: Inspection) -> None:

@@ -1,0 +1,50 @@
+"""Recompute a view from whole relations: what bootstraps compute new views by, and what `check` compares with.
+
+Only the view's original SQL text is run, over plain rows: a row that a relation holds k times stands k times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import fresh_name, quoted, to_dataframe
+from headwater.maintenance.questions import SawTransactions
+from headwater.position import Tick
+from headwater.relation import TICK, RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.staging import StagedRelation
+from headwater.views.law import recompute_sql
+from headwater.views.normal_form import JoinView
+from headwater.warehouse.spark_files import read_files
+from headwater.warehouse.state import roll
+
+
+def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: Tick) -> DataFrame:
+    """Return a staged relation's rows at a tick: each chunk rebased by what it saw."""
+    files = [str(chunk.path) for chunk in staged.chunks]
+    rows = read_files(spark, files, staged.relation.arrow_schema(staged.wanted))
+    name, accepted = staged.relation.name, AcceptedLog(log, {})
+    for seen in staged.sights:
+        sight = SawTransactions(seen=seen)
+        missing = accepted.unseen_upto(name, staged.wanted, sight, tick)
+        surplus = accepted.seen_after(name, staged.wanted, sight, tick)
+        due = ArrowBag(staged.within(missing.plus(surplus.negated()).table, seen)).restamped(tick).net()
+        if len(due):
+            rows = roll(rows, to_dataframe(spark, due.table.drop_columns([TICK])), back=False)
+    return rows
+
+
+def recompute(spark: SparkSession, view: JoinView, plain: Mapping[RelationName, DataFrame]) -> DataFrame:
+    """Run a view's original SQL over plain rows of its relations."""
+    names = {relation: fresh_name("whole") for relation in view.relations}
+    for relation, columns in view.relations.items():
+        plain[relation].select(*quoted(columns)).createOrReplaceTempView(names[relation])
+    try:
+        return spark.sql(recompute_sql(view, names))
+    finally:
+        for name in names.values():
+            spark.catalog.dropTempView(name)
