@@ -68,3 +68,7 @@ class NotReadable(HeadwaterError):
 
 class WarehouseRefused(HeadwaterError):
     """The warehouse on disk cannot be used: another format version, or not a warehouse."""
+
+
+class UnfaithfulLog(HeadwaterError):
+    """The change log lost, repeated or invented a transaction."""

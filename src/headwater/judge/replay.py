@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 import sqlglot
 from sqlglot import exp
 
-from headwater.errors import HeadwaterError
+from headwater.errors import UnfaithfulLog
 from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
 from headwater.judge.grade_changes import History
@@ -50,10 +50,6 @@ _TYPES = {
     "timestamp": "TIMESTAMPTZ",
     "timestamp_ntz": "TIMESTAMP",
 }
-
-
-class UnfaithfulLog(HeadwaterError):
-    """The change log lost, repeated or invented a transaction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +101,7 @@ def require_faithful(
     >>> require_faithful({("shop", 1), ("shop", 2)}, {("shop", 1)}, [("shop", 2)])
     >>> require_faithful({("shop", 1), ("shop", 2)}, {("shop", 1)}, [("shop", 2), ("shop", 2)])
     Traceback (most recent call last):
-    headwater.judge.replay.UnfaithfulLog: ...
+    headwater.errors.UnfaithfulLog: ...
     """
     counts = Counter(accepted)
     found = {

@@ -5,10 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from headwater.errors import UnfaithfulLog
 from headwater.guarantee import Guarantee
 from headwater.judge.audit import AuditedChange
 from headwater.judge.grade_changes import History, grade_changes
-from headwater.judge.replay import ReplayedView, UnfaithfulLog, replay
+from headwater.judge.replay import ReplayedView, replay
 from headwater.position import Tick
 from headwater.relation import Column, Relation, RelationName
 
