@@ -78,7 +78,8 @@ class Killable:
         self._pid = 0
         self._lines: list[str] = []
         self._news = threading.Condition()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
@@ -116,8 +117,11 @@ class Killable:
 
     def close(self) -> None:
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait(timeout=30)
+        self._reader.join(timeout=30)
+        self._process.stdout.close()
 
 
 @pytest.fixture
@@ -146,7 +150,7 @@ def test_the_list_of_fail_points_is_complete() -> None:
 
 
 def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spark: SparkSession) -> None:
-    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.06, seed=5)
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=5)
     writers.start()
     for fail_point in (*AT_BIRTH, *AT_BIRTH_COMMIT, *IN_BATCHES):
         killable.start(fail_point)
@@ -161,7 +165,7 @@ def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spa
 def test_killed_at_fifty_random_moments(world: AuditedWorld, killable: Killable, spark: SparkSession) -> None:
     world.open().run(until_idle=True)
     world.note_before()
-    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.06, seed=6)
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=6)
     writers.start()
     chance = random.Random(7)
     for _ in range(KILLS):
@@ -183,7 +187,7 @@ def test_a_server_is_killed_while_its_views_are_maintained(
     maintainer = start_maintainer(spark, understand(world.open().project, spark), events.append)
     running = threading.Thread(target=maintainer.run, kwargs={"until_idle": False, "ticks": None})
     running.start()
-    writers = busy_writers(three_servers, world.database, transactions=40_000, pause_seconds=0.02, seed=8)
+    writers = busy_writers(three_servers, world.database, transactions=40_000, pause_seconds=0.15, seed=8)
     writers.start()
     chance = random.Random(9)
     for name in ("shop", "crm", "geo"):

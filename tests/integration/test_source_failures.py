@@ -17,6 +17,7 @@ from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results import ViewStatus
+from headwater.runtime import staging
 from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
 from headwater.runtime.staging import stage_relation
 from headwater.sources.embedded import EmbeddedServer
@@ -183,13 +184,14 @@ def test_a_column_in_use_is_dropped(world: AuditedWorld, spark: SparkSession) ->
         world.open().run(until_idle=True)
 
 
-def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
+def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk shows a transaction that was not yet in the log when the server died: the log will never tell of it."""
+    monkeypatch.setattr(staging, "ROWS_PER_CHUNK", 3)
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
     directory.chmod(0o711)
     try:
         with EmbeddedServer(directory / "crm", settings={"fsync": "off", "wal_writer_delay": "10s"}) as server:
-            server.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 9)")
+            server.execute("CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t SELECT generate_series(1, 9); ANALYZE t")
             source = PostgresSource(name="crm", url=server.url(), project="p")
             name = RelationName(source="crm", name="t")
             [relation] = source.inspect([name]).relations
@@ -201,6 +203,7 @@ def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
             server.start()
             with source.snapshot() as snapshot:
                 after = stage_relation(tmp_path, snapshot, relation, ("id",), unheard)
+            assert len(before.chunks) > 1
             assert sum(chunk.row_count for chunk in before.chunks) == 10
             assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"
             assert sum(chunk.row_count for chunk in after.chunks) == 9

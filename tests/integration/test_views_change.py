@@ -41,7 +41,7 @@ def test_views_are_added_changed_and_dropped_while_others_go_on(
 ) -> None:
     monkeypatch.setattr(maintainer_module, "_ABSORB_ROWS", 5)  # replicas move on after every batch, as after a big one
     settings = "[maintenance]\nbatch_ticks = 100\n"
-    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.1, seed=11)
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.6, seed=11)
     phases = (
         ({"kept": VIEWS["twins"], "probing": VIEWS["probing"], "narrow": NARROW}, PROBED),
         (
