@@ -33,6 +33,7 @@ LAYERS = (
     "results",
     "runtime",
     "session",
+    "opening",
     "demo",
     "cli",
     "dashboard",

@@ -21,7 +21,6 @@ class LiveView:
     table: KeptTable
     frontier: Tick
     stopped: Stopped | None = None
-    waiting: HeadwaterError | None = None
 
     @property
     def name(self) -> str:

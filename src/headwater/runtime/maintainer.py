@@ -14,10 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
@@ -27,39 +24,22 @@ from headwater.fail_points import reach
 from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
 from headwater.results import RunEnd, RunResult
-from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.batch import ViewChange, change_view
+from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
-from headwater.runtime.data_errors import is_data_error, stopping_error
-from headwater.runtime.events import (
-    BatchCommitted,
-    BatchStarted,
-    Event,
-    Idle,
-    Listener,
-    ProbeAnswered,
-    ViewBorn,
-    ViewDropped,
-    ViewStopped,
-)
+from headwater.runtime.bootstrap_thread import BootstrapThread
+from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped
 from headwater.runtime.live_status import write_sources
 from headwater.runtime.live_view import LiveView, RetiringView
-from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
-from headwater.runtime.truncation import resolve_truncates, truncated_at
+from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
 from headwater.sources.source import Source
+from headwater.transaction import Capture
 from headwater.warehouse.catalog import Catalog
-from headwater.warehouse.commit_record import (
-    BatchStatistics,
-    Commit,
-    CommitKind,
-    CommitRecord,
-    ViewDelta,
-)
+from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
 from headwater.warehouse.lease import own_name, release_lease, renew_lease
 from headwater.warehouse.query import Warehouse
 
@@ -68,14 +48,6 @@ _LEASE_SECONDS = 5.0
 _STATUS_SECONDS = 0.5
 _IDLE_SECONDS = 60.0
 _ABSORB_ROWS = 20_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """How far a batch brought a view, and the changes on the way, if its relations changed."""
-
-    upto: Tick
-    change: ViewChange | None = None
 
 
 class Maintainer:
@@ -113,15 +85,12 @@ class Maintainer:
             lambda: self._needed,
             listener,
         )
-        self.bootstrapping: tuple[str, ...] = ()
         self._needed = Tick(0)
         self._plan = plan
         self._retiring = dict(retiring)
         self._unborn: dict[str, HeadwaterError] = {}
-        self._halted: dict[str, HeadwaterError] = {}
         self._settled: dict[str, Tick] = {}
-        self._bootstrapped: Bootstrapped | BaseException | None = None
-        self._bootstrap_thread: threading.Thread | None = None
+        self._bootstrap: BootstrapThread | None = None
         self._lease_renewed_at = 0.0
         self._status_written_at = 0.0
         self._stop = threading.Event()
@@ -137,7 +106,7 @@ class Maintainer:
         started, first = time.perf_counter(), self.frontier()
         ended = RunEnd.INTERRUPTED
         try:
-            self._start()
+            self.begin()
             while not self._stop.is_set():
                 progressed = self.step()
                 if ticks is not None and self.frontier() - first >= ticks:
@@ -162,8 +131,8 @@ class Maintainer:
     def close(self) -> None:
         """Stop following, and let the next maintainer begin at once."""
         self._stop.set()
-        if self._bootstrap_thread is not None:
-            self._bootstrap_thread.join(timeout=_IDLE_SECONDS)
+        if self._bootstrap is not None:
+            self._bootstrap.stop()
         self.acceptor.stop()
         self.upkeep.stop()
         write_sources(self.warehouse.path, self.acceptor, bootstrapping=False)
@@ -173,7 +142,8 @@ class Maintainer:
         """Return the newest tick that some view has reached."""
         return max((view.frontier for view in self.views.values()), default=Tick(0))
 
-    def _start(self) -> None:
+    def begin(self) -> None:
+        """Carry the plan out: drop, prepare the sources, follow them, and start what has to be computed anew."""
         self._drop_views()
         self.log.declare(tuple(self.understood.relations.values()))
         for name, source in self.understood.sources.items():
@@ -183,7 +153,7 @@ class Maintainer:
             self.acceptor.follow(source, self.understood.followed(name))
         self.upkeep.start()
         if self._plan.born or self._plan.copied:
-            self._begin_bootstrap(self._plan.born)
+            self._bootstrap = BootstrapThread(self._bootstrap_job(), dict(self.replicas))
 
     def _drop_views(self) -> None:
         if self._plan.dropped:
@@ -195,8 +165,9 @@ class Maintainer:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
         self.acceptor.raise_error()
         self._show_life()
-        if self._bootstrapped is not None:
-            self._bring_in()
+        made = None if self._bootstrap is None else self._bootstrap.made()
+        if made is not None:
+            self._bring_in(made)
             return True
         return self._maintain()
 
@@ -207,12 +178,12 @@ class Maintainer:
             renew_lease(self.warehouse.path, self.epoch)
             self._lease_renewed_at = now
         if now - self._status_written_at > _STATUS_SECONDS:
-            write_sources(self.warehouse.path, self.acceptor, bootstrapping=bool(self.bootstrapping))
+            write_sources(self.warehouse.path, self.acceptor, bootstrapping=self._bootstrap is not None)
             self._status_written_at = now
 
     def _is_idle(self) -> bool:
         """Tell whether everything is committed that the sources had committed when asked."""
-        if self._bootstrap_thread is not None:
+        if self._bootstrap is not None:
             return False
         before = self.log.last_tick
         for source in self.understood.sources.values():
@@ -237,53 +208,21 @@ class Maintainer:
         except SourceUnavailable:
             return False
 
-    # ── bootstrap ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def _begin_bootstrap(self, views: tuple[str, ...]) -> None:
-        job = Bootstrap(
+    def _bootstrap_job(self) -> Bootstrap:
+        return Bootstrap(
             spark=self.spark,
             warehouse=self.warehouse.path,
             understood=self.understood,
-            views=views,
+            views=self._plan.born,
             copied=self._plan.copied,
             acceptor=self.acceptor,
             log=self.log,
-            listener=self._tell_unless_stopped,
+            listener=self.listener,
         )
-        replicas = dict(self.replicas)
-        self.bootstrapping = views
 
-        def work() -> None:
-            while True:
-                try:
-                    self._bootstrapped = job.run(replicas)
-                except SourceUnavailable:
-                    if self._stop.wait(_WAIT_SECONDS * 5):
-                        return
-                    continue
-                except _Stopped:
-                    return
-                except BaseException as error:  # noqa: BLE001 - raised again by the loop
-                    self._bootstrapped = error
-                return
-
-        self._bootstrap_thread = threading.Thread(target=work, name="bootstrap", daemon=True)
-        self._bootstrap_thread.start()
-
-    def _tell_unless_stopped(self, event: Event) -> None:
-        """Pass on what a bootstrap tells, or end it there: the next maintainer goes on from the chunks it has."""
-        if self._stop.is_set():
-            raise _Stopped
-        self.listener(event)
-
-    def _bring_in(self) -> None:
+    def _bring_in(self, made: Bootstrapped) -> None:
         """Make newborn views readable from their birth on; from now on they are in every batch."""
-        made, self._bootstrapped = self._bootstrapped, None
-        self._bootstrap_thread = None
-        self.bootstrapping = ()
-        if isinstance(made, BaseException):
-            raise made
-        assert made is not None, "a bootstrap that ended has made something"
+        self._bootstrap = None
         for reader in made.replicas:
             replaced = self.replicas.get(reader.relation.name)
             self.replicas[reader.relation.name] = reader
@@ -304,171 +243,56 @@ class Maintainer:
         for name, error in made.failed.items():
             self.listener(ViewStopped(view=name, tick=made.tick, error=error))
 
-    # ── batches ────────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
-        last = self.log.last_tick
-        due = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
+        due = [view for view in self.views.values() if view.stopped is None and view.frontier < self.log.last_tick]
         if not due:
             return False
-        started = time.perf_counter()
-        lo = min(view.frontier for view in due)
-        settled = dict(self._settled)
-        accepted = AcceptedLog(self.log, settled)
-        self._halted = {}
-        with Snapshots(self.understood.sources, self.acceptor) as snapshots:
-            self._open_snapshots(snapshots, due, last, accepted)
-            hi = self._end_of_batch(due, lo, last, snapshots)
-            opened = time.perf_counter()
-            self.listener(BatchStarted(lo=lo, hi=hi))
-            asked: dict[RelationName, ProbeCount] = {}
-            outcomes = {view.name: self._change(view, hi, accepted, snapshots, asked) for view in due}
-            if asked and not snapshots.are_valid():
-                # a server restarted while it was asked: what its snapshot saw may be lost, so nothing of this counts
-                for name in self._halted:
-                    self.views[name].stopped = None
-                return False
-        self._settled = settled
-        for name, error in self._halted.items():
-            self.listener(ViewStopped(view=name, tick=outcomes[name].upto, error=error))
-        computed = time.perf_counter()
-        rows = {name: self._append(self.views[name], outcome) for name, outcome in outcomes.items()}
-        appended = time.perf_counter()
-        if not self._halted and not any(view.frontier < outcomes[view.name].upto for view in due):
+        found = Round(
+            spark=self.spark,
+            understood=self.understood,
+            log=self.log,
+            acceptor=self.acceptor,
+            replicas=self.replicas,
+            settled=dict(self._settled),
+            listener=self.listener,
+        ).run(due)
+        halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
+        moved = any(view.frontier < found.outcomes[view.name].upto for view in due)
+        if not found.is_valid or not (moved or halts):
             return False
-        for view in due:
-            view.frontier = outcomes[view.name].upto
-        done = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
-        seconds = {
-            "snapshot": opened - started,
-            "probe": sum(change.seconds_asking for change in done),
-            "spark": sum(change.seconds_joining for change in done),
-            "compute": computed - opened,
-            "append": appended - computed,
-        }
-        statistics = BatchStatistics(
-            lo=lo,
-            hi=hi,
-            seconds=seconds,
-            rows={name: delta for name, delta in rows.items() if delta is not None},
-            probe_count=sum(count.probe_count for count in asked.values()),
-            answer_count=sum(count.row_count for count in asked.values()),
-            byte_count=sum(count.byte_count for count in asked.values()),
-        )
-        self._commit(CommitKind.BATCH, statistics=statistics)
-        seconds = {**seconds, "commit": time.perf_counter() - appended}
-        row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
-        self._row_count += row_count
-        self._commit_count += 1
-        self.listener(BatchCommitted(lo=lo, hi=hi, row_count=row_count, seconds=seconds))
+        self._settled = dict(found.settled)
+        self._take_over(found)
         self._absorb()
         return True
 
-    def _open_snapshots(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
-        """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
-        for view in due:
-            view.waiting = None
-        asked = dict.fromkeys(
-            name.source for view in due if self._is_touched(view, last) for name in self._probed(view)
+    def _take_over(self, found: RoundResult) -> None:
+        """Append what a batch found, and commit it."""
+        started = time.perf_counter()
+        rows = {name: self._append(self.views[name], outcome) for name, outcome in found.outcomes.items()}
+        appended = time.perf_counter()
+        for name, outcome in found.outcomes.items():
+            view = self.views[name]
+            view.frontier = outcome.upto
+            if outcome.halt is not None:
+                view.stop(outcome.halt)
+                self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
+        seconds = {**found.seconds, "append": appended - started}
+        statistics = BatchStatistics(
+            lo=found.lo,
+            hi=found.hi,
+            seconds=seconds,
+            rows={name: delta for name, delta in rows.items() if delta is not None},
+            probe_count=sum(count.probe_count for count in found.asked.values()),
+            answer_count=sum(count.row_count for count in found.asked.values()),
+            byte_count=sum(count.byte_count for count in found.asked.values()),
         )
-        for source in asked:
-            try:
-                snapshots.open(source)
-                log.settle(source, snapshots.sight(source))
-            except SourceUnavailable as error:
-                for view in due:
-                    if any(name.source == source for name in self._probed(view)):
-                        view.waiting = error
-
-    def _probed(self, view: LiveView) -> list[RelationName]:
-        return [name for name in view.understood.view.relations if name not in self.replicas]
-
-    def _is_touched(self, view: LiveView, upto: Tick) -> bool:
-        relations = view.understood.view.relations.items()
-        return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
-
-    def _end_of_batch(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
-        """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
-        hi = min(self.log.last_tick, Tick(lo + self.understood.project.batch_ticks))
-        for view in due:
-            if all(name.source in snapshots for name in self._probed(view)) or view.waiting is not None:
-                continue
-            if self._is_touched(view, hi):
-                return min(hi, last)
-        return hi
-
-    def _change(
-        self,
-        view: LiveView,
-        hi: Tick,
-        log: AcceptedLog,
-        snapshots: Snapshots,
-        asked: dict[RelationName, ProbeCount],
-    ) -> Outcome:
-        """Compute a view's changes up to the end of the batch; what goes wrong stops this view or makes it wait."""
-        if view.waiting is not None:
-            return Outcome(upto=view.frontier)
-        if view.lo >= hi:
-            return Outcome(upto=view.lo)
-        performer = Performer(self.understood.relations, self.replicas, snapshots)
-        compute = _Compute(self, view, log, performer)
-        end = self._before_truncate(view, hi)
-        try:
-            return Outcome(upto=end, change=compute.upto(end))
-        except SourceUnavailable as error:
-            view.waiting = error
-        except HeadwaterError as error:
-            self._stop_view(view, error)
-        except Exception as error:
-            if not is_data_error(error):
-                raise
-            good, change = compute.before_error(end)
-            [(tick, transaction)] = self.log.transactions(None, good, Tick(good + 1))
-            self._stop_view(view, stopping_error(view.name, error, tick, transaction))
-            return Outcome(upto=good, change=change)
-        finally:
-            self._note(view, performer, log, asked)
-        return Outcome(upto=view.frontier)
-
-    def _before_truncate(self, view: LiveView, hi: Tick) -> Tick:
-        """Return the end of the batch, or the tick before a probed relation was truncated: its rows are gone."""
-        for name in self._probed(view):
-            tick = truncated_at(self.log, name, view.lo, hi)
-            if tick is not None:
-                self._stop_view(
-                    view,
-                    HeadwaterError(
-                        f'view "{view.name}" cannot go past tick {tick}',
-                        code="HW-521",
-                        detail=f"{name} was truncated; which rows went can no longer be asked for",
-                        hint=f"run `headwater run --rebuild {view.name}`, or read {name} as a replica",
-                    ),
-                )
-                hi = min(hi, Tick(tick - 1))
-        return hi
-
-    def _stop_view(self, view: LiveView, error: HeadwaterError) -> None:
-        view.stop(error)
-        self._halted[view.name] = error
-
-    def _note(
-        self, view: LiveView, performer: Performer, log: AcceptedLog, asked: dict[RelationName, ProbeCount]
-    ) -> None:
-        corrected, log.corrected = log.corrected, Counter()
-        for name, count in performer.asked.items():
-            asked.setdefault(name, ProbeCount()).add(count)
-            self.listener(
-                ProbeAnswered(
-                    view=view.name,
-                    relation=name,
-                    key_count=count.key_count,
-                    row_count=count.row_count,
-                    byte_count=count.byte_count,
-                    corrected_rows=corrected[name],
-                    seconds=count.seconds,
-                )
-            )
+        self._commit(CommitKind.BATCH, statistics=statistics)
+        row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
+        self._row_count += row_count
+        self._commit_count += 1
+        told = {**seconds, "commit": time.perf_counter() - appended}
+        self.listener(BatchCommitted(lo=found.lo, hi=found.hi, row_count=row_count, seconds=told))
 
     def _append(self, view: LiveView, outcome: Outcome) -> ViewDelta | None:
         change = outcome.change
@@ -505,8 +329,6 @@ class Maintainer:
             replicas={name: reader.entry for name, reader in self.replicas.items()},
         )
 
-    # ── replicas ───────────────────────────────────────────────────────────────────────────────────────────────────
-
     def _absorb(self) -> None:
         """Lay what was committed on the replicas once it is much, and let the log's tail go."""
         live = [view.lo for view in self.views.values() if view.stopped is None]
@@ -521,50 +343,10 @@ class Maintainer:
             if rows.num_rows >= _ABSORB_ROWS:
                 reader.absorb(rows, frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
-        if self._bootstrap_thread is None:
+        if self._bootstrap is None:
             self._needed = min(needed)
             self.log.tail.trim(self._needed)
 
-    def _resolve(self, capture: Any) -> Any:
+    def _resolve(self, capture: Capture) -> Capture:
         """Complete a capture with the rows that a TRUNCATE removed."""
         return resolve_truncates(capture, self.log, self.replicas)
-
-
-class _Stopped(Exception):
-    """Ends a bootstrap whose maintainer was asked to stop."""
-
-
-class _Compute:
-    """One view's batch, computed whole, or up to the tick before the first that raises."""
-
-    def __init__(self, maintainer: Maintainer, view: LiveView, log: AcceptedLog, performer: Performer) -> None:
-        self._spark = maintainer.spark
-        self._view = view
-        self._log = log
-        self._performer = performer
-
-    def upto(self, hi: Tick) -> ViewChange | None:
-        understood = self._view.understood
-        return change_view(
-            self._spark,
-            understood.view,
-            self._view.table.changes.schema(),
-            understood.guarantee,
-            (self._view.lo, hi),
-            self._log,
-            self._performer,
-        )
-
-    def before_error(self, hi: Tick) -> tuple[Tick, ViewChange | None]:
-        """Return the last tick whose state can be computed, by halving, and the changes up to it."""
-        good, bad, change = self._view.lo, hi, None
-        while bad - good > 1:
-            middle = Tick((good + bad) // 2)
-            try:
-                change = self.upto(middle)
-                good = middle
-            except Exception as error:
-                if not is_data_error(error):
-                    raise
-                bad = middle
-        return good, change

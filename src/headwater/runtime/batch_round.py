@@ -1,0 +1,200 @@
+"""One batch over all views that are due: open snapshots, choose where it ends, compute every view's change.
+
+Nothing is written here and no view is touched: the maintainer takes the outcomes over, or throws them away if a source
+restarted while it was asked. A view that cannot go on has an outcome of its own; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.batch import ViewChange, change_view
+from headwater.runtime.data_errors import is_data_error, stopping_error
+from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered
+from headwater.runtime.live_view import LiveView
+from headwater.runtime.performer import Performer, ProbeCount, Snapshots
+from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.truncation import truncated_at
+from headwater.runtime.understand import Understood
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How far a batch brings a view, its changes on the way, and why it cannot go on from there, if it cannot."""
+
+    upto: Tick
+    change: ViewChange | None = None
+    halt: HeadwaterError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResult:
+    """What one batch (lo, hi] found, what it asked, and where the time went."""
+
+    lo: Tick
+    hi: Tick
+    outcomes: Mapping[str, Outcome]
+    asked: Mapping[RelationName, ProbeCount]
+    settled: Mapping[str, Tick]
+    seconds: Mapping[str, float]
+    is_valid: bool
+    """False if a source restarted while it was asked: what its snapshot saw may be lost, so nothing of this counts."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """What a batch works with."""
+
+    spark: SparkSession
+    understood: Understood
+    log: ChangeLog
+    acceptor: Acceptor
+    replicas: Mapping[RelationName, ReplicaReader]
+    settled: dict[str, Tick]
+    listener: Listener
+    _waiting: set[str] = field(default_factory=set)
+    _asked: dict[RelationName, ProbeCount] = field(default_factory=dict)
+
+    def run(self, due: Sequence[LiveView]) -> RoundResult:
+        """Compute the views that are due, up to one tick for all."""
+        started, last = time.perf_counter(), self.log.last_tick
+        lo = min(view.frontier for view in due)
+        accepted = AcceptedLog(self.log, self.settled)
+        with Snapshots(self.understood.sources, self.acceptor) as snapshots:
+            self._open(snapshots, due, last, accepted)
+            hi = self._end(due, lo, last, snapshots)
+            opened = time.perf_counter()
+            self.listener(BatchStarted(lo=lo, hi=hi))
+            outcomes = {view.name: self._outcome(view, hi, accepted, snapshots) for view in due}
+            is_valid = not self._asked or snapshots.are_valid()
+        changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
+        seconds = {
+            "snapshot": opened - started,
+            "probe": sum(change.seconds_asking for change in changes),
+            "spark": sum(change.seconds_joining for change in changes),
+            "compute": time.perf_counter() - opened,
+        }
+        return RoundResult(
+            lo=lo,
+            hi=hi,
+            outcomes=outcomes,
+            asked=self._asked,
+            settled=self.settled,
+            seconds=seconds,
+            is_valid=is_valid,
+        )
+
+    def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
+        """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
+        touched = [view for view in due if self._is_touched(view, last)]
+        for source in dict.fromkeys(name.source for view in touched for name in self._probed(view)):
+            try:
+                snapshots.open(source)
+                log.settle(source, snapshots.sight(source))
+            except SourceUnavailable:
+                self._waiting |= {
+                    view.name for view in due if any(name.source == source for name in self._probed(view))
+                }
+
+    def _probed(self, view: LiveView) -> list[RelationName]:
+        return [name for name in view.understood.view.relations if name not in self.replicas]
+
+    def _is_touched(self, view: LiveView, upto: Tick) -> bool:
+        relations = view.understood.view.relations.items()
+        return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
+
+    def _end(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
+        """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
+        hi = min(self.log.last_tick, Tick(lo + self.understood.project.batch_ticks))
+        for view in due:
+            if view.name in self._waiting or all(name.source in snapshots for name in self._probed(view)):
+                continue
+            if self._is_touched(view, hi):
+                return min(hi, last)
+        return hi
+
+    def _outcome(self, view: LiveView, hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> Outcome:
+        """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
+        if view.name in self._waiting:
+            return Outcome(upto=view.frontier)
+        if view.lo >= hi:
+            return Outcome(upto=view.lo)
+        performer = Performer(self.understood.relations, self.replicas, snapshots)
+        end, halt = self._before_truncate(view, hi)
+        try:
+            return Outcome(upto=end, change=self._change(view, end, log, performer), halt=halt)
+        except SourceUnavailable:
+            return Outcome(upto=view.frontier)
+        except HeadwaterError as error:
+            return Outcome(upto=view.frontier, halt=error)
+        except Exception as error:
+            if not is_data_error(error):
+                raise
+            good, change = self._change_before_error(view, end, log, performer)
+            [(tick, transaction)] = self.log.transactions(None, good, Tick(good + 1))
+            return Outcome(upto=good, change=change, halt=stopping_error(view.name, error, tick, transaction))
+        finally:
+            self._note(view, performer, log)
+
+    def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, performer: Performer) -> ViewChange | None:
+        understood, columns = view.understood, view.table.changes.schema()
+        span = (view.lo, upto)
+        return change_view(self.spark, understood.view, columns, understood.guarantee, span, log, performer)
+
+    def _change_before_error(
+        self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer
+    ) -> tuple[Tick, ViewChange | None]:
+        """Return the last tick whose state can be computed, by halving, and the changes up to it."""
+        good, bad, change = view.lo, end, None
+        while bad - good > 1:
+            middle = Tick((good + bad) // 2)
+            try:
+                change = self._change(view, middle, log, performer)
+                good = middle
+            except Exception as error:
+                if not is_data_error(error):
+                    raise
+                bad = middle
+        return good, change
+
+    def _before_truncate(self, view: LiveView, hi: Tick) -> tuple[Tick, HeadwaterError | None]:
+        """Return the end of the batch, or the tick before a probed relation was truncated: its rows are gone."""
+        halt = None
+        for name in self._probed(view):
+            tick = truncated_at(self.log, name, view.lo, hi)
+            if tick is not None:
+                hi = Tick(tick - 1)
+                halt = HeadwaterError(
+                    f'view "{view.name}" cannot go past tick {hi}',
+                    code="HW-521",
+                    detail=f"{name} was truncated at tick {tick}; which rows went can no longer be asked for",
+                    hint=f"run `headwater run --rebuild {view.name}`, or read {name} as a replica",
+                )
+        return hi, halt
+
+    def _note(self, view: LiveView, performer: Performer, log: AcceptedLog) -> None:
+        corrected, log.corrected = log.corrected, Counter()
+        for name, count in performer.asked.items():
+            self._asked.setdefault(name, ProbeCount()).add(count)
+            self.listener(
+                ProbeAnswered(
+                    view=view.name,
+                    relation=name,
+                    key_count=count.key_count,
+                    row_count=count.row_count,
+                    byte_count=count.byte_count,
+                    corrected_rows=corrected[name],
+                    seconds=count.seconds,
+                )
+            )
