@@ -6,6 +6,6 @@
 """
 
 from headwater.errors import HeadwaterError
-from headwater.opening import open
+from headwater.opening import open  # noqa: A004 - `headwater.open` reads well
 
 __all__ = ["HeadwaterError", "open"]
