@@ -9,6 +9,7 @@ import contextlib
 import re
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import psycopg
@@ -48,55 +49,69 @@ _REFUSED = re.compile(
 )
 
 SLOT_IN_USE = "HW-305"
+TOOK_TOO_LONG = "HW-304"
 _UNAVAILABLE_STATES = ("08", "57P", "53")
 _NOT_IN_STATE = "55000"
 
-_Failure = tuple[type[HeadwaterError], str, str, str]
-"""Which error, its code, what failed, what to do."""
 
-_REFUSED_FAILURE: _Failure = (
-    SourceRefused,
-    "HW-320",
-    "refuses the connection",
-    "check the user, the password and the database in the source's address",
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What a driver's error means to us: which error it becomes, what the source did, and what to do about it."""
+
+    error: type[HeadwaterError]
+    code: str
+    what: str
+    hint: str
+
+
+_REFUSED_FAILURE = Failure(
+    error=SourceRefused,
+    code="HW-320",
+    what="refuses the connection",
+    hint="check the user, the password and the database in the source's address",
 )
-_UNAVAILABLE_FAILURE: _Failure = (
-    SourceUnavailable,
-    "HW-303",
-    "does not answer",
-    "it is tried again by itself; check that the server runs and can be reached",
+_UNAVAILABLE_FAILURE = Failure(
+    error=SourceUnavailable,
+    code="HW-303",
+    what="does not answer",
+    hint="it is tried again by itself; check that the server runs and can be reached",
 )
-_STANDBY_FAILURE: _Failure = (
-    SourceRefused,
-    "HW-324",
-    "is a standby",
-    "point the source at the primary server",
+_STANDBY_FAILURE = Failure(
+    error=SourceRefused,
+    code="HW-324",
+    what="is a standby",
+    hint="point the source at the primary server",
 )
-_LOST_FAILURE: _Failure = (
-    SourceLost,
-    "HW-311",
-    "has thrown away log that we still need",
-    "run `headwater teardown` and start over; raise max_slot_wal_keep_size",
+_LOST_FAILURE = Failure(
+    error=SourceLost,
+    code="HW-311",
+    what="has thrown away log that we still need",
+    hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
 )
-_FAILURES: dict[str, _Failure] = {
-    "57014": (
-        SourceUnavailable,
-        "HW-304",
-        "took too long to answer",
-        "an index on the probed columns may be missing; `headwater plan` names it",
+_FAILURES: dict[str, Failure] = {
+    "57014": Failure(
+        error=SourceUnavailable,
+        code=TOOK_TOO_LONG,
+        what="took too long to answer",
+        hint="an index on the probed columns may be missing; `headwater plan` names it",
     ),
-    "42501": (SourceRefused, "HW-321", "denies us something", "let an owner grant it to the source's account"),
-    "55P03": (
-        SourceUnavailable,
-        "HW-309",
-        "has a table that is in use",
-        "it is tried again by itself; long transactions on the table keep it from being published",
+    "42501": Failure(
+        error=SourceRefused,
+        code="HW-321",
+        what="denies us something",
+        hint="let an owner grant it to the source's account",
     ),
-    "55006": (
-        SourceUnavailable,
-        SLOT_IN_USE,
-        "is being followed by somebody else",
-        "stop the other maintainer of this project",
+    "55P03": Failure(
+        error=SourceUnavailable,
+        code="HW-309",
+        what="has a table that is in use",
+        hint="it is tried again by itself; long transactions on the table keep it from being published",
+    ),
+    "55006": Failure(
+        error=SourceUnavailable,
+        code=SLOT_IN_USE,
+        what="is being followed by somebody else",
+        hint="stop the other maintainer of this project",
     ),
     "58P01": _LOST_FAILURE,
 }
@@ -167,8 +182,7 @@ class Address:
             failure = _UNAVAILABLE_FAILURE
         if failure is None:
             return SourceRefused(f"{summary} refuses a statement", code="HW-322", detail=detail)
-        kind, code, what, hint = failure
-        return kind(f"{summary} {what}", code=code, detail=detail, hint=hint)
+        return failure.error(f"{summary} {failure.what}", code=failure.code, detail=detail, hint=failure.hint)
 
 
 def _require_host_and_port(host: str, port: str) -> None:

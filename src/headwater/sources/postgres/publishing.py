@@ -17,7 +17,7 @@ from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import parse_offset
 from headwater.sources.postgres.blocking import blocking_sessions
 from headwater.sources.postgres.catalog import GENERATED_PUBLISHED_FROM, Described
-from headwater.sources.postgres.connect import Address, Connection
+from headwater.sources.postgres.connect import TOOK_TOO_LONG, Address, Connection
 
 _MAX_NAME = 63
 _SLOT_SECONDS = 60
@@ -137,7 +137,7 @@ def create_slot(connection: Connection, address: Address, channel: str) -> Slot:
         with address.explained():
             connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (channel,))
     except SourceUnavailable as error:
-        if error.code != "HW-304":
+        if error.code != TOOK_TOO_LONG:
             raise
         raise SourceUnavailable(
             f'source "{address.source}" ({address.place}) cannot start a log for us while transactions stay open',

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headwater.errors import SourceRefused
+from dataclasses import dataclass
+
+from headwater.errors import HeadwaterError, SourceRefused
 from headwater.sources.postgres.connect import Address, Connection
 
 _OLDEST_VERSION = 14
@@ -15,6 +17,18 @@ FROM pg_roles WHERE rolname = current_user
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Something that must hold, and what to say where it does not."""
+
+    is_met: bool
+    code: str
+    what: str
+    detail: str
+    hint: str
+    error: type[HeadwaterError] = SourceRefused
+
+
 def require_replication(connection: Connection, address: Address) -> None:
     """Refuse a server that cannot be followed, or an account that may not follow it."""
     row = connection.execute(_SQL).fetchone()
@@ -22,44 +36,47 @@ def require_replication(connection: Connection, address: Address) -> None:
     is_standby, wal_level, encoding, account, may_replicate = row
     version = connection.info.server_version // 10000
     requirements = (
-        (
-            version >= _OLDEST_VERSION,
-            "HW-334",
-            "is too old",
-            f"it is PostgreSQL {version}",
-            f"use PostgreSQL {_OLDEST_VERSION} or later",
+        Requirement(
+            is_met=version >= _OLDEST_VERSION,
+            code="HW-334",
+            what="is too old",
+            detail=f"it is PostgreSQL {version}",
+            hint=f"use PostgreSQL {_OLDEST_VERSION} or later",
         ),
-        (
-            not is_standby,
-            "HW-324",
-            "is a standby",
-            "what a standby shows is not ordered with its log",
-            "point the source at the primary server",
+        Requirement(
+            is_met=not is_standby,
+            code="HW-324",
+            what="is a standby",
+            detail="what a standby shows is not ordered with its log",
+            hint="point the source at the primary server",
         ),
-        (
-            encoding != "SQL_ASCII",
-            "HW-335",
-            "does not know the encoding of its texts",
-            "the database was made with encoding SQL_ASCII, so that its texts may be anything",
-            "move it to a database with encoding UTF8",
+        Requirement(
+            is_met=encoding != "SQL_ASCII",
+            code="HW-335",
+            what="does not know the encoding of its texts",
+            detail="the database was made with encoding SQL_ASCII, so that its texts may be anything",
+            hint="move it to a database with encoding UTF8",
         ),
-        (
-            wal_level == "logical",
-            "HW-325",
-            "does not log what we need",
-            f"wal_level is {wal_level}, and must be logical",
-            "let an administrator run: ALTER SYSTEM SET wal_level = logical; and restart the server",
+        Requirement(
+            is_met=wal_level == "logical",
+            code="HW-325",
+            what="does not log what we need",
+            detail=f"wal_level is {wal_level}, and must be logical",
+            hint="let an administrator run: ALTER SYSTEM SET wal_level = logical; and restart the server",
         ),
-        (
-            may_replicate,
-            "HW-326",
-            f"does not let {account} follow its log",
-            "the account lacks the REPLICATION attribute",
-            f"let an administrator run: ALTER ROLE {account} REPLICATION",
+        Requirement(
+            is_met=may_replicate,
+            code="HW-326",
+            what=f"does not let {account} follow its log",
+            detail="the account lacks the REPLICATION attribute",
+            hint=f"let an administrator run: ALTER ROLE {account} REPLICATION",
         ),
     )
-    for is_met, code, what, detail, hint in requirements:
-        if not is_met:
-            raise SourceRefused(
-                f'source "{address.source}" ({address.place}) {what}', code=code, detail=detail, hint=hint
+    for required in requirements:
+        if not required.is_met:
+            raise required.error(
+                f'source "{address.source}" ({address.place}) {required.what}',
+                code=required.code,
+                detail=required.detail,
+                hint=required.hint,
             )
