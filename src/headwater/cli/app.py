@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from importlib.metadata import version
 from typing import Annotated
@@ -14,11 +13,13 @@ from headwater.cli.demo import demo
 from headwater.cli.explain import explain
 from headwater.cli.history import history
 from headwater.cli.init import init
+from headwater.cli.outcome import REFUSED, show_error
 from headwater.cli.plan import plan
 from headwater.cli.query import query
 from headwater.cli.run import run
 from headwater.cli.status import status
 from headwater.cli.teardown import teardown
+from headwater.errors import HeadwaterError
 
 VERBS = (init, plan, run, status, query, history, explain, check, teardown, demo)
 
@@ -56,13 +57,11 @@ def main() -> None:
     try:
         code = app(arguments, standalone_mode=False, prog_name="headwater")
     except typer.Abort:
-        sys.exit(1)
+        sys.exit(REFUSED)
     except typer.TyperException as error:
-        summary = error.format_message()
-        if "--json" in arguments:
-            parts = {"summary": summary, "detail": "", "hint": "see `headwater --help`", "code": "HW-100"}
-            sys.stdout.write(json.dumps({"error": parts}, indent=2) + "\n")
-        else:
-            sys.stderr.write(f"{summary} [HW-100]\n  do:  see `headwater --help`, or `headwater VERB --help`\n")
-        sys.exit(1)
+        mistyped = HeadwaterError(
+            error.format_message(), code="HW-100", hint="see `headwater --help`, or `headwater VERB --help`"
+        )
+        show_error(mistyped, as_json="--json" in arguments)
+        sys.exit(REFUSED)
     sys.exit(code if isinstance(code, int) else 0)

@@ -44,14 +44,14 @@ def outcome(*, as_json: bool, debug: bool) -> Iterator[Output]:
     try:
         yield Output(as_json=as_json)
     except HeadwaterError as error:
-        _show_error(error, as_json=as_json)
+        show_error(error, as_json=as_json)
         raise typer.Exit(REFUSED) from None
     except (typer.Exit, typer.Abort):
         raise
     except Exception as error:  # noqa: BLE001 — the one place where whatever broke becomes an exit code
         if debug:
             traceback.print_exc(file=sys.stderr)
-        _show_error(_broken(error), as_json=as_json)
+        show_error(_broken(error), as_json=as_json)
         raise typer.Exit(BROKE) from None
 
 
@@ -65,7 +65,8 @@ def _broken(error: Exception) -> HeadwaterError:
     )
 
 
-def _show_error(error: HeadwaterError, *, as_json: bool) -> None:
+def show_error(error: HeadwaterError, *, as_json: bool) -> None:
+    """Print an error: as one JSON document on standard output, or in words on standard error."""
     if as_json:
         parts = {"summary": error.summary, "detail": error.detail, "hint": error.hint, "code": error.code}
         sys.stdout.write(json.dumps({"error": parts}, indent=2, ensure_ascii=False) + "\n")

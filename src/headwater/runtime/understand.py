@@ -124,7 +124,7 @@ def output_schema(view: JoinView, spark: SparkSession) -> pa.Schema:
     except AnalysisException as error:
         raise InvalidView(
             f'Spark cannot run view "{view.name}"',
-            code="HW-240",
+            code="HW-244",
             detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
             hint=f"correct the SQL{f' in {view.path}' if view.path else ''}; casts are explicit in ANSI mode",
         ) from None
