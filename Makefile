@@ -47,7 +47,7 @@ format: venv ## put the code into the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: venv ## write docs/reference/cli.md and errors.md from the code
+docs: venv ## write the generated pages of docs/reference
 	$(BIN)/python docs/generate.py
 
 bench: venv ## measure; see bench/

@@ -1,17 +1,49 @@
-"""Write the parts of docs/reference that the code knows best: every verb's help, and every error with its code."""
+"""Write the parts of docs/reference that the code knows best: every verb's help, every error, and what a view may say.
+
+`PAGES` is all of it. A page depends on the code alone, so that a test can tell whether the one in the tree is stale.
+"""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from headwater.cli.app import VERBS, app
+from headwater.errors import InvalidView
+from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS
+from headwater.views.support import REASONS, Reason
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
+SOURCES = ROOT / "src"
+
+_FUNCTIONS_PER_LINE = 8
+
+_SQL_OPENING = """\
+# What a view may say
+
+Written by `make docs` from the code. A view is one SELECT in Spark's SQL (ANSI mode), over relations written
+`SOURCE.TABLE` or `SOURCE.SCHEMA.TABLE`:
+
+```sql
+SELECT s.sale_id, s.amount * 2 AS doubled, e.name AS clerk
+FROM shop.sales AS s
+JOIN staff.employees AS e ON e.employee_id = s.clerk_id
+WHERE s.amount > 10 AND e.name LIKE 'A%'
+```
+
+- **Joins**: any number of inner and cross joins, written `JOIN … ON`, `JOIN … USING` or with commas; any condition
+  (equalities find partners by value, others are only tested); any relation any number of times, each with an alias.
+- **Rows**: bags, not sets. A row that the SELECT gives twice is in the view twice. NULL follows SQL's rules.
+- **Columns**: every output has a name of its own; `*` and `alias.*` are written out when the view is declared.
+- **Expressions**: columns, literals, arithmetic, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, CASE, CAST,
+  `||`, `array[…]`, intervals, and the functions below. One that can fail on a value (a division, a cast) is computed
+  only for rows that really are in the view; if it fails there, the view stops at that tick, with the reason.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -27,8 +59,8 @@ class ErrorSite:
 
 def main() -> None:
     """Write the generated pages."""
-    (REFERENCE / "cli.md").write_text(cli_page(), encoding="utf-8")
-    (REFERENCE / "errors.md").write_text(errors_page(), encoding="utf-8")
+    for name, page in PAGES.items():
+        (REFERENCE / name).write_text(page(), encoding="utf-8")
 
 
 def cli_page() -> str:
@@ -49,59 +81,120 @@ def cli_page() -> str:
 
 def errors_page() -> str:
     """Return every error that has a code, by its code."""
-    rows = [
-        f"| {site.code} | {site.kind} | {_cell(site.summary)} | {_cell(site.detail)} | {_cell(site.hint)} |"
-        for site in error_sites()
-    ]
     return "\n".join(
         [
             "# Errors\n",
             "Written by `make docs` from the code. An error says what failed, why, and what to do; `…` stands for your",
             "own names. Codes are stable: search for them.\n",
-            "| code | kind | what failed | why | what to do |",
-            "|---|---|---|---|---|",
-            *rows,
+            *_table(
+                ("code", "kind", "what failed", "why", "what to do"),
+                ((site.code, site.kind, site.summary, site.detail, site.hint) for site in error_sites()),
+            ),
+            "",
+        ]
+    )
+
+
+def sql_page() -> str:
+    """Return what a view may say, and what is refused with which remedy."""
+    wrong = [reason for reason in REASONS if reason.error is InvalidView]
+    unsupported = [reason for reason in REASONS if reason.error is not InvalidView]
+    return "\n".join(
+        [
+            _SQL_OPENING,
+            "## Functions\n",
+            *_listed(sorted(SCALAR_FUNCTIONS)),
+            "\nTheir value depends on their arguments alone. These are refused because theirs does not (HW-240):\n",
+            *_listed(sorted(NOT_REPEATABLE_FUNCTIONS)),
+            "\nAny other function is refused too (HW-241), a user's own among them: nobody knows what it does.\n",
+            "## What is not maintained\n",
+            *_refusals(unsupported),
+            "\n## What is wrong in any view\n",
+            *_refusals(wrong),
             "",
         ]
     )
 
 
 def error_sites() -> list[ErrorSite]:
-    """Return every place in the code that makes an error with a code."""
+    """Return every place in the code that makes an error with a code, or that holds the texts of one in a table."""
     sites = set()
-    for file in sorted((ROOT / "src").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
-            words = {keyword.arg: _text(keyword.value) for keyword in node.keywords if keyword.arg}
-            kind = node.func.id if isinstance(node.func, ast.Name) else ""
-            if words.get("code", "").startswith("HW-") and kind[:1].isupper() and node.args:
-                sites.add(
-                    ErrorSite(
-                        code=words["code"],
-                        kind=kind,
-                        summary=_text(node.args[0]),
-                        detail=words.get("detail", ""),
-                        hint=words.get("hint", ""),
-                    )
-                )
+    for file in sorted(SOURCES.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        constants = _constants(tree)
+        sites |= {site for node in ast.walk(tree) for site in _sites(node, constants)}
     return sorted(sites)
 
 
-def _text(node: ast.expr) -> str:
+def _sites(node: ast.AST, constants: Mapping[str, str]) -> Iterator[ErrorSite]:
+    """Yield the error that a call makes: `SourceLost("…", code="HW-313", …)`, or `Reason(code="HW-201", …)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.func.id[0].isupper():
+        return
+    said = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    words = {name: _text(value, constants) for name, value in said.items()}
+    if not words.get("code", "").startswith("HW-"):
+        return
+    summary = _text(node.args[0], constants) if node.args else words.get("summary") or f"source … {words.get('what')}"
+    yield ErrorSite(
+        code=words["code"],
+        kind=_kind(node.func.id, said.get("error")),
+        summary=summary,
+        detail=words.get("detail", ""),
+        hint=words.get("hint") or words.get("remedy", ""),
+    )
+
+
+def _kind(made: str, error: ast.expr | None) -> str:
+    """Return the error that a call makes; a row of a table says which, or leaves it to its table's default."""
+    if isinstance(error, ast.Name):
+        return error.id
+    return {"Reason": "UnsupportedView", "Requirement": "SourceRefused"}.get(made, made)
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    return {
+        target.id: node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _text(node: ast.expr, constants: Mapping[str, str]) -> str:
     match node:
         case ast.Constant(value=str(text)):
             return text
+        case ast.Name(id=name) if name in constants:
+            return constants[name]
         case ast.JoinedStr(values=values):
-            return "".join(_text(value) for value in values)
+            return "".join(_text(value, {}) for value in values)
         case ast.BinOp(left=left, right=right):
-            return _text(left) + _text(right)
+            return _text(left, constants) + _text(right, constants)
         case _:
             return "…"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _refusals(reasons: list[Reason]) -> Iterator[str]:
+    return _table(("code", "what", "what to do"), ((reason.code, reason.summary, reason.remedy) for reason in reasons))
+
+
+def _listed(names: list[str]) -> Iterator[str]:
+    for start in range(0, len(names), _FUNCTIONS_PER_LINE):
+        yield ", ".join(f"`{name}`" for name in names[start : start + _FUNCTIONS_PER_LINE]) + (
+            "," if start + _FUNCTIONS_PER_LINE < len(names) else "."
+        )
+
+
+def _table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(headings)} |"
+    yield "|" + "---|" * len(headings)
+    for row in rows:
+        yield f"| {' | '.join(text.replace('|', chr(92) + '|').replace(chr(10), ' ') for text in row)} |"
+
+
+PAGES: Mapping[str, Callable[[], str]] = {"cli.md": cli_page, "errors.md": errors_page, "sql.md": sql_page}
+"""The generated pages by their file names."""
 
 
 if __name__ == "__main__":
