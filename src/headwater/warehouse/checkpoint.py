@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from headwater.changelog.data_file import DataFile, write_rows
 from headwater.changelog.fenced_table import FencedTable
+from headwater.deltas.on_spark import quoted
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.position import Tick
@@ -67,8 +68,8 @@ class Checkpoint:
 
     def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
         """Replace the rows as `write` does, letting the executors write the data files."""
-        names = [f"`{name}`" for name in self.table.schema().names]
-        return self._replace(write_files(frame.select(*names), self.table.path), at)
+        ordered = frame.select(*quoted(self.table.schema().names))
+        return self._replace(write_files(ordered, self.table.path), at)
 
     def _replace(self, files: Sequence[DataFile], at: Tick) -> bool:
         while (current := self.tick()) is None or current < at:

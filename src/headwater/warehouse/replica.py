@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.fenced_table import FencedTable
+from headwater.deltas.on_spark import quoted
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 from headwater.warehouse.checkpoint import Checkpoint
@@ -53,7 +54,7 @@ class Replica:
     def write_from_dataframe(self, frame: DataFrame, at: Tick, key: tuple[str, ...]) -> bool:
         """Replace the rows: with `_count`, not necessarily netted."""
         netted = net(frame, self.columns)
-        ordered = netted.sortWithinPartitions(*(f"`{name}`" for name in key)) if key else netted
+        ordered = netted.sortWithinPartitions(*quoted(key)) if key else netted
         return self.checkpoint.write_from_dataframe(ordered, at)
 
     def dataframe(self, spark: SparkSession) -> tuple[Tick, DataFrame]:

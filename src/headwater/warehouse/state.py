@@ -19,6 +19,7 @@ from operator import and_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
+from headwater.deltas.on_spark import quoted
 from headwater.relation import COUNT
 
 _COPIES = "_copies"
@@ -26,7 +27,7 @@ _COPIES = "_copies"
 
 def net(changes: DataFrame, columns: list[str]) -> DataFrame:
     """Return one row for each distinct row whose counts do not cancel, with the sum of its counts."""
-    grouped = changes.groupBy(*(_named(column) for column in columns)).agg(F.sum(COUNT).alias(COUNT))
+    grouped = changes.groupBy(*quoted(columns)).agg(F.sum(COUNT).alias(COUNT))
     return grouped.where(F.col(COUNT) != 0)
 
 
@@ -35,7 +36,7 @@ def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
     copies = F.when(
         F.col(COUNT) < 0, F.raise_error(F.lit("a row would have to exist fewer than zero times"))
     ).otherwise(F.array_repeat(F.lit(0), F.col(COUNT).cast("int")))
-    return counted.withColumn(_COPIES, F.explode(copies)).select(*(_named(column) for column in columns))
+    return counted.withColumn(_COPIES, F.explode(copies)).select(*quoted(columns))
 
 
 def roll(checkpoint: DataFrame, changes: DataFrame, *, back: bool) -> DataFrame:
@@ -44,20 +45,12 @@ def roll(checkpoint: DataFrame, changes: DataFrame, *, back: bool) -> DataFrame:
     if back:
         changes = changes.withColumn(COUNT, -F.col(COUNT))
     netted = net(changes, columns)
-    touched = netted.select(*(_named(column) for column in columns))
+    touched = netted.select(*quoted(columns))
     same = _same(checkpoint, touched, columns)
     untouched = checkpoint.join(touched, same, "left_anti")
     counted = checkpoint.join(touched, same, "left_semi").withColumn(COUNT, F.lit(1).cast("bigint"))
     return untouched.unionByName(unfold(net(counted.unionByName(netted), columns), columns))
 
 
-def _named(column: str) -> Column:
-    return F.col("`" + column.replace("`", "``") + "`")
-
-
 def _same(left: DataFrame, right: DataFrame, columns: list[str]) -> Column:
-    pairs = [
-        left["`" + name.replace("`", "``") + "`"].eqNullSafe(right["`" + name.replace("`", "``") + "`"])
-        for name in columns
-    ]
-    return reduce(and_, pairs)
+    return reduce(and_, (left[name].eqNullSafe(right[name]) for name in quoted(columns)))
