@@ -60,3 +60,21 @@ class Seen(Protocol):
     def sees(self, identity: int) -> bool:
         """Tell whether the transaction with this identity was visible."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTransactions:
+    """Seen transactions as they can be written down: all before `xmin`, none from `xmax` on, else all but `running`.
+
+    >>> seen = SeenTransactions(xmin=10, xmax=13, running=frozenset({11}))
+    >>> [seen.sees(identity) for identity in (9, 11, 12, 13)]
+    [True, False, True, False]
+    """
+
+    xmin: int
+    xmax: int
+    running: frozenset[int]
+
+    def sees(self, identity: int) -> bool:
+        """Tell whether the committed transaction with this identity was visible."""
+        return identity < self.xmin or (identity < self.xmax and identity not in self.running)

@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 from headwater.fail_points import reach
 from headwater.relation import Relation, arrow_type
 from headwater.runtime.events import BootstrapProgress, Listener
-from headwater.sources.postgres.visibility import SeenTransactions
 from headwater.sources.source import Chunk, Snapshot
+from headwater.transaction import SeenTransactions
 
 ROWS_PER_CHUNK = 500_000
 _READERS = 4

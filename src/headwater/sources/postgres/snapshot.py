@@ -22,8 +22,9 @@ from headwater.sources.postgres.chunking import chunk_query, divide
 from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
 from headwater.sources.postgres.copying import copy_tables
 from headwater.sources.postgres.probing import probe_query
-from headwater.sources.postgres.visibility import SeenTransactions, parse_snapshot
+from headwater.sources.postgres.visibility import parse_snapshot
 from headwater.sources.source import Chunk
+from headwater.transaction import SeenTransactions
 
 MAX_CONNECTIONS = 4
 HISTORY_SQL = (

@@ -7,34 +7,19 @@ synchronous standby or asynchronous commit the two orders differ. The log names 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from headwater.transaction import SeenTransactions
 
 _EPOCH = 1 << 32
 _HALF = 1 << 31
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeenTransactions:
-    """What `pg_current_snapshot()` says: all before `xmin`, none from `xmax` on, and between them all but `running`."""
-
-    xmin: int
-    xmax: int
-    running: frozenset[int]
-
-    def sees(self, identity: int) -> bool:
-        """Tell whether the committed transaction with this 64-bit id is visible.
-
-        >>> seen = parse_snapshot("10:20:12,15")
-        >>> [seen.sees(xid) for xid in (9, 11, 12, 15, 19, 20)]
-        [True, True, False, False, True, False]
-        """
-        if identity < self.xmin:
-            return True
-        return identity < self.xmax and identity not in self.running
-
-
 def parse_snapshot(text: str) -> SeenTransactions:
-    """Read `xmin:xmax:running,…` as PostgreSQL prints a snapshot."""
+    """Read `xmin:xmax:running,…` as `pg_current_snapshot()` prints it, with 64-bit ids.
+
+    >>> seen = parse_snapshot("10:20:12,15")
+    >>> [seen.sees(xid) for xid in (9, 11, 12, 15, 19, 20)]
+    [True, True, False, False, True, False]
+    """
     xmin, xmax, running = text.split(":")
     return SeenTransactions(
         xmin=int(xmin), xmax=int(xmax), running=frozenset(int(xid) for xid in running.split(",") if xid)
