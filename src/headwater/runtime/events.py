@@ -89,7 +89,6 @@ class ViewBorn:
 
     view: str
     tick: Tick
-    row_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

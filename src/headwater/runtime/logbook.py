@@ -83,8 +83,8 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             parts = ", ".join(f"{part} {spent:.2f}" for part, spent in seconds.items())
             total = sum(seconds.values())
             return f"committed {_ticks(Tick(lo + 1), hi)}: {_rows(row_count)} in {total:.2f} s ({parts})"
-        case ViewBorn(view=view, tick=tick, row_count=row_count):
-            return f'view "{view}" is readable from tick {tick} on: {_rows(row_count)}'
+        case ViewBorn(view=view, tick=tick):
+            return f'view "{view}" is readable from tick {tick} on'
         case ViewStopped(view=view, tick=tick, error=error):
             return f'view "{view}" stopped at tick {tick}: {error.summary}'
         case ViewDropped(view=view):

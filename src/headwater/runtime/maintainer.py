@@ -239,7 +239,7 @@ class Maintainer:
             )
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
         for newborn in made.views:
-            self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth, row_count=-1))
+            self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth))
         for name, error in made.failed.items():
             self.listener(ViewStopped(view=name, tick=made.tick, error=error))
 

@@ -26,7 +26,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
         view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_rows=1, seconds=0.01
     ),
     events.BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}),
-    events.ViewBorn(view="v", tick=Tick(3), row_count=5),
+    events.ViewBorn(view="v", tick=Tick(3)),
     events.ViewStopped(view="v", tick=Tick(7), error=ERROR),
     events.ViewDropped(view="v"),
     events.BootstrapProgress(relation=SALES, rows_read=5, rows_estimated=10, finished=False),

@@ -174,8 +174,8 @@ def _prints_alike(before: str, after: str) -> bool:
     """
     if before == after:
         return True
-    lengths = [_text_length(before), _text_length(after)]
-    return None not in lengths and lengths[0] <= lengths[1]  # type: ignore[operator]
+    shorter, longer = _text_length(before), _text_length(after)
+    return shorter is not None and longer is not None and shorter <= longer
 
 
 def _text_length(native: str) -> float | None:

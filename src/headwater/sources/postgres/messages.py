@@ -15,7 +15,6 @@ from struct import Struct
 
 BEGIN, COMMIT, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = (ord(letter) for letter in "BCRIUDT")
 OLD_TUPLE = ord("O")
-NEW_TUPLE = ord("N")
 
 _TEXT, _NULL = ord("t"), ord("n")
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)

@@ -32,7 +32,7 @@ SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables,
 FROM pg_publication p WHERE p.pubname = %s
 """
 _SLOT_SQL = """
-SELECT confirmed_flush_lsn::text, plugin, database, database = current_database(), wal_status, active_pid,
+SELECT confirmed_flush_lsn::text, plugin, database, database = current_database(), wal_status,
        coalesce(to_jsonb(s) ->> 'invalidation_reason', '')
 FROM pg_replication_slots s WHERE slot_name = %s
 """
@@ -53,7 +53,6 @@ class Slot:
     """Our replication slot as it is."""
 
     confirmed_offset: int
-    active_pid: int | None
 
 
 def channel_name(project: str, source: str) -> str:
@@ -102,7 +101,7 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
     row = connection.execute(_SLOT_SQL, (channel,)).fetchone()
     if row is None:
         return None
-    confirmed, plugin, database, is_here, wal_status, active_pid, invalidation = row
+    confirmed, plugin, database, is_here, wal_status, invalidation = row
     if not is_here or plugin != "pgoutput":
         raise SourceRefused(
             f'source "{address.source}" has a replication slot "{channel}" that is not ours',
@@ -117,7 +116,7 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
             detail=f'replication slot "{channel}": wal_status {wal_status}, {invalidation or "no reason given"}',
             hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
         )
-    return Slot(confirmed_offset=parse_offset(confirmed), active_pid=active_pid)
+    return Slot(confirmed_offset=parse_offset(confirmed))
 
 
 def create_slot(connection: Connection, address: Address, channel: str) -> Slot:
