@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from headwater.fail_points import VARIABLE
 from headwater.project import load
+from headwater.runtime import staging
 from headwater.runtime.events import Event
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import understand
@@ -36,6 +37,7 @@ def attach() -> SparkSession:
 def maintain(folder: Path, fail_point: str) -> None:
     """Maintain until killed, saying the name of everything that happens."""
     os.environ[VARIABLE] = fail_point
+    staging.ROWS_PER_CHUNK = int(os.environ.get("HEADWATER_TEST_CHUNK_ROWS", staging.ROWS_PER_CHUNK))
 
     def say(event: Event) -> None:
         os.write(1, f"{type(event).__name__}\n".encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,7 +28,10 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
 
 
 def test_every_tick_of_every_view_is_exact_while_sources_change(
-    world: AuditedWorld, three_servers: dict[str, EmbeddedServer], spark: SparkSession
+    world: AuditedWorld,
+    three_servers: dict[str, EmbeddedServer],
+    spark: SparkSession,
+    record_property: Callable[[str, object], None],
 ) -> None:
     world.write_project(VIEWS)
     events: list[Event] = []
@@ -63,3 +66,8 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
     assert len(batches) > 3, "the views were kept while writers wrote, not afterwards"
     corrected = {event.view for event in events if isinstance(event, ProbeAnswered) and event.corrected_rows}
     assert {"probing", "twins"} <= corrected, "answers saw what was not due yet, and rebasing took it back"
+    record_property("ticks", judgement.tick_count)
+    record_property("batches", len(batches))
+    record_property("states", sum(verdict.states_checked for verdict in judgement.verdicts.values()))
+    record_property("corrected rows", sum(e.corrected_rows for e in events if isinstance(e, ProbeAnswered)))
+    record_property("writers", dict(done))

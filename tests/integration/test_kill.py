@@ -1,7 +1,8 @@
 """Nothing is lost, nothing happens twice: `kill -9` of the maintainer anywhere, and of a server, while writers write.
 
-Three series over one kind of world, each judged at every tick:
+Four series over one kind of world, each judged at every tick:
 - every named fail point: the maintainer dies there, and the next one recovers and goes on to the next fail point;
+- a bootstrap dies after each of its first chunks, and goes on from them;
 - fifty random moments, most of them while a batch is under way, some while the maintainer starts;
 - a PostgreSQL server dies, three times, below a maintainer that lives on.
 
@@ -23,7 +24,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from audited import VIEWS, AuditedWorld, Judgement, assert_exact, audited_world
+from audited import NAMES, VIEWS, AuditedWorld, Judgement, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from writers import Writers, busy_writers
 
@@ -34,8 +35,9 @@ from headwater.sources.embedded import EmbeddedServer
 
 KILLS = 50
 KEPT = {name: VIEWS[name] for name in ("probing", "replicated", "mixed", "twins", "lately")}
+FEW = {name: VIEWS[name] for name in ("probing", "mixed", "lately")}
+SETTINGS = "[maintenance]\nbatch_ticks = 60\n"
 SOURCE_FILES = Path(__file__).resolve().parents[2] / "src" / "headwater"
-CHORES = re.compile(r"(before|after) (DropRows|Compact|Vacuum|CleanLog)")
 AT_BIRTH = ("chunk staged", "replicas written", "before checkpoint write", "after checkpoint write")
 AT_BIRTH_COMMIT = ("before catalog commit",)
 IN_BATCHES = (
@@ -52,7 +54,7 @@ IN_BATCHES = (
 @pytest.fixture
 def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
     with audited_world(three_servers, tmp_path / "shop") as made:
-        made.write_project(KEPT, settings="[maintenance]\nbatch_ticks = 60\n")
+        made.write_project(KEPT, settings=SETTINGS)
         yield made
 
 
@@ -162,7 +164,36 @@ def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spa
     assert judgement.tick_count > 100
 
 
+def test_a_killed_bootstrap_goes_on_from_its_chunks(
+    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADWATER_TEST_CHUNK_ROWS", "8")
+    for source, names in NAMES.items():
+        world.execute(source, "; ".join(f"ANALYZE {name}" for name in names))
+    killable = Killable(world, spark)
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=12)
+    finished = []
+    try:
+        for attempt in range(4):
+            killable.start("chunk staged")
+            if attempt == 0:
+                killable.wait_for("SourceConnected")
+                world.note_before()
+                writers.start()
+            assert killable.wait_for("ended") == "ended -9"
+            finished.append(len(list((world.folder / "warehouse").rglob("chunk-*.json"))))
+        assert finished == sorted(set(finished)), "every attempt went on where the one before had died"
+        killable.start()
+        assert killable.wait_for("ViewBorn") == "ViewBorn"
+        killable.wait_for("BatchCommitted")
+        killable.kill()
+    finally:
+        killable.close()
+    finish(world, writers, spark)
+
+
 def test_killed_at_fifty_random_moments(world: AuditedWorld, killable: Killable, spark: SparkSession) -> None:
+    world.write_project(FEW, settings=SETTINGS)
     world.open().run(until_idle=True)
     world.note_before()
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=6)

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import busy_writers
 
-from headwater.errors import NotReadable
+from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.runtime import maintainer as maintainer_module
 from headwater.runtime.events import (
@@ -71,7 +71,7 @@ def test_views_are_added_changed_and_dropped_while_others_go_on(
     judgement = assert_exact(world, spark)
     assert set(judgement.verdicts) == {"kept", "mixed", "lately"}
     assert judgement.verdicts["kept"].states_checked > judgement.verdicts["lately"].states_checked
-    with pytest.raises(NotReadable):
+    with pytest.raises(HeadwaterError, match="cannot run the query"):
         world.open().view("probing").at(1).arrow()
 
 
