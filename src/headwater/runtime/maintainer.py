@@ -90,6 +90,7 @@ class Maintainer:
         self._retiring = dict(retiring)
         self._unborn: dict[str, HeadwaterError] = {}
         self._settled: dict[str, Tick] = {}
+        self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
         self._lease_renewed_at = 0.0
         self._status_written_at = 0.0
@@ -246,7 +247,7 @@ class Maintainer:
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
         due = [view for view in self.views.values() if view.stopped is None and view.frontier < self.log.last_tick]
-        if not due:
+        if not due or not self._has_waited():
             return False
         found = Round(
             spark=self.spark,
@@ -261,10 +262,18 @@ class Maintainer:
         moved = any(view.frontier < found.outcomes[view.name].upto for view in due)
         if not found.is_valid or not (moved or halts):
             return False
+        self._due_since = None
         self._settled = dict(found.settled)
         self._take_over(found)
         self._absorb()
         return True
+
+    def _has_waited(self) -> bool:
+        """Tell whether what is due has waited for company as long as the project wants."""
+        now = time.monotonic()
+        if self._due_since is None:
+            self._due_since = now
+        return now - self._due_since >= self.understood.project.batch_interval_seconds
 
     def _take_over(self, found: RoundResult) -> None:
         """Append what a batch found, and commit it."""

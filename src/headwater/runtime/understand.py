@@ -71,6 +71,7 @@ def connect_sources(project: Project) -> dict[str, Source]:
             url=said.url(os.environ),
             project=project.name,
             probe_timeout_seconds=said.statement_timeout_seconds,
+            connection_limit=said.probe_connections,
         )
         for said in project.sources
     }

@@ -26,7 +26,6 @@ from headwater.sources.postgres.visibility import parse_snapshot
 from headwater.sources.source import Chunk
 from headwater.transaction import SeenTransactions
 
-MAX_CONNECTIONS = 4
 HISTORY_SQL = (
     "(SELECT system_identifier FROM pg_control_system())::text || ':'"
     " || ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int"
@@ -49,8 +48,16 @@ class _Reader:
 class PostgresSnapshot:
     """See `headwater.sources.source.Snapshot`."""
 
-    def __init__(self, *, source: str, address: Address, pool: ConnectionPool, probe_timeout_seconds: float) -> None:
-        """Take the snapshot."""
+    def __init__(
+        self,
+        *,
+        source: str,
+        address: Address,
+        pool: ConnectionPool,
+        probe_timeout_seconds: float,
+        connection_limit: int,
+    ) -> None:
+        """Take the snapshot; at most so many connections read it at once."""
         self._address = address
         self._pool = pool
         self._probe_timeout_seconds = probe_timeout_seconds
@@ -64,7 +71,7 @@ class PostgresSnapshot:
         self._broken = False
         self._closed = False
         self._lock = threading.Lock()
-        self._room = threading.Semaphore(MAX_CONNECTIONS)
+        self._room = threading.Semaphore(connection_limit)
 
     @property
     def seen(self) -> SeenTransactions:

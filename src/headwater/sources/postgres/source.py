@@ -41,11 +41,14 @@ _LOCK_MILLISECONDS = 3000
 class PostgresSource:
     """See `headwater.sources.source.Source`."""
 
-    def __init__(self, name: str, url: str, project: str, *, probe_timeout_seconds: float = 60.0) -> None:
+    def __init__(
+        self, name: str, url: str, project: str, *, probe_timeout_seconds: float = 60.0, connection_limit: int = 4
+    ) -> None:
         """Remember the address; nothing is connected yet."""
         self._name = name
         self._channel = channel_name(project, name)
         self._probe_timeout_seconds = probe_timeout_seconds
+        self._connection_limit = connection_limit
         self._address = Address(source=name, url=url, application=self._channel)
         self._pool = ConnectionPool(self._address)
         self._finalizer = weakref.finalize(self, self._pool.close)
@@ -231,6 +234,7 @@ class PostgresSource:
             address=self._address,
             pool=self._pool,
             probe_timeout_seconds=self._probe_timeout_seconds,
+            connection_limit=self._connection_limit,
         )
 
     def _bootstrap_snapshot(self) -> PostgresSnapshot:
