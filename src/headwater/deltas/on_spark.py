@@ -1,7 +1,7 @@
 """Run SQL over Arrow tables on Spark: Arrow in, Arrow out, one job where the data is small.
 
 A batch's tables are small, so the fixed costs of a Spark job are what matters:
-- a session of its own for small batches, kept: one shuffle partition, no adaptive execution. Inputs of one partition
+- a session of its own for small batches, kept, with one shuffle partition. Inputs of one partition
   leave the planner no reason to exchange anything: hash joins without a broadcast, one stage, one task;
 - the text of a query must not change from batch to batch: Spark compiles code for it, literals included, and keeps the
   code by its text. Compiling costs more than running.
@@ -60,5 +60,4 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
 def _session(spark: SparkSession, *, small: bool) -> SparkSession:
     session = spark.newSession()
     session.conf.set("spark.sql.shuffle.partitions", 1 if small else spark.sparkContext.defaultParallelism)
-    session.conf.set("spark.sql.adaptive.enabled", not small)
     return session
