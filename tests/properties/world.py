@@ -128,6 +128,21 @@ def _random_change(random: Random, state: Counter[Row]) -> Counter[Row]:
     return Counter({row: count for row, count in change.items() if count})
 
 
+TICKS_OF_A_HOT_KEY = 2000
+
+
+def hot_world() -> World:
+    """Return a world in which one key of `s0.r` and `s1.t` is updated in turn, over and over."""
+    world = World()
+    r, t = RELATIONS[0].name, RELATIONS[2].name
+    for tick in range(1, TICKS_OF_A_HOT_KEY + 1):
+        name = r if tick % 2 else t
+        old = {(1, tick - 2, 0): -1} if tick > 2 else {}
+        world.source_of[tick] = name.source
+        world.history[tick] = {name: Counter({**old, (1, tick, 0): 1})}
+    return world
+
+
 def random_view(random: Random, name: str = "v") -> JoinView:
     return declare(name, random_sql(random), CATALOG)
 

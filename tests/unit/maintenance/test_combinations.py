@@ -1,0 +1,74 @@
+"""A batch that would blow up is cut into pieces; together they say what the whole says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, hot_world, random_view, random_world
+
+from headwater.deltas.in_memory import InMemoryBag
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.maintenance import combinations
+from headwater.maintenance.combinations import estimate_combinations, pieces
+from headwater.maintenance.law_in_memory import change_in_memory
+from headwater.position import Tick
+from headwater.views.declaration import declare
+
+ORACLE = Oracle()
+TICKS = 8
+
+
+def to_arrow(bag: InMemoryBag) -> ArrowBag:
+    columns = {name: pa.array([row[i] for _, row in bag.entries], pa.int32()) for i, name in enumerate(bag.columns)}
+    ticks = pa.array([tick for tick, _ in bag.entries], pa.int64())
+    return ArrowBag(pa.table({**columns, "_tick": ticks, "_count": pa.array(list(bag.entries.values()), pa.int64())}))
+
+
+def to_memory(bag: ArrowBag) -> InMemoryBag:
+    names = tuple(bag.columns)
+    rows = bag.table.to_pylist()
+    return InMemoryBag.of(names, [(row["_tick"], tuple(row[n] for n in names), row["_count"]) for row in rows])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_pieces_together_change_a_view_as_the_whole_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "_FEW_ROWS", 0)
+    random = Random(seed)
+    world, view = random_world(random, TICKS), random_view(random)
+    bags = {name: to_arrow(world.changes(name, columns, 0, TICKS)) for name, columns in view.relations.items()}
+    state: Counter[tuple[Any, ...]] = Counter()
+    ends = []
+    for after, upto, part in pieces(view, bags, Tick(0), Tick(TICKS), most=3):
+        change = change_in_memory(view, {name: to_memory(bag) for name, bag in part.items()}, after)
+        for tick in range(after + 1, upto + 1):
+            for (at, row), count in change.entries.items():
+                state[row] += count if at == tick else 0
+            state = Counter({row: count for row, count in state.items() if count})
+            assert state == ORACLE.state(world, view, tick)
+        ends.append(upto)
+    assert ends == sorted(set(ends))
+    assert ends[-1] == TICKS
+
+
+def test_a_hot_key_on_both_sides_of_a_join_is_cut() -> None:
+    view = declare("v", "SELECT r.b AS x, t.b AS y FROM s0.r r JOIN s1.t t ON r.a = t.a", CATALOG)
+    world = hot_world()
+    bags = {
+        name: to_arrow(world.changes(name, columns, 0, TICKS_OF_A_HOT_KEY)) for name, columns in view.relations.items()
+    }
+    whole = estimate_combinations(view, bags)
+    parts = list(pieces(view, bags, Tick(0), Tick(TICKS_OF_A_HOT_KEY), most=whole // 20))
+    assert whole > 1_000_000
+    assert len(parts) > 10
+    assert sum(estimate_combinations(view, part) for _, _, part in parts) < whole / 4
+
+
+def test_few_rows_are_never_cut() -> None:
+    view = declare("v", "SELECT r.a AS x FROM s0.r r JOIN s1.t t ON r.a = t.a", CATALOG)
+    world = random_world(Random(1), TICKS)
+    bags = {name: to_arrow(world.changes(name, columns, 0, TICKS)) for name, columns in view.relations.items()}
+    assert [(after, upto) for after, upto, _ in pieces(view, bags, Tick(0), Tick(TICKS))] == [(0, TICKS)]
