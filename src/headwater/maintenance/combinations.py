@@ -19,7 +19,7 @@ from headwater.relation import TICK, RelationName
 from headwater.views.normal_form import JoinView
 
 MOST_COMBINATIONS = 4_000_000
-_FEW_ROWS = 2_000
+_FEW_ROWS = 200
 _WEIGHT = "_weight"
 
 Bags = Mapping[RelationName, ArrowBag]

@@ -63,7 +63,7 @@ def test_a_hot_key_on_both_sides_of_a_join_is_cut() -> None:
     whole = estimate_combinations(view, bags)
     parts = list(pieces(view, bags, Tick(0), Tick(TICKS_OF_A_HOT_KEY), most=whole // 20))
     assert whole > 1_000_000
-    assert len(parts) > 10
+    assert len(parts) > 4
     assert sum(estimate_combinations(view, part) for _, _, part in parts) < whole / 4
 
 

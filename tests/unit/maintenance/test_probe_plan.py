@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from random import Random
 
 import pytest
@@ -40,7 +40,7 @@ def test_no_order_of_visits_does_with_less(seed: int) -> None:
 @pytest.mark.parametrize(("size", "visits"), [(2, 2), (3, 3), (4, 5), (5, 7), (6, 9)])
 def test_a_chain_takes_2n_minus_3(size: int, visits: int) -> None:
     nodes = "abcdef"[:size]
-    [tree] = plan_visits(nodes, list(zip(nodes, nodes[1:], strict=False)))
+    [tree] = plan_visits(nodes, list(pairwise(nodes)))
     assert tree.visit_count == visits
 
 
