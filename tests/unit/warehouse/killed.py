@@ -59,7 +59,7 @@ def run(path: str, target: int) -> None:
     keeper = Housekeeper(Warehouse.open(path), POLICY, started_at=START)
     while (lo := warehouse.head().tick) < target:
         # the source repeats what it is not sure we have, and cuts it differently after each restart
-        warehouse.log.append([capture(max(1, lo - 2), min(target, lo + 2 + epoch % 3))])
+        warehouse.log.append([capture(max(1, lo - 2), min(target, lo + 2 + epoch % 4))])
         hi = warehouse.log.last_tick
         table.append(warehouse.log.rows(SALES, ("id",), lo, hi), hi)
         warehouse.commits.commit(CommitKind.BATCH, hi, CommitRecord(frontiers={"v": hi}), epoch=epoch)
