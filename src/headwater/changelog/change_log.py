@@ -177,10 +177,6 @@ class ChangeLog:
         """Return the tick of the source's newest transaction at or before a position; None if the log holds none."""
         return self._newest(lambda one: one.source == source and one.position <= position)
 
-    def tick_at_time(self, moment: datetime) -> Tick | None:
-        """Return the largest tick of the transactions that had committed at a moment, by their sources' clocks."""
-        return self._newest(lambda one: one.committed_at <= moment)
-
     def relation_schema(self, relation: RelationName) -> pa.Schema:
         """Return the columns of a declared relation, as the log holds them now."""
         return layout.row_schema(self._table.schema(), relation)

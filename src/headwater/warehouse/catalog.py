@@ -12,7 +12,7 @@ from headwater.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewEntry:
-    """A view; `schema` has (column, Spark type) pairs, `modes` a way of maintenance for each segment."""
+    """A view; `schema` has (column, Arrow type) pairs, `modes` how each relation was read when the view was born."""
 
     name: str
     generation: int

@@ -22,7 +22,6 @@ class CommitKind(Enum):
     LEASE = "lease"
     BATCH = "batch"
     CATALOG = "catalog"
-    CHECKPOINT = "checkpoint"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -144,7 +144,7 @@ def test_a_declared_relation_can_be_read_before_its_first_row(path: str) -> None
         assert table.column_names == ["id", "_tick", "_count"]
 
 
-def test_positions_and_moments_have_ticks(path: str) -> None:
+def test_positions_have_ticks(path: str) -> None:
     log = ChangeLog.create(path)
     log.append([capture("shop", [10, 20], {}), capture("bank", [5], {})])
     log.append([capture("shop", [30], {})])
@@ -154,8 +154,6 @@ def test_positions_and_moments_have_ticks(path: str) -> None:
 
     for reader in (log, ChangeLog.open(path)):
         assert [reader.tick_at("shop", at(offset)) for offset in (9, 10, 25, 30, 99)] == [None, 1, 2, 4, 4]
-        assert reader.tick_at_time(START + timedelta(seconds=10)) == 3
-        assert reader.tick_at_time(START + timedelta(seconds=4)) is None
 
 
 def test_many_appends_then_reading_through_trim(path: str) -> None:
