@@ -7,6 +7,7 @@ a third of a small query's time. `SPARK_MASTER` and the usual `spark-defaults.co
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError
@@ -56,6 +58,8 @@ def spark_session() -> SparkSession:
         builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    # PySpark also writes every refused query to standard error as JSON; we say what was wrong in our own words.
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     return session
 
 
