@@ -29,10 +29,10 @@ from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
 from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped
-from headwater.runtime.live_status import write_sources
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.signs_of_life import SignsOfLife
 from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
@@ -40,12 +40,10 @@ from headwater.sources.source import Source
 from headwater.transaction import Capture
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
-from headwater.warehouse.lease import own_name, release_lease, renew_lease
+from headwater.warehouse.lease import own_name
 from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 0.2
-_LEASE_SECONDS = 5.0
-_STATUS_SECONDS = 0.5
 _IDLE_SECONDS = 60.0
 _ABSORB_ROWS = 20_000
 
@@ -92,8 +90,7 @@ class Maintainer:
         self._settled: dict[str, Tick] = {}
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
-        self._lease_renewed_at = 0.0
-        self._status_written_at = 0.0
+        self._signs = SignsOfLife(warehouse.path, epoch, self.acceptor, lambda: self._bootstrap is not None)
         self._stop = threading.Event()
         self._commit_count = 0
         self._row_count = 0
@@ -136,8 +133,7 @@ class Maintainer:
             self._bootstrap.stop()
         self.acceptor.stop()
         self.upkeep.stop()
-        write_sources(self.warehouse.path, self.acceptor, bootstrapping=False)
-        release_lease(self.warehouse.path, self.epoch)
+        self._signs.stop()
 
     def frontier(self) -> Tick:
         """Return the newest tick that some view has reached."""
@@ -145,6 +141,7 @@ class Maintainer:
 
     def begin(self) -> None:
         """Carry the plan out: drop, prepare the sources, follow them, and start what has to be computed anew."""
+        self._signs.start()
         self._drop_views()
         self.log.declare(tuple(self.understood.relations.values()))
         for name, source in self.understood.sources.items():
@@ -165,22 +162,11 @@ class Maintainer:
     def step(self) -> bool:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
         self.acceptor.raise_error()
-        self._show_life()
         made = None if self._bootstrap is None else self._bootstrap.made()
         if made is not None:
             self._bring_in(made)
             return True
         return self._maintain()
-
-    def _show_life(self) -> None:
-        """Renew the lease, and say how the sources are doing, every now and then."""
-        now = time.monotonic()
-        if now - self._lease_renewed_at > _LEASE_SECONDS:
-            renew_lease(self.warehouse.path, self.epoch)
-            self._lease_renewed_at = now
-        if now - self._status_written_at > _STATUS_SECONDS:
-            write_sources(self.warehouse.path, self.acceptor, bootstrapping=self._bootstrap is not None)
-            self._status_written_at = now
 
     def _is_idle(self) -> bool:
         """Tell whether everything is committed that the sources had committed when asked."""

@@ -1,0 +1,53 @@
+"""Signs of life, in a thread of their own: however long a batch takes, the lease is renewed and `status` is fresh."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.live_status import write_sources
+from headwater.warehouse.lease import release_lease, renew_lease
+
+_log = logging.getLogger(__name__)
+
+_LEASE_SECONDS = 5.0
+_STATUS_SECONDS = 0.5
+
+
+class SignsOfLife:
+    """Says that this process maintains a warehouse, and how its sources are doing, until stopped."""
+
+    def __init__(self, warehouse: str, epoch: int, acceptor: Acceptor, is_bootstrapping: Callable[[], bool]) -> None:
+        """Say nothing yet."""
+        self._warehouse = warehouse
+        self._epoch = epoch
+        self._acceptor = acceptor
+        self._is_bootstrapping = is_bootstrapping
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Say how far everything has come, and that this process is done: the next need not wait."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_LEASE_SECONDS)
+        write_sources(self._warehouse, self._acceptor, bootstrapping=False)
+        release_lease(self._warehouse, self._epoch)
+
+    def _run(self) -> None:
+        renewed_at = 0.0
+        while not self._stop.wait(_STATUS_SECONDS):
+            try:
+                if time.monotonic() - renewed_at > _LEASE_SECONDS:
+                    renew_lease(self._warehouse, self._epoch)
+                    renewed_at = time.monotonic()
+                write_sources(self._warehouse, self._acceptor, bootstrapping=self._is_bootstrapping())
+            except OSError:  # a full disk, say: whoever has to write there for its work will tell
+                _log.warning("cannot show signs of life", exc_info=True)
