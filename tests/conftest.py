@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,6 +16,9 @@ from headwater.runtime.spark import spark_session
 from headwater.sources.embedded import EmbeddedServer
 
 _numbers = itertools.count(1)
+
+# For a virtual machine that lives minutes, the best code is compiled too late; children inherit it.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")

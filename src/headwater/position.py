@@ -42,7 +42,8 @@ class Position:
                 code="HW-310",
                 detail=f"its log was {self.history} (system:timeline) and is now {other.history}: "
                 "a failover, or a restore from a backup",
-                hint="point the source back at the old server, or start over: `headwater teardown`, then a new warehouse folder",
+                hint="point the source back at the old server, or start over: `headwater teardown`, "
+                "then a new warehouse folder",
             )
 
     def __lt__(self, other: Position) -> bool:
