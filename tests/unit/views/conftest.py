@@ -1,11 +1,10 @@
-"""A small world for views: two sources, a few relations, and a Spark session if nobody else brings one."""
+"""A small world for views: two sources and a few relations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pytest
-from pyspark.sql import SparkSession
 
 from headwater.relation import Column, Relation, RelationName
 
@@ -43,18 +42,3 @@ def catalog() -> Mapping[RelationName, Relation]:
         relation(AUDIT, _tick="int", what="string"),
     )
     return {each.name: each for each in relations}
-
-
-@pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.ansi.enabled", "true")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
