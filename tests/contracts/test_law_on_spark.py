@@ -8,9 +8,9 @@ from random import Random
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from world import Oracle, World, random_view, random_world
+from world import Oracle, World, random_view, random_world, to_arrow
 
-from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.in_memory import Row
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.guarantee import Guarantee
 from headwater.maintenance.questions import Answer, Ask, Sight
@@ -21,12 +21,6 @@ from headwater.runtime.understand import output_schema
 
 TICKS = 8
 ORACLE = Oracle()
-
-
-def to_arrow(bag: InMemoryBag) -> ArrowBag:
-    columns = {name: pa.array([row[i] for _, row in bag.entries], pa.int32()) for i, name in enumerate(bag.columns)}
-    ticks = pa.array([tick for tick, _ in bag.entries], pa.int64())
-    return ArrowBag(pa.table({**columns, "_tick": ticks, "_count": pa.array(list(bag.entries.values()), pa.int64())}))
 
 
 class ArrowWorld:

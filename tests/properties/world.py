@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from random import Random
 
 import duckdb
+import pyarrow as pa
 
 from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions, Sight
 from headwater.position import Tick
 from headwater.relation import Column, Relation, RelationName
@@ -103,6 +105,13 @@ class World:
 
     def perform(self, random: Random, ask: Ask, earliest: int) -> list[Answer[InMemoryBag]]:
         return [self.answer(probe, self.sights(random, probe.relation.source, earliest)) for probe in ask.probes]
+
+
+def to_arrow(bag: InMemoryBag) -> ArrowBag:
+    """Return a bag as a maintainer holds it."""
+    columns = {name: pa.array([row[i] for _, row in bag.entries], pa.int32()) for i, name in enumerate(bag.columns)}
+    ticks = pa.array([tick for tick, _ in bag.entries], pa.int64())
+    return ArrowBag(pa.table({**columns, "_tick": ticks, "_count": pa.array(list(bag.entries.values()), pa.int64())}))
 
 
 def random_world(random: Random, ticks: int) -> World:

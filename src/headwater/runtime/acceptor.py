@@ -58,13 +58,7 @@ class Acceptor:
             self._thread.join(timeout=60)
 
     def follow(self, source: Source, relations: Sequence[Relation]) -> None:
-        """Follow these relations of a source from where the change log ends; replaces what was followed before."""
-        running = self._threads.get(source.name)
-        if running is not None:
-            if running.relations == tuple(relations) and not running.has_ended:
-                return
-            running.stop()
-            self._drain()
+        """Follow these relations of a source from where the change log ends."""
         thread = SourceThread(
             source, relations, lambda: self._log.positions().get(source.name), self._queue, self._listener
         )
@@ -102,20 +96,12 @@ class Acceptor:
         with self._changed:
             self._changed.wait(timeout_seconds)
 
-    def _drain(self) -> None:
-        """Wait until what was handed over is accepted."""
-        while not self._queue.empty() and self._thread.is_alive() and self.error is None:
-            time.sleep(_WAIT_SECONDS / 10)
-        self._queue.join() if self.error is None and self._thread.is_alive() else None
-
     def _run(self) -> None:
         try:
             while not (self._stop.is_set() and self._queue.empty()):
                 taken = self._take()
                 if taken:
                     self._accept(taken)
-                    for _ in taken:
-                        self._queue.task_done()
         except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
             self.error = error
         finally:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
@@ -138,7 +139,7 @@ class Round:
             return Outcome(upto=view.frontier)
         except HeadwaterError as error:
             return Outcome(upto=view.frontier, halt=error)
-        except Exception as error:
+        except PySparkException as error:
             if not is_data_error(error):
                 raise
             good, change = self._change_before_error(view, end, log, performer)
@@ -162,7 +163,7 @@ class Round:
             try:
                 change = self._change(view, middle, log, performer)
                 good = middle
-            except Exception as error:
+            except PySparkException as error:
                 if not is_data_error(error):
                     raise
                 bad = middle

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.compute as pc
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
@@ -119,7 +120,7 @@ class Bootstrap:
         for name in self.views:
             try:
                 views.append(self._compute(name, frames, replicas, tick))
-            except Exception as error:
+            except PySparkException as error:
                 if not is_data_error(error):
                     raise
                 failed[name] = unborn_error(name, error, tick)

@@ -6,9 +6,8 @@ from collections import Counter
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
-from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, hot_world, random_view, random_world
+from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, hot_world, random_view, random_world, to_arrow
 
 from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
@@ -20,12 +19,6 @@ from headwater.views.declaration import declare
 
 ORACLE = Oracle()
 TICKS = 8
-
-
-def to_arrow(bag: InMemoryBag) -> ArrowBag:
-    columns = {name: pa.array([row[i] for _, row in bag.entries], pa.int32()) for i, name in enumerate(bag.columns)}
-    ticks = pa.array([tick for tick, _ in bag.entries], pa.int64())
-    return ArrowBag(pa.table({**columns, "_tick": ticks, "_count": pa.array(list(bag.entries.values()), pa.int64())}))
 
 
 def to_memory(bag: ArrowBag) -> InMemoryBag:
