@@ -85,13 +85,13 @@ class Headwater:
 
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
+        self._require_views(rebuild)
         understood = self._understood()
         return show_plan(plan_run(understood, rebuild), understood)
 
     def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted."""
-        for name in rebuild:
-            self.project.view(name)
+        self._require_views(rebuild)
         maintainer = start_maintainer(self.spark, self._understood(), self._listener, rebuild)
         with _stopping_on_signals(maintainer.stop):
             return maintainer.run(until_idle=until_idle, ticks=ticks)
@@ -189,6 +189,10 @@ class Headwater:
                 failed.append(Dropped(source=name, what=error.summary))
         shutil.rmtree(staging_folder(path), ignore_errors=True)
         return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), warehouse=self.project.warehouse)
+
+    def _require_views(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            self.project.view(name)
 
     def _understood(self) -> Understood:
         return understand(self.project, self.spark)

@@ -28,8 +28,8 @@ from headwater.runtime.events import Listener
 class Facade(Protocol):
     """An open project, as the command line sees it. A context manager."""
 
-    def plan(self) -> PlanResult:
-        """Say what `run` would do."""
+    def plan(self, *, rebuild: tuple[str, ...]) -> PlanResult:
+        """Say what `run` would do if it were asked to compute these views anew."""
         ...
 
     def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:

@@ -82,7 +82,8 @@ class MadeUpProject:
     def __exit__(self, *exception: object) -> None:
         self.asked.append("closed")
 
-    def plan(self) -> PlanResult:
+    def plan(self, *, rebuild: tuple[str, ...]) -> PlanResult:
+        self.asked.append(rebuild)
         return PlanResult(
             steps=(
                 PlanStep(action=Action.CREATE, subject=Subject.SOURCE, name="shop", reason="not followed yet"),
@@ -206,6 +207,9 @@ def test_plan_shows_what_will_happen_and_what_the_owner_has_to_do() -> None:
     assert "kept as they are: stock" in text
     assert "ALTER TABLE sales REPLICA IDENTITY FULL;  -- at shop" in text
     assert 'warning: "shop.sales" has no index on product_id' in text
+    project = MadeUpProject()
+    invoke(project, "plan", "--rebuild", "stock", "--rebuild", "sales")
+    assert project.asked[1:] == [("stock", "sales"), "closed"]
 
 
 def test_run_passes_its_limits_on_and_reports_on_standard_error() -> None:
