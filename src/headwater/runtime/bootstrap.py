@@ -189,8 +189,5 @@ class Bootstrap:
             birth=tick,
             guarantee=understood.guarantee.value,
             schema=tuple((field.name, str(field.type)) for field in understood.schema),
-            modes={
-                str(relation): self.understood.project.reading(relation).value for relation in understood.view.relations
-            },
         )
         return Newborn(understood=understood, entry=entry, table=table)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import SourceRefused
 from headwater.relation import RelationName
 from headwater.runtime.events import Listener
 from headwater.runtime.live_view import LiveView, RetiringView
@@ -14,7 +13,6 @@ from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.understand import Understood
-from headwater.sources.source import Inspection
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.format import is_warehouse
@@ -37,7 +35,7 @@ def start_maintainer(
     """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
     path = str(understood.project.warehouse)
     for name, inspection in understood.inspections.items():
-        _require_rights(name, inspection)
+        inspection.require_rights(name)  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
     warehouse = Warehouse.create(path)
@@ -83,17 +81,6 @@ def _live_view(warehouse: Warehouse, understood: Understood, name: str) -> LiveV
 def _retiring_view(warehouse: Warehouse, name: str) -> RetiringView:
     record = warehouse.head().record
     return RetiringView(entry=warehouse.view(name), frontier=warehouse.frontier(name), stopped=record.stopped.get(name))
-
-
-def _require_rights(source: str, inspection: Inspection) -> None:
-    """Refuse before anything is made anywhere, if some source still needs its owner."""
-    if inspection.owner_sql and not inspection.may_run_owner_sql:
-        raise SourceRefused(
-            f'source "{source}" needs its owner before it can be followed',
-            code="HW-329",
-            detail="the account may not run the statements that are still needed",
-            hint="let the owner run:\n" + "\n".join(f"{statement};" for statement in inspection.owner_sql),
-        )
 
 
 def _load_replicas(

@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
+from headwater.errors import SourceRefused
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.transaction import Capture, Seen
@@ -46,6 +47,16 @@ class Inspection:
     """Whether the account we use has those rights itself, so that `prepare` can run them."""
     is_followed: bool = False
     """Whether the source keeps its log for us since an earlier `prepare`."""
+
+    def require_rights(self, source: str) -> None:
+        """Refuse a source that still needs its owner, with what the owner has to run."""
+        if self.owner_sql and not self.may_run_owner_sql:
+            raise SourceRefused(
+                f'source "{source}" needs its owner before it can be followed',
+                code="HW-329",
+                detail="the account may not run the statements that are still needed",
+                hint="let the owner run:\n" + "\n".join(f"{statement};" for statement in self.owner_sql),
+            )
 
 
 class Snapshot(Protocol):

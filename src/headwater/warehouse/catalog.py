@@ -12,7 +12,7 @@ from headwater.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewEntry:
-    """A view; `schema` has (column, Arrow type) pairs, `modes` how each relation was read when the view was born."""
+    """A view; `schema` has (column, Arrow type) pairs."""
 
     name: str
     generation: int
@@ -20,7 +20,6 @@ class ViewEntry:
     birth: Tick
     guarantee: str
     schema: tuple[tuple[str, str], ...]
-    modes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,15 @@ def parse_catalog(text: str) -> Catalog:
     """
     value = json.loads(text)
     views = [
-        ViewEntry(**view | {"schema": tuple((name, kind) for name, kind in view["schema"])}) for view in value["views"]
+        ViewEntry(
+            name=view["name"],
+            generation=view["generation"],
+            sql=view["sql"],
+            birth=Tick(view["birth"]),
+            guarantee=view["guarantee"],
+            schema=tuple((name, kind) for name, kind in view["schema"]),
+        )
+        for view in value["views"]
     ]
     replicas = [
         ReplicaEntry(

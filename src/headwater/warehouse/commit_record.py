@@ -57,15 +57,11 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so.
-
-    `versions` are the tables' Delta versions, told for people: states are addressed by tick, never by version.
-    """
+    """How far everything has come, and who said so."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
     positions: Mapping[str, Position] = field(default_factory=dict)
-    versions: Mapping[str, int] = field(default_factory=dict)
     holder: str = ""
     statistics: BatchStatistics | None = None
 
@@ -118,7 +114,6 @@ def _parse_record(value: dict[str, Any]) -> CommitRecord:
         frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
         stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
         positions={source: Position(**position) for source, position in value["positions"].items()},
-        versions=value["versions"],
         holder=value["holder"],
         statistics=statistics,
     )

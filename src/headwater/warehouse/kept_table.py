@@ -30,7 +30,7 @@ from headwater.fail_points import reach
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
-from headwater.warehouse.spark_files import read_files, write_files
+from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
 
 UPTO = "headwater"
@@ -92,19 +92,6 @@ class KeptTable:
             ordered = fresh.select(self.changes.schema().names).cast(self.changes.schema())
             reach("before changes append")
             if self.changes.append(ordered, numbers={UPTO: upto}):
-                reach("after changes append")
-                return True
-        return False
-
-    def append_from_dataframe(self, frame: DataFrame, upto: Tick) -> bool:
-        """Append as `append` does, letting the executors write the data files."""
-        while (done := self.appended_upto()) < upto:
-            fresh = frame.where(F.col(TICK) > done).select(*(f"`{name}`" for name in self.changes.schema().names))
-            files = write_files(fresh, self.changes.path)
-            if not files:
-                return False
-            reach("before changes append")
-            if self.changes.register(files, numbers={UPTO: upto}):
                 reach("after changes append")
                 return True
         return False

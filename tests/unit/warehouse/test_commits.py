@@ -23,7 +23,6 @@ def record(tick: int) -> CommitRecord:
         frontiers={"v": Tick(tick)},
         stopped={"w": Stopped(code="HW-1", summary="no", hint="do")},
         positions={"shop": Position(source="shop", history="1:1", offset=tick)},
-        versions={"views/v/1/changes": 3},
         statistics=BatchStatistics(
             lo=Tick(tick - 1),
             hi=Tick(tick),

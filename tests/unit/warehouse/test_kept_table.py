@@ -109,7 +109,7 @@ def test_states_roll_forward_and_back_from_any_checkpoint(folder: str, spark: Sp
         table.state_dataframe(spark, Tick(2))
 
 
-def test_executors_write_big_deltas_and_timestamps_stay_what_they_are(folder: str, spark: SparkSession) -> None:
+def test_executors_write_checkpoints_and_timestamps_stay_what_they_are(folder: str, spark: SparkSession) -> None:
     schema = pa.schema(
         [("at", pa.timestamp("us", tz="UTC")), ("local", pa.timestamp("us")), ("sum(x)", pa.decimal128(12, 2))]
     )
@@ -125,8 +125,8 @@ def test_executors_write_big_deltas_and_timestamps_stay_what_they_are(folder: st
             "_count": [2],
         }
     )
-    assert table.append_from_dataframe(spark.createDataFrame(rows), Tick(1))
-    assert not table.append_from_dataframe(spark.createDataFrame(rows), Tick(1))
+    assert table.append(rows, Tick(1))
+    assert not table.append(rows, Tick(1))
     assert table.changes.files(after=1) == []
     assert len(table.changes.files(after=0, upto=1)) >= 1
     assert table.roll_checkpoint(spark, Tick(1))

@@ -80,13 +80,7 @@ class PostgresSource:
             described = describe(connection, relations)
             self._require_followable(described)
             inspection = self._inspection(connection, described)
-            if inspection.owner_sql and not inspection.may_run_owner_sql:
-                raise SourceRefused(
-                    f'source "{self._name}" needs its owner before it can be followed',
-                    code="HW-329",
-                    detail="the account may not run the statements that are still needed",
-                    hint="let the owner run:\n" + "\n".join(f"{statement};" for statement in inspection.owner_sql),
-                )
+            inspection.require_rights(self._name)
             if slot is not None and find_publication(connection, self._channel) is None:
                 raise SourceLost(
                     f'source "{self._name}" has lost its publication "{self._channel}"',
