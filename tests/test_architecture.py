@@ -30,6 +30,7 @@ LAYERS = (
     "lineage",
     "advisor",
     "judge",
+    "lab",
     "results",
     "runtime",
     "session",

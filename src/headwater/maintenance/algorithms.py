@@ -1,0 +1,140 @@
+"""The algorithms that a view may be maintained by, by name: what each guarantees, needs and costs.
+
+`batched-sweep` is the engine itself and the default. The others are the published ones, each in a file of its own; they
+run on the same sources and the same Spark, one message at a time, for whoever wants to see what they are worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headwater.guarantee import Guarantee
+from headwater.maintenance.messages import Algorithm
+from headwater.maintenance.probe_plan import plan_visits
+from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
+from headwater.views.keys import key_outputs
+from headwater.views.normal_form import JoinView
+
+DEFAULT = "batched-sweep"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Something a view must have before an algorithm can maintain it; `missing` says what a view lacks, or nothing."""
+
+    name: str
+    missing: Callable[[JoinView], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What an algorithm costs for one transaction that changes one relation, predicted: as a number and as its formula.
+
+    A query is one message to a source, its answer another one.
+    """
+
+    queries: float
+    formula: str
+    message_size: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """One algorithm: its guarantee, what it needs of a view, what it costs, where it was published.
+
+    `run` is None for the engine itself, which works on whole batches and not on messages.
+    """
+
+    name: str
+    guarantee: Guarantee
+    requirements: tuple[Requirement, ...]
+    cost: Callable[[JoinView], Cost]
+    paper: str
+    remark: str
+    run: Algorithm | None
+
+    def missing(self, view: JoinView) -> tuple[str, ...]:
+        """Return what a view lacks for this algorithm."""
+        return tuple(lack for requirement in self.requirements if (lack := requirement.missing(view)))
+
+
+def _many_sources(view: JoinView) -> str:
+    sources = sorted({occurrence.relation.name.source for occurrence in view.occurrences})
+    return "" if len(sources) == 1 else f"its relations are at {len(sources)} sources: {', '.join(sources)}"
+
+
+def _missing_keys(view: JoinView) -> str:
+    lacking = [
+        f"{occurrence.relation.name} has no primary key"
+        if not occurrence.relation.key
+        else f"the key of {occurrence.alias} ({', '.join(occurrence.relation.key)})"
+        for occurrence in view.occurrences
+        if not key_outputs(view, occurrence.alias)
+    ]
+    return f"not among its columns: {'; '.join(lacking)}" if lacking else ""
+
+
+ONE_SOURCE = Requirement(name="all relations at one source", missing=_many_sources)
+KEYS_IN_VIEW = Requirement(name="the primary key of every relation among the view's columns", missing=_missing_keys)
+
+
+def _linear_cost(view: JoinView) -> Cost:
+    others = len(view.occurrences) - 1
+    return Cost(queries=others, formula="n - 1 for each changed occurrence", message_size="keys of one step")
+
+
+def _batched_cost(view: JoinView) -> Cost:
+    aliases = [occurrence.alias for occurrence in view.occurrences]
+    visits = sum(tree.visit_count for tree in plan_visits(aliases, [(edge.left, edge.right) for edge in view.edges]))
+    return Cost(
+        queries=visits, formula="n + γ - 1 for a batch of any number of transactions", message_size="keys of the batch"
+    )
+
+
+ALGORITHMS: tuple[Described, ...] = (
+    Described(
+        name=DEFAULT,
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_batched_cost,
+        paper="000, extended",
+        remark="every transaction of a batch its own state, in one pass",
+        run=None,
+    ),
+    Described(
+        name="sweep",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_linear_cost,
+        paper="000, Figure 4",
+        remark="one transaction at a time, one source at a time; errors are taken out locally",
+        run=sweep,
+    ),
+    Described(
+        name="parallel-sweep",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_linear_cost,
+        paper="000, §5.3",
+        remark="as sweep, both sides at once",
+        run=parallel_sweep,
+    ),
+    Described(
+        name="pipelined-sweep",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_linear_cost,
+        paper="000, §5.3",
+        remark="as sweep, several transactions at once, installed in order",
+        run=pipelined_sweep,
+    ),
+)
+
+_BY_NAME = {described.name: described for described in ALGORITHMS}
+NAMES = tuple(_BY_NAME)
+
+
+def algorithm(name: str) -> Described:
+    """Return the algorithm of that name; asking for one that is not there is a bug of the caller."""
+    return _BY_NAME[name]

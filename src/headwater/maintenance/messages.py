@@ -1,0 +1,139 @@
+"""What travels between a warehouse and its sources, as far as an algorithm is concerned.
+
+A published algorithm is a generator that lives as long as its view. It yields the queries it sends and the changes it
+installs, and is sent the next thing that arrives: a transaction, or an answer.
+
+    effects = next(algorithm)                 nothing yet
+    effects = algorithm.send(Delivered(7))    Query 1 to source s
+    effects = algorithm.send(Delivered(8))    nothing: it waits for the answer
+    effects = algorithm.send(Answered(1))     Install up to tick 7
+
+Channels keep their order, unless the algorithm can do without: an answer arrives after every transaction that it saw
+and before every one that it did not see. Whoever plays the algorithm sees to that, in the lab and on live sources; the
+sight of an answer is then the last tick delivered before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol
+
+from headwater.deltas.signed_bag import Keys
+from headwater.maintenance.questions import Answer, B, B_co, Probe, Sight
+from headwater.maintenance.terms import Step, Term
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.views.normal_form import JoinView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Generic[B]):
+    """One of a query's questions: from the rows sent along, step to occurrences of the source, one after another."""
+
+    carried: Mapping[str, B]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Generic[B]):
+    """One message to one source; all of it is answered from one state of the source, in one message."""
+
+    number: int
+    source: str
+    parts: tuple[Part[B], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fragment(Generic[B]):
+    """What one step found, and the probe that found it. Not a join: each occurrence's rows stay apart."""
+
+    probe: Probe[Any]
+    rows: B
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered(Generic[B]):
+    """An answer arrived: the fragments of each part, step by step, and what the source's state had seen."""
+
+    number: int
+    fragments: tuple[tuple[Fragment[B], ...], ...]
+    sight: Sight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """A transaction arrived: it is in the log under this tick."""
+
+    tick: Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Install(Generic[B]):
+    """Bring the view to a tick: take out the rows with these keys, then add what the terms give.
+
+    `removed` are, per occurrence, key values: every row of the view that was made from such a row goes. With `distinct`
+    a row that the terms give more than once counts once, and one that is there already is not added: for views that
+    hold the keys of all their relations, where no row can be there twice.
+    """
+
+    upto: Tick
+    terms: tuple[Term[B], ...] = ()
+    removed: Mapping[str, Keys] = field(default_factory=dict)
+    distinct: bool = False
+
+
+Event = Delivered | Answered[Any]
+Effect = Query[Any] | Install[Any]
+Running = Generator[Sequence[Effect], Event, None]
+
+
+class History(Protocol[B_co]):
+    """The log as a published algorithm sees it: what was delivered, by tick, and what rebasing asks for."""
+
+    def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> B_co:
+        """Return the signed rows of the ticks (after, upto]."""
+        ...
+
+    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were seen and whose tick is after this one."""
+        ...
+
+    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
+        ...
+
+
+Algorithm = Callable[[JoinView, Tick, History[Any]], Running]
+"""Begins at a view that is right at a tick; every later tick is delivered, in order."""
+
+
+def changes_of(view: JoinView, log: History[B], after: Tick, upto: Tick) -> dict[RelationName, B]:
+    """Return what the ticks (after, upto] changed in each relation of a view, netted."""
+    return {name: log.changes(name, columns, after, upto).net() for name, columns in view.relations.items()}
+
+
+def answer_part(
+    view: JoinView, part: Part[B], like: Callable[[RelationName], B], ask: Callable[[Probe[Any]], B]
+) -> tuple[Fragment[B], ...]:
+    """Take a part's steps at a source: each step's keys come from the rows sent along or from the steps before it.
+
+    `like` gives a bag of a relation, maybe empty, whose column types the keys take; `ask` performs one probe.
+    """
+    rows: dict[str, B] = dict(part.carried)
+    fragments: list[Fragment[B]] = []
+    for step in part.steps:
+        relation = view.occurrence(step.alias).relation.name
+        keys = None
+        if step.via is not None:
+            keys = rows[step.via].keys(step.via_columns, like(relation), step.columns)
+        probe = Probe(relation=relation, wanted=view.relations[relation], columns=step.columns, keys=keys)
+        found = ask(probe)
+        rows[step.alias] = found
+        fragments.append(Fragment(probe=probe, rows=found))
+    return tuple(fragments)
+
+
+def as_answer(fragment: Fragment[B], sight: Sight) -> Answer[B]:
+    """Return a fragment as the answer to its probe, as rebasing takes it."""
+    return Answer(rows=fragment.rows, sight=sight)

@@ -1,0 +1,152 @@
+"""SWEEP: one transaction at a time, one source at a time, errors taken out on the spot.
+
+Law. When transaction s changes relation R, the view changes by
+
+    R1 join ... delta R ... join Rn          with every other relation as it was when s was delivered
+
+so each answer is brought back to that state: subtract *all* changes of its relation that were delivered after s and
+before the answer. Both factors of that error are at the warehouse already; no source is asked twice.
+
+    s1: R2 +(3,5)   ── ask R1 ──►
+    s3: R1 -(2,3)   delivered before the answer
+                    ◄── (1,3)       + (2,3) put back: it was there at s1          then ask R3, then install s1
+
+Invariants
+  1. The changes taken out of an answer are those in the log when it *arrived*, not when it is looked at.
+  2. They come from the log, never from a queue: with several sweeps under way, a transaction that has left the queue
+     still has to be taken out of the answers of the sweeps before it.
+  3. Installs follow the order of delivery, whichever sweep ends first.
+
+Guarantee: complete. Cost: n - 1 queries for each changed occurrence of a transaction, each with its answer.
+Optimisations of the paper: `parallel` sweeps to both sides at once; `in_flight` transactions are swept at once.
+In a term every occurrence keeps rows of its own, so the two halves of a parallel sweep carry the change's sign once.
+
+Paper: 000, Figures 3 and 4. Errata (PAPERS.md §2.2): the figure takes out a single concurrent change (584 of 2,000 runs
+end wrong); merging two halves that both carry the change squares it (1,020); a queue tested after the answer was
+received may hold a change that did not interfere (71); pipelining from the queue forgets what has left it (978).
+Transactions of several relations and self-joins: one term per changed occurrence (`terms.started_terms`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.maintenance.messages import (
+    Answered,
+    Delivered,
+    Effect,
+    History,
+    Install,
+    Query,
+    Running,
+    changes_of,
+)
+from headwater.maintenance.terms import Term, needed_at, started_terms
+from headwater.maintenance.walk import Walks, walk
+from headwater.position import Tick
+from headwater.views.normal_form import JoinView
+
+
+def sweep(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    """Sweep for one transaction at a time, to the left and then to the right."""
+    return _sweep(view, lo, log, parallel=False, in_flight=1)
+
+
+def parallel_sweep(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    """Sweep for one transaction at a time, to all sides at once."""
+    return _sweep(view, lo, log, parallel=True, in_flight=1)
+
+
+def pipelined_sweep(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    """Sweep for several transactions at once; install in the order of their delivery."""
+    return _sweep(view, lo, log, parallel=True, in_flight=8)
+
+
+@dataclass(slots=True)
+class _Job:
+    """The sweeps of one transaction: which are under way, and what the others found, by term."""
+
+    tick: Tick
+    waiting: dict[int, int]
+    terms: list[Term[Any]]
+
+    def take(self, number: int, found: Term[Any]) -> None:
+        """Take over what one sweep found."""
+        place = self.waiting.pop(number)
+        for alias, rows in found.bound.items():
+            self.terms[place] = self.terms[place].bind(alias, rows)
+
+
+def _sweep(view: JoinView, lo: Tick, log: History[Any], *, parallel: bool, in_flight: int) -> Running:
+    walks: Walks[Term[Any]] = Walks()
+    queue: deque[Tick] = deque()
+    jobs: deque[_Job] = deque()
+    effects: list[Effect] = []
+    delivered = lo
+    while True:
+        event = yield effects
+        effects = []
+        match event:
+            case Delivered():
+                assert event.tick == delivered + 1, "ticks are delivered in order, none left out"
+                delivered = event.tick
+                queue.append(delivered)
+            case Answered():
+                effects += walks.take(event)
+        while True:
+            _hand_over(walks, jobs)
+            effects += _installs(jobs)
+            if not queue or len(jobs) >= in_flight:
+                break
+            job, queries = _start(view, queue.popleft(), log, walks, parallel=parallel)
+            jobs.append(job)
+            effects += queries
+
+
+def _start(
+    view: JoinView, tick: Tick, log: History[Any], walks: Walks[Term[Any]], *, parallel: bool
+) -> tuple[_Job, Sequence[Query[Any]]]:
+    """Begin the sweeps of a transaction: one per changed occurrence, or one per side of it."""
+    terms = started_terms(view, tick, changes_of(view, log, Tick(tick - 1), tick))
+    job = _Job(tick, {}, list(terms))
+    queries: list[Query[Any]] = []
+    for place, term in enumerate(terms):
+        (start,) = term.bound
+
+        def needed(alias: str, start: str = start) -> Tick:
+            return needed_at(view, alias, start, tick)
+
+        for side in _sides(view, start) if parallel else [None]:
+            number, first = walks.start(walk(view, term, log, needed, side))
+            job.waiting[number] = place
+            queries += first
+    return job, queries
+
+
+def _sides(view: JoinView, start: str) -> list[set[str]]:
+    """Return the parts into which the join graph falls without an occurrence: a sweep of one needs no other."""
+    others = [occurrence.alias for occurrence in view.occurrences if occurrence.alias != start]
+    sides: list[set[str]] = []
+    for alias in others:
+        near = {edge.left for edge in view.edges if edge.right == alias}
+        near |= {edge.right for edge in view.edges if edge.left == alias}
+        touching = [side for side in sides if side & near]
+        sides = [side for side in sides if side not in touching] + [{alias}.union(*touching)]
+    return sides
+
+
+def _hand_over(walks: Walks[Term[Any]], jobs: deque[_Job]) -> None:
+    for number, found in walks.finished():
+        next(job for job in jobs if number in job.waiting).take(number, found)
+
+
+def _installs(jobs: deque[_Job]) -> list[Install[Any]]:
+    """Return what can be installed: from the oldest transaction on, as long as its sweeps have ended."""
+    done: list[Install[Any]] = []
+    while jobs and not jobs[0].waiting:
+        job = jobs.popleft()
+        done.append(Install(upto=job.tick, terms=tuple(term for term in job.terms if not term.is_empty)))
+    return done

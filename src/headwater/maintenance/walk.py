@@ -1,0 +1,81 @@
+"""Walk: bind the occurrences of a term one after another, and take out of every answer what does not belong in it.
+
+    term {S: +(2, 5)}  ── ask R through S ──►  answer of R  ── rebase to the tick needed ──►  {S: +(2, 5), R: (9, 2)}
+
+This is the inner loop of SWEEP and of all that is built on it. It asks one question at a time and does not know what
+else is in the air: `Walks` lets any number of them wait for their answers together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, Generic, TypeVar
+
+from headwater.maintenance.messages import Answered, Part, Query, as_answer
+from headwater.maintenance.questions import B, Log
+from headwater.maintenance.rebase import rebase
+from headwater.maintenance.terms import Term, steps_from
+from headwater.position import Tick
+from headwater.views.normal_form import JoinView
+
+R = TypeVar("R")
+
+Questions = Generator[tuple[str, tuple[Part[Any], ...]], Answered[Any], R]
+"""Yields a source and what to ask it, is sent the answer, returns what it found."""
+
+
+def walk(
+    view: JoinView, term: Term[B], log: Log[B], needed: Callable[[str], Tick], within: set[str] | None = None
+) -> Questions[Term[B]]:
+    """Bind every occurrence of a view (or of a part of it) to its rows at the tick that is `needed` of it."""
+    for step in steps_from(view, set(term.bound), within):
+        if term.is_empty:
+            return term
+        carried = {} if step.via is None else {step.via: term.bound[step.via]}
+        source = view.occurrence(step.alias).relation.name.source
+        answered = yield source, (Part(carried=carried, steps=(step,)),)
+        ((fragment,),) = answered.fragments
+        rows = rebase(fragment.probe, as_answer(fragment, answered.sight), log, needed(step.alias))
+        term = term.bind(step.alias, rows)
+    return term
+
+
+class Walks(Generic[R]):
+    """Questions in the air: numbers the queries, and leads every answer back to who asked."""
+
+    def __init__(self) -> None:
+        """Begin with nothing in the air."""
+        self._open: dict[int, tuple[int, Questions[R]]] = {}
+        self._finished: list[tuple[int, R]] = []
+        self._last = 0
+        self._started = 0
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether no answer is awaited."""
+        return not self._open
+
+    def start(self, questions: Questions[R]) -> tuple[int, Sequence[Query[Any]]]:
+        """Begin to ask; return a number for it, and the first query, if there is one."""
+        self._started += 1
+        return self._started, self._go_on(questions, self._started, None)
+
+    def take(self, answered: Answered[Any]) -> Sequence[Query[Any]]:
+        """Lead an answer to who asked for it; return the next query, if there is one."""
+        started, questions = self._open.pop(answered.number)
+        return self._go_on(questions, started, answered)
+
+    def finished(self) -> list[tuple[int, R]]:
+        """Return what came to its end since this was last asked: the numbers `start` gave, and the results."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def _go_on(self, questions: Questions[R], started: int, answered: Answered[Any] | None) -> Sequence[Query[Any]]:
+        try:
+            source, parts = next(questions) if answered is None else questions.send(answered)
+        except StopIteration as end:
+            self._finished.append((started, end.value))
+            return ()
+        self._last += 1
+        self._open[self._last] = (started, questions)
+        return (Query(number=self._last, source=source, parts=parts),)

@@ -1,0 +1,27 @@
+"""One contract for every published algorithm: in any interleaving it keeps the guarantee it claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from headwater.guarantee import Guarantee
+from headwater.judge.grade import grade_sequence
+from headwater.lab.chance import chances_for, play
+from headwater.maintenance.algorithms import ALGORITHMS, Described
+
+PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
+SEEDS = 1_000
+
+
+@pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)
+def test_keeps_its_guarantee_in_every_interleaving(described: Described) -> None:
+    assert described.run is not None
+    levels: Counter[Guarantee] = Counter()
+    for seed in range(SEEDS):
+        world = play(seed, described.run, chances_for(described))
+        verdict = grade_sequence(world.right_states(), world.shown_states())
+        assert verdict.guarantee >= described.guarantee, f"seed {seed}: {verdict}\n{world.setting.view.sql}"
+        levels[verdict.guarantee] += 1
+    assert levels.total() == SEEDS
