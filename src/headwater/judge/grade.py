@@ -18,7 +18,7 @@ sees one state twice has seen it once.
                                      convergent   A X C       (X was never right)
                                      none         A B X
 
-What is not done: grading against *any* interleaving of the sources' transactions. Here the order is that of the ticks.
+Here the order is that of the ticks. `any_order` grades against any order that keeps each source's own.
 """
 
 from __future__ import annotations
