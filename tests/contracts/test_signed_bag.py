@@ -80,6 +80,16 @@ def test_netting_keeps_the_content_and_leaves_nothing_to_net(make: Make, a: Entr
 
 @IMPLEMENTATIONS
 @settings(deadline=None)
+@given(a=entries)
+def test_a_bag_is_what_came_and_what_went(make: Make, a: Entries) -> None:
+    came, went = make(a).positive(), make(a).negated().positive()
+    assert all(count > 0 for count in (*content(came).values(), *content(went).values()))
+    assert content(came.plus(went.negated())) == content(make(a))
+    assert len(came) == len(content(came))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
 @given(a=entries, b=entries, k=entries)
 def test_matching_is_linear(make: Make, a: Entries, b: Entries, k: Entries) -> None:
     for columns in (("a",), ("a", "b")):

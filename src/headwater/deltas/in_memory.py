@@ -70,6 +70,10 @@ class InMemoryBag:
         """Return the entries whose count is not zero; equal ones are one already."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count}))
 
+    def positive(self) -> InMemoryBag:
+        """Return the entries whose count is above zero."""
+        return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count > 0}))
+
     def restamped(self, tick: Tick) -> InMemoryBag:
         """Return the rows with another tick."""
         return InMemoryBag.of(self.columns, ((tick, row, count) for (_, row), count in self.entries.items()))

@@ -135,6 +135,11 @@ class ArrowBag:
         """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
         return self._grouped("sum") if len(self) else self
 
+    def positive(self) -> ArrowBag:
+        """Return the netted rows whose count is above zero."""
+        netted = self.net().table
+        return ArrowBag(netted.filter(pc.greater(netted[COUNT], 0)))
+
     def restamped(self, tick: Tick) -> ArrowBag:
         """Return the rows with another tick."""
         return self._with(TICK, pa.repeat(pa.scalar(tick, pa.int64()), len(self)))

@@ -5,6 +5,7 @@ transactions of the batch are a bag stamped with their ticks, with counts of eit
 
     a.plus(b) = b.plus(a)          a.plus(a.negated()).net() is empty          a.net().net() = a.net()
     a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear)
+    a.positive().plus(a.negated().positive().negated()) = a.net()              (what came, and what went)
 
 Two implementations stand behind one contract: `in_memory` (plain Python, for tests and the lab) and `on_arrow` (what a
 maintainer holds while it works on a batch: as large as the batch and what it reaches, never as large as the data).
@@ -49,6 +50,10 @@ class SignedBag(Protocol[K]):
 
     def net(self) -> Self:
         """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
+        ...
+
+    def positive(self) -> Self:
+        """Return the netted rows whose count is above zero: what came, of a change; what is there, of a difference."""
         ...
 
     def restamped(self, tick: Tick) -> Self:

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from headwater.maintenance.messages import Answered, Part, Query, as_answer
-from headwater.maintenance.questions import B, Log
+from headwater.maintenance.messages import Answered, Fragment, Part, Query, as_answer
+from headwater.maintenance.questions import B, Log, Sight
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.terms import Term, steps_from
+from headwater.maintenance.terms import Step, Term, steps_from
 from headwater.position import Tick
 from headwater.views.normal_form import JoinView
 
@@ -24,20 +24,48 @@ Questions = Generator[tuple[str, tuple[Part[Any], ...]], Answered[Any], R]
 """Yields a source and what to ask it, is sent the answer, returns what it found."""
 
 
+Correct = Callable[[Fragment[Any], Sight, str], Any]
+"""What an answer is taken for: its fragment, what it saw and the occurrence it is about give that occurrence's rows."""
+
+
 def walk(
     view: JoinView, term: Term[B], log: Log[B], needed: Callable[[str], Tick], within: set[str] | None = None
 ) -> Questions[Term[B]]:
     """Bind every occurrence of a view (or of a part of it) to its rows at the tick that is `needed` of it."""
+
+    def rebased(fragment: Fragment[B], sight: Sight, alias: str) -> B:
+        return rebase(fragment.probe, as_answer(fragment, sight), log, needed(alias))
+
+    return _walk(view, term, rebased, within)
+
+
+def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
+    """Bind every occurrence of a view to the rows that its answer holds, whatever that answer saw."""
+    return _walk(view, term, lambda fragment, _sight, _alias: fragment.rows, None)
+
+
+def _walk(view: JoinView, term: Term[B], correct: Correct, within: set[str] | None) -> Questions[Term[B]]:
     for step in steps_from(view, set(term.bound), within):
         if term.is_empty:
             return term
-        carried = {} if step.via is None else {step.via: term.bound[step.via]}
-        source = view.occurrence(step.alias).relation.name.source
-        answered = yield source, (Part(carried=carried, steps=(step,)),)
-        ((fragment,),) = answered.fragments
-        rows = rebase(fragment.probe, as_answer(fragment, answered.sight), log, needed(step.alias))
-        term = term.bind(step.alias, rows)
+        (term,) = yield from bind_step(view, step, (term,), log, needed(step.alias))
     return term
+
+
+def bind_step(
+    view: JoinView, step: Step, terms: tuple[Term[B], ...], log: Log[B], needed: Tick
+) -> Questions[tuple[Term[B], ...]]:
+    """Bind one occurrence in several terms, to its rows at one tick: one message, one part for each term.
+
+    An occurrence that is read whole is read once for all of them.
+    """
+    carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
+    source = view.occurrence(step.alias).relation.name.source
+    answered = yield source, tuple(Part(carried=rows, steps=(step,)) for rows in carried)
+    found = [rebase(only.probe, as_answer(only, answered.sight), log, needed) for (only,) in answered.fragments]
+    if step.via is None:
+        found *= len(terms)
+    return tuple(term.bind(step.alias, rows) for term, rows in zip(terms, found, strict=True))
 
 
 class Walks(Generic[R]):
