@@ -28,11 +28,13 @@ from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
-from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped
+from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
 from headwater.runtime.live_view import LiveView, RetiringView
+from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.signs_of_life import SignsOfLife
+from headwater.runtime.spark_jobs import SparkJobs
 from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
@@ -73,7 +75,8 @@ class Maintainer:
         self.epoch = epoch
         self.views = {view.name: view for view in views}
         self.replicas = replicas
-        self.listener = listener
+        self._messages = Messages()
+        self.listener = listener = fan_out(self._messages, listener)
         self.acceptor = Acceptor(warehouse.log, listener, self._resolve)
         self.upkeep = Upkeep(
             spark,
@@ -90,7 +93,9 @@ class Maintainer:
         self._settled: dict[str, Tick] = {}
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
-        self._signs = SignsOfLife(warehouse.path, epoch, self.acceptor, lambda: self._bootstrap is not None)
+        self._signs = SignsOfLife(
+            warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
+        )
         self._stop = threading.Event()
         self._commit_count = 0
         self._row_count = 0
@@ -235,22 +240,24 @@ class Maintainer:
         due = [view for view in self.views.values() if view.stopped is None and view.frontier < self.log.last_tick]
         if not due or not self._has_waited():
             return False
-        found = Round(
-            spark=self.spark,
-            understood=self.understood,
-            log=self.log,
-            acceptor=self.acceptor,
-            replicas=self.replicas,
-            settled=dict(self._settled),
-            listener=self.listener,
-        ).run(due)
+        jobs = SparkJobs(self.spark)
+        with jobs:
+            found = Round(
+                spark=self.spark,
+                understood=self.understood,
+                log=self.log,
+                acceptor=self.acceptor,
+                replicas=self.replicas,
+                settled=dict(self._settled),
+                listener=self.listener,
+            ).run(due)
         halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
         moved = any(view.frontier < found.outcomes[view.name].upto for view in due)
         if not found.is_valid or not (moved or halts):
             return False
         self._due_since = None
         self._settled = dict(found.settled)
-        self._take_over(found)
+        self._take_over(found, jobs)
         self._absorb()
         return True
 
@@ -261,7 +268,7 @@ class Maintainer:
             self._due_since = now
         return now - self._due_since >= self.understood.project.batch_interval_seconds
 
-    def _take_over(self, found: RoundResult) -> None:
+    def _take_over(self, found: RoundResult, jobs: SparkJobs) -> None:
         """Append what a batch found, and commit it."""
         started = time.perf_counter()
         rows = {name: self._append(self.views[name], outcome) for name, outcome in found.outcomes.items()}
@@ -281,6 +288,7 @@ class Maintainer:
             probe_count=sum(count.probe_count for count in found.asked.values()),
             answer_count=sum(count.row_count for count in found.asked.values()),
             byte_count=sum(count.byte_count for count in found.asked.values()),
+            spark_job_count=jobs.count(),
         )
         self._commit(CommitKind.BATCH, statistics=statistics)
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)

@@ -22,6 +22,7 @@ from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.spark_jobs import shared
 from headwater.sources.source import Snapshot, Source
 
 _FOLLOW_SECONDS = 10.0
@@ -115,20 +116,27 @@ class Performer:
     def __call__(self, ask: Ask[ArrowKeys]) -> Sequence[Answer[ArrowBag]]:
         """Answer the probes of one question, at once where there are several."""
         if len(ask.probes) == 1:
-            return [self._answer(ask.probes[0])]
-        with ThreadPoolExecutor(len(ask.probes)) as pool:  # a source lets in no more of them than its limit says
-            return list(pool.map(self._answer, ask.probes))
+            answered = [self._answer(ask.probes[0])]
+        else:
+            with ThreadPoolExecutor(len(ask.probes)) as pool:  # a source lets in no more of them than its limit says
+                answered = list(pool.map(shared(self._answer), ask.probes))
+        for probe, (_, cost) in zip(ask.probes, answered, strict=True):
+            if cost is not None:
+                self.asked.setdefault(probe.relation, ProbeCount()).add(cost)
+        return [answer for answer, _ in answered]
 
-    def _answer(self, probe: Probe[ArrowKeys]) -> Answer[ArrowBag]:
+    def _answer(self, probe: Probe[ArrowKeys]) -> tuple[Answer[ArrowBag], ProbeCount | None]:
+        """Return an answer and what asking a source for it cost; nothing is counted here, where threads meet."""
         started = time.perf_counter()
         replica = self._replicas.get(probe.relation)
         if replica is not None:
-            return replica.lookup(probe.wanted, probe.columns, probe.keys)
+            return replica.lookup(probe.wanted, probe.columns, probe.keys), None
         answer = self._snapshots.probe(self._relations[probe.relation], probe)
-        count = self.asked.setdefault(probe.relation, ProbeCount())
-        count.probe_count += 1
-        count.key_count += 0 if probe.keys is None else len(probe.keys)
-        count.row_count += len(answer.rows)
-        count.byte_count += answer.rows.table.nbytes
-        count.seconds += time.perf_counter() - started
-        return answer
+        cost = ProbeCount(
+            probe_count=1,
+            key_count=0 if probe.keys is None else len(probe.keys),
+            row_count=len(answer.rows),
+            byte_count=answer.rows.table.nbytes,
+            seconds=time.perf_counter() - started,
+        )
+        return answer, cost

@@ -1,0 +1,53 @@
+"""Count the Spark jobs that a piece of work runs: the fixed cost of a batch, which no row count explains.
+
+Jobs are counted by their group, so that what other threads run meanwhile (checkpoints, a bootstrap) does not count.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypeVar
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+_GROUP = "spark.jobGroup.id"
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+class SparkJobs:
+    """Counts the jobs that its block starts on this thread, and on the threads it is `shared` with."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        """Count nothing yet."""
+        self._context = spark.sparkContext
+        self._group = f"headwater-{uuid.uuid4()}"
+
+    def __enter__(self) -> Self:
+        """Count what this thread runs from now on."""
+        self._context.setLocalProperty(_GROUP, self._group)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Count no more."""
+        self._context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # None takes it away
+
+    def count(self) -> int:
+        """Return how many jobs there were; Spark tells of one a moment after it began."""
+        return len(self._context.statusTracker().getJobIdsForGroup(self._group))
+
+
+def shared(work: Callable[[Given], Made]) -> Callable[[Given], Made]:
+    """Return the work so that the jobs it runs on another thread count with those of this one."""
+    context = SparkContext.getOrCreate()
+    group = context.getLocalProperty(_GROUP)
+
+    def counted(given: Given) -> Made:
+        context.setLocalProperty(_GROUP, group)  # type: ignore[arg-type]  # as above
+        return work(given)
+
+    return counted
