@@ -100,7 +100,11 @@ class SourceState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing, and how far its log has been followed; None: not known without the maintainer."""
+    """How a source is doing, and how far its log has been followed.
+
+    The lag is how far the change log is behind the source: bytes of the source's own log (which may hold nothing for
+    us), and seconds. None: not known, because no maintainer runs or the source does not answer.
+    """
 
     name: str
     state: SourceState
@@ -109,6 +113,22 @@ class SourceStatus:
     lag_seconds: float | None = None
     last_error: str = ""
     retry_in_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageCount:
+    """What a source was asked for a view: probes (each has one answer), keys sent, rows and bytes received.
+
+    `corrected_row_count` rows came or went when answers were brought to the tick that was needed.
+    """
+
+    source: str
+    view: str
+    probe_count: int = 0
+    key_count: int = 0
+    row_count: int = 0
+    byte_count: int = 0
+    corrected_row_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +143,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewStatus:
-    """From which tick to which a view is readable; None: not born yet."""
+    """From which tick to which a view is readable, and its rows at the last one; None: not born yet."""
 
     name: str
     guarantee: Guarantee
@@ -153,7 +173,10 @@ class MaintainerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
-    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`."""
+    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
+
+    `messages` is what was asked since `messages_since`, when the last maintainer began.
+    """
 
     warehouse: Path
     sources: tuple[SourceStatus, ...]
@@ -162,6 +185,8 @@ class StatusResult:
     maintainer: MaintainerStatus | None
     log_first: Tick | None
     log_last: Tick | None
+    messages: tuple[MessageCount, ...] = ()
+    messages_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +199,17 @@ class QueryResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryEntry:
-    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part."""
+    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
+
+    `spark_job_count` is what its batch ran on Spark, for all views together.
+    """
 
     lo: Tick
     hi: Tick
     committed_at: datetime
     rows_added: int
     rows_removed: int
+    spark_job_count: int
     seconds: Mapping[str, float]
 
 

@@ -39,9 +39,10 @@ from headwater.results import (
     ViewStatus,
 )
 from headwater.runtime.check import check_views
+from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
-from headwater.runtime.live_status import read_sources
+from headwater.runtime.live_status import read_messages, read_sources
 from headwater.runtime.plan import show_plan
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run, start_maintainer
@@ -51,6 +52,7 @@ from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import read_lease, refuse_if_held
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.row_count import row_count
 
 _AFTER_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
@@ -101,6 +103,7 @@ class Headwater:
         warehouse = self._warehouse()
         head, lease = warehouse.head(), read_lease(warehouse.path)
         last_tick = warehouse.log.last_tick
+        since, messages = read_messages(warehouse)
         return StatusResult(
             warehouse=self.project.warehouse,
             sources=read_sources(self.project, warehouse),
@@ -113,6 +116,8 @@ class Headwater:
             ),
             log_first=Tick(warehouse.log.horizon() + 1) if last_tick else None,
             log_last=last_tick or None,
+            messages=messages,
+            messages_since=since,
         )
 
     def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:
@@ -124,13 +129,14 @@ class Headwater:
                 guarantee=Guarantee(entry.guarantee),
                 birth=entry.birth,
                 frontier=frontier,
+                row_count=row_count(warehouse.kept_table(entry.name), frontier),
                 stopped=None
                 if stopped is None
                 else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
             )
         for file in self.project.views:
             if file.name not in views:
-                yield ViewStatus(name=file.name, guarantee=file.guarantee)
+                yield ViewStatus(name=file.name, guarantee=promised_guarantee(file))
 
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
         """Run a query over the views at one tick, and return its rows as Arrow."""
@@ -156,6 +162,7 @@ class Headwater:
                 committed_at=commit.committed_at,
                 rows_added=commit.rows_added,
                 rows_removed=commit.rows_removed,
+                spark_job_count=commit.spark_job_count,
                 seconds=commit.seconds,
             )
             for commit in warehouse.history(view)

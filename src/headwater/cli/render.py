@@ -14,6 +14,7 @@ from headwater.results import (
     DemoResult,
     ExplainResult,
     HistoryResult,
+    MessageCount,
     PlanResult,
     QueryResult,
     RunResult,
@@ -97,6 +98,16 @@ def draw_status(result: StatusResult) -> Page:
             right=frozenset({"from tick", "to tick", "rows"}),
         )
     )
+    if result.messages and result.messages_since is not None:
+        numbers = ("probes", "keys", "rows", "bytes", "rows rebased")
+        page.append(
+            Grid(
+                title=f"asked since {_time(result.messages_since)}",
+                headings=("source", "for view", *numbers),
+                rows=tuple(_message_row(count) for count in result.messages),
+                right=frozenset(numbers),
+            )
+        )
     for view in result.views:
         if view.stopped is not None:
             stop = view.stopped
@@ -126,19 +137,20 @@ def draw_query(result: QueryResult, row_limit: int | None) -> Page:
 def draw_history(result: HistoryResult) -> Page:
     """Show a view's commits."""
     grid = Grid(
-        headings=("ticks", "committed", "came", "went", "seconds", "parts"),
+        headings=("ticks", "committed", "came", "went", "Spark jobs", "seconds", "parts"),
         rows=tuple(
             (
                 f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}",
                 _time(entry.committed_at),
                 _count(entry.rows_added),
                 _count(entry.rows_removed),
+                _count(entry.spark_job_count),
                 f"{sum(entry.seconds.values()):.2f}",
                 ", ".join(f"{part} {seconds:.2f}" for part, seconds in entry.seconds.items()),
             )
             for entry in result.commits
         ),
-        right=frozenset({"ticks", "came", "went", "seconds"}),
+        right=frozenset({"ticks", "came", "went", "Spark jobs", "seconds"}),
     )
     return [Line(text=f'view "{result.view}", born at tick {result.birth}'), grid]
 
@@ -221,6 +233,11 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
         _count(source.lag_bytes),
         "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",
     )
+
+
+def _message_row(count: MessageCount) -> tuple[str, ...]:
+    numbers = (count.probe_count, count.key_count, count.row_count, count.byte_count, count.corrected_row_count)
+    return (count.source, count.view, *(_count(number) for number in numbers))
 
 
 def _view_row(view: ViewStatus) -> tuple[str, ...]:

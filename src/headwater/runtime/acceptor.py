@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from headwater.changelog.change_log import AcceptedSpan, ChangeLog
 from headwater.errors import HeadwaterError
@@ -39,6 +40,7 @@ class Acceptor:
         self._queue: queue.Queue[Followed] = queue.Queue(_QUEUE_LENGTH)
         self._threads: dict[str, SourceThread] = {}
         self._accepted_to: dict[str, Position] = {}
+        self._committed_at: dict[str, datetime] = {}
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="accept", daemon=True)
@@ -73,6 +75,11 @@ class Acceptor:
         """Return, per source, the position up to which everything it committed is in the change log."""
         with self._changed:
             return dict(self._accepted_to)
+
+    def committed_at(self) -> Mapping[str, datetime]:
+        """Return, per source, when the newest transaction accepted since we follow it was committed there."""
+        with self._changed:
+            return dict(self._committed_at)
 
     def wait_for(self, position: Position, timeout_seconds: float) -> bool:
         """Wait until everything a source committed up to a position is in the change log."""
@@ -135,6 +142,8 @@ class Acceptor:
         with self._changed:
             for followed in taken:
                 self._accepted_to[followed.source] = followed.followed_to
+                if followed.capture is not None:
+                    self._committed_at[followed.source] = followed.capture.transactions[-1].committed_at
             self._changed.notify_all()
         for followed in taken:
             thread = self._threads.get(followed.source)

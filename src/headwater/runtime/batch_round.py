@@ -192,6 +192,7 @@ class Round:
                 ProbeAnswered(
                     view=view.name,
                     relation=name,
+                    probe_count=count.probe_count,
                     key_count=count.key_count,
                     row_count=count.row_count,
                     byte_count=count.byte_count,

@@ -62,10 +62,11 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswered:
-    """A source answered a probe; `corrected_rows` came or went when the answer was rebased."""
+    """A source answered a batch's probes of a relation; `corrected_rows` came or went when answers were rebased."""
 
     view: str
     relation: RelationName
+    probe_count: int = 1
     key_count: int
     row_count: int
     byte_count: int

@@ -12,15 +12,18 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation
 from headwater.runtime.events import Listener, SourceConnected, SourceDisconnected, SourceGone
+from headwater.runtime.lag import Lag
 from headwater.sources.source import Follower, Source
 from headwater.transaction import Capture
 
 _POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.2
 _LONGEST_RETRY_SECONDS = 15.0
 
@@ -57,6 +60,8 @@ class SourceThread:
         self._stop = threading.Event()
         self._follower: Follower | None = None
         self._wanted: Position | None = None
+        self.lag = Lag()
+        self._looked_at = 0.0
         self._thread = threading.Thread(target=self._run, name=f"follow {source.name}", daemon=True)
 
     def start(self) -> None:
@@ -120,17 +125,26 @@ class SourceThread:
             while not self._stop.is_set():
                 capture = follower.next_capture(_POLL_SECONDS)
                 followed_to = follower.followed_to()
+                self._look(follower)
                 if capture is not None or told is None or told < followed_to:
-                    self._hand_over(Followed(source=self.source.name, capture=capture, followed_to=followed_to))
+                    handed = Followed(source=self.source.name, capture=capture, followed_to=followed_to)
+                    self._hand_over(handed, follower)
                     told = followed_to
         finally:
             self._follower = None
             follower.close()
 
-    def _hand_over(self, followed: Followed) -> None:
+    def _hand_over(self, followed: Followed, follower: Follower) -> None:
         while not self._stop.is_set():
             try:
                 self._out.put(followed, timeout=_POLL_SECONDS)
             except queue.Full:
+                self._look(follower)
                 continue
             return
+
+    def _look(self, follower: Follower) -> None:
+        """See where the source's log ends, now and then."""
+        if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+            self.lag.look(follower.log_end(), datetime.now(UTC))
+            self._looked_at = time.monotonic()

@@ -9,24 +9,29 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import Any
 
 from headwater.position import Position
 from headwater.project import Project
-from headwater.results import SourceState, SourceStatus
+from headwater.results import MessageCount, SourceState, SourceStatus
 from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.follow import SourceThread
+from headwater.runtime.messages import Messages
 from headwater.warehouse.folders import status_file
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
 
-def write_sources(warehouse: str, acceptor: Acceptor, *, bootstrapping: bool) -> None:
-    """Say how every source is doing."""
-    accepted = acceptor.accepted_to()
+def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, bootstrapping: bool) -> None:
+    """Say how every source is doing, and what was asked."""
+    accepted, committed_at, now = acceptor.accepted_to(), acceptor.committed_at(), datetime.now(UTC)
     sources = {
         name: {
             "state": _state(thread.is_connected, thread.has_ended, bootstrapping).value,
             "position": _position(accepted.get(name)),
+            **_lag(thread, accepted.get(name), committed_at.get(name), now),
             "error": "" if thread.error is None else thread.error.summary,
             "retry_at": thread.retry_at,
         }
@@ -34,8 +39,19 @@ def write_sources(warehouse: str, acceptor: Acceptor, *, bootstrapping: bool) ->
     }
     file = status_file(warehouse)
     writing = file.with_suffix(".writing")
-    writing.write_text(json.dumps({"said_at": datetime.now(UTC).isoformat(), "sources": sources}))
+    asked = {"since": messages.since.isoformat(), "counts": [asdict(count) for count in messages.counts()]}
+    writing.write_text(json.dumps({"said_at": now.isoformat(), "sources": sources, "messages": asked}))
     writing.replace(file)
+
+
+def _lag(
+    thread: SourceThread, accepted: Position | None, committed_at: datetime | None, now: datetime
+) -> dict[str, float | None]:
+    """Return how far behind a source we are, while it tells."""
+    behind = None if accepted is None or not thread.is_connected else thread.lag.behind(accepted, committed_at, now)
+    if behind is None:
+        return {"lag_bytes": None, "lag_seconds": None}
+    return {"lag_bytes": behind.byte_count, "lag_seconds": behind.seconds}
 
 
 def _state(is_connected: bool, has_ended: bool, bootstrapping: bool) -> SourceState:
@@ -52,23 +68,31 @@ def _position(position: Position | None) -> list[object] | None:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    said, alive = _said(warehouse.path), maintainer_is_alive(warehouse.path)
+    sources, alive = _said(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     return tuple(
-        _status(source.name, said.get(source.name), known.get(source.name), alive=alive) for source in project.sources
+        _status(source.name, sources.get(source.name), known.get(source.name), alive=alive)
+        for source in project.sources
     )
 
 
-def _said(warehouse: str) -> Mapping[str, Mapping[str, object]]:
+def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
+    """Return since when the last maintainer counted, and what it asked of the sources."""
+    said = _said(warehouse.path).get("messages")
+    if said is None:
+        return None, ()
+    return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
+
+
+def _said(warehouse: str) -> Mapping[str, Any]:
     try:
-        content = json.loads(status_file(warehouse).read_text())
+        content: Mapping[str, Any] = json.loads(status_file(warehouse).read_text())
     except FileNotFoundError:
         return {}
-    sources: Mapping[str, Mapping[str, object]] = content["sources"]
-    return sources
+    return content
 
 
-def _status(name: str, said: Mapping[str, object] | None, known: Position | None, *, alive: bool) -> SourceStatus:
+def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
     if said is None:
         return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     position, retry_at = said["position"], said["retry_at"]
@@ -80,6 +104,8 @@ def _status(name: str, said: Mapping[str, object] | None, known: Position | None
         name=name,
         state=SourceState(said["state"]),
         position=known,
+        lag_bytes=said.get("lag_bytes"),
+        lag_seconds=said.get("lag_seconds"),
         last_error=str(said["error"]),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
     )

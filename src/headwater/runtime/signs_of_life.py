@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable
 
 from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.live_status import write_sources
+from headwater.runtime.live_status import write_status
+from headwater.runtime.messages import Messages
 from headwater.warehouse.lease import release_lease, renew_lease
 
 _log = logging.getLogger(__name__)
@@ -20,11 +21,19 @@ _STATUS_SECONDS = 0.5
 class SignsOfLife:
     """Says that this process maintains a warehouse, and how its sources are doing, until stopped."""
 
-    def __init__(self, warehouse: str, epoch: int, acceptor: Acceptor, is_bootstrapping: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        warehouse: str,
+        epoch: int,
+        acceptor: Acceptor,
+        messages: Messages,
+        is_bootstrapping: Callable[[], bool],
+    ) -> None:
         """Say nothing yet."""
         self._warehouse = warehouse
         self._epoch = epoch
         self._acceptor = acceptor
+        self._messages = messages
         self._is_bootstrapping = is_bootstrapping
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
@@ -38,7 +47,7 @@ class SignsOfLife:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=_LEASE_SECONDS)
-        write_sources(self._warehouse, self._acceptor, bootstrapping=False)
+        write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=False)
         release_lease(self._warehouse, self._epoch)
 
     def _run(self) -> None:
@@ -48,6 +57,7 @@ class SignsOfLife:
                 if time.monotonic() - renewed_at > _LEASE_SECONDS:
                     renew_lease(self._warehouse, self._epoch)
                     renewed_at = time.monotonic()
-                write_sources(self._warehouse, self._acceptor, bootstrapping=self._is_bootstrapping())
+                bootstrapping = self._is_bootstrapping()
+                write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
             except OSError:  # a full disk, say: whoever has to write there for its work will tell
                 _log.warning("cannot show signs of life", exc_info=True)

@@ -113,6 +113,10 @@ class Follower(Protocol):
         """Every transaction that commits at or before this position has been returned by `next_capture`."""
         ...
 
+    def log_end(self) -> Position:
+        """Where the source's log ends now, whether or not it holds anything for us; called by the following thread."""
+        ...
+
     def acknowledge(self, position: Position) -> None:
         """Let the source forget what it logged up to here; called only once that is durable in the change log."""
         ...

@@ -20,6 +20,7 @@ class ViewCommit:
     committed_at: datetime
     rows_added: int
     rows_removed: int
+    spark_job_count: int
     seconds: Mapping[str, float]
 
 
@@ -33,6 +34,7 @@ def view_history(commits: Sequence[Commit], view: str) -> list[ViewCommit]:
             committed_at=commit.committed_at,
             rows_added=delta.rows_added,
             rows_removed=delta.rows_removed,
+            spark_job_count=statistics.spark_job_count,
             seconds=statistics.seconds,
         )
         for commit in commits

@@ -32,6 +32,7 @@ from headwater.results import (
     HistoryEntry,
     HistoryResult,
     MaintainerStatus,
+    MessageCount,
     OwnerSql,
     PlanResult,
     PlanStep,
@@ -128,6 +129,10 @@ class MadeUpProject:
             maintainer=MaintainerStatus(holder="host:42", epoch=3, alive=True, seen_at=AT),
             log_first=Tick(1),
             log_last=Tick(9),
+            messages=(
+                MessageCount(source="shop", view="sales", probe_count=3, key_count=40, row_count=1500, byte_count=9000),
+            ),
+            messages_since=AT,
         )
 
     def query(self, sql: str, *, at: Moment | None, after: AtPosition | None) -> QueryResult:
@@ -138,7 +143,13 @@ class MadeUpProject:
     def history(self, view: str) -> HistoryResult:
         entries = tuple(
             HistoryEntry(
-                lo=Tick(lo), hi=Tick(hi), committed_at=AT, rows_added=5, rows_removed=2, seconds={"spark": 0.25}
+                lo=Tick(lo),
+                hi=Tick(hi),
+                committed_at=AT,
+                rows_added=5,
+                rows_removed=2,
+                spark_job_count=3,
+                seconds={"spark": 0.25},
             )
             for lo, hi in ((1, 2), (2, 7))
         )
@@ -224,10 +235,15 @@ def test_status() -> None:
     text = invoke(MadeUpProject(), "status").stdout
     assert "tick 7, committed 2026-11-15 10:30:00+00:00\nmaintained by host:42\n" in text
     assert re.search(r"shop +following +shop:0/16B3748 +1,234 +0.2", text)
+    assert re.search(r"sales +complete +1 +7 +1,000", text)
+    assert "asked since 2026-11-15 10:30:00+00:00\n" in text
+    assert re.search(r"shop +sales +3 +40 +1,500 +9,000 +0", text)
     assert 'source "staff": connection refused (trying again in 4 s)' in text
     assert 'view "ratio" stopped at tick 6: division by zero\n  do:  use try_divide' in text
     data = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)
     assert data["sources"][0]["position"] == "shop:0/16B3748"
+    assert (data["sources"][0]["lag_bytes"], data["sources"][0]["lag_seconds"]) == (1234, 0.25)
+    assert data["messages"][0]["byte_count"] == 9000
     assert data["views"][1]["stopped"]["code"] == "HW-401"
     assert data["views"][1]["guarantee"] == "strong"
 
@@ -258,7 +274,7 @@ def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
 def test_history_can_be_cut() -> None:
     assert len(invoke(MadeUpProject(), "history", "sales").stdout.splitlines()) == 4
     text = invoke(MadeUpProject(), "history", "sales", "--last", "1").stdout
-    assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +0.25 +spark 0.25", text)
+    assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +3 +0.25 +spark 0.25", text)
 
 
 def test_explain_prints_the_tree_as_it_is() -> None:

@@ -103,6 +103,13 @@ class PostgresFollower:
         """
         return self._followed
 
+    def log_end(self) -> Position:
+        """Where the source's log ends now, as far as it is on the server's disk and can be sent."""
+        with self._address.explained():
+            row = self._side.execute("SELECT (pg_current_wal_flush_lsn() - '0/0')::int8").fetchone()
+        assert row is not None
+        return Position(source=self._followed.source, history=self._followed.history, offset=row[0])
+
     def acknowledge(self, position: Position) -> None:
         """Let the source forget what it logged up to here; told to it by the following thread.
 

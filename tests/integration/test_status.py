@@ -1,0 +1,104 @@
+"""What `status`, `history` and `plan` say of a warehouse is what is the case there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from audited import SOURCES, VIEWS, AuditedWorld, audited_world
+from pyspark.sql import SparkSession
+from running import running
+
+from headwater.results import Action, MessageCount, SourceStatus, ViewStatus
+from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.row_count import row_count
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    with audited_world(three_servers, tmp_path / "shop") as made:
+        made.write_project({name: VIEWS[name] for name in ("probing", "replicated", "mixed")})
+        yield made
+
+
+def source(world: AuditedWorld, name: str) -> SourceStatus:
+    return next(one for one in world.open().status().sources if one.name == name)
+
+
+def view(world: AuditedWorld, name: str) -> ViewStatus:
+    return next(one for one in world.open().status().views if one.name == name)
+
+
+def test_lag_grows_while_a_source_is_not_followed_and_shrinks_to_nothing(
+    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert world.open().plan().changes
+    world.open().run(until_idle=True)
+    away = source(world, "crm")
+    assert (away.lag_bytes, away.lag_seconds) == (None, None), "nobody looks while nobody maintains"
+    with running(world, spark) as maintainer:
+        maintainer.wait_until(lambda: len(maintainer.heard(SourceConnected)) == len(SOURCES))
+        maintainer.wait_until(lambda: all(source(world, name).lag_bytes == 0 for name in SOURCES))
+        assert source(world, "crm").lag_seconds == 0
+        with monkeypatch.context() as held:
+            held.setattr(maintainer.maintainer.acceptor, "_take", list)
+            world.execute("crm", "UPDATE customers SET note = note(id + 7) WHERE id < 30")
+            maintainer.wait_until(lambda: (source(world, "crm").lag_bytes or 0) > 5_000)
+            maintainer.wait_until(lambda: (source(world, "crm").lag_seconds or 0) > 1.5)
+            assert source(world, "geo").lag_bytes == 0, "the others are where they were"
+        maintainer.wait_until(lambda: source(world, "crm").lag_bytes == 0)
+
+
+def test_rows_messages_and_jobs_are_counted(world: AuditedWorld, spark: SparkSession) -> None:
+    world.open().run(until_idle=True)
+    counted: list[int] = []
+    heard: list[Event] = []
+    for number in range(3):
+        world.execute(
+            "shop",
+            f"UPDATE sales SET amount = amount + 1 WHERE no % 3 = {number}; DELETE FROM sales WHERE no = {number + 1}",
+        )
+        world.execute("crm", f"INSERT INTO customers VALUES ({900 + number}, 1, 1, 'x')")
+        heard.clear()
+        world.open(heard.append).run(until_idle=True)
+        for name in ("probing", "replicated", "mixed"):
+            shown = view(world, name)
+            assert shown.row_count == world.open().view(name).arrow().num_rows
+            counted.append(shown.row_count or 0)
+    assert len(set(counted)) > 3, "the views' sizes changed"
+
+    answered = [event for event in heard if isinstance(event, ProbeAnswered)]
+    expected: dict[tuple[str, str], int] = {}
+    for event in answered:
+        key = (event.relation.source, event.view)
+        expected[key] = expected.get(key, 0) + event.byte_count
+    status = world.open().status()
+    assert status.messages_since is not None
+    assert {(one.source, one.view): one.byte_count for one in status.messages} == expected
+    assert {"probing", "mixed"} == {one.view for one in status.messages}
+    assert all(isinstance(one, MessageCount) and one.probe_count > 0 for one in status.messages)
+
+    batches = world.open().history("mixed").commits
+    assert len([event for event in heard if isinstance(event, BatchCommitted)]) >= 1
+    assert all(1 <= batch.spark_job_count <= 40 for batch in batches)
+
+    warehouse = Warehouse.open(str(world.open().project.warehouse))
+    table, frontier = warehouse.kept_table("mixed"), warehouse.frontier("mixed")
+    before = row_count(table, frontier)
+    assert table.roll_checkpoint(spark, frontier)
+    assert row_count(table, frontier) == before
+    assert row_count(table, warehouse.view("mixed").birth) == counted_at_birth(warehouse, spark)
+
+
+def counted_at_birth(warehouse: Warehouse, spark: SparkSession) -> int:
+    return warehouse.view_dataframe(spark, "mixed", warehouse.view("mixed").birth).count()
+
+
+def test_plan_says_what_a_rebuild_would_do(world: AuditedWorld) -> None:
+    world.open().run(until_idle=True)
+    assert not world.open().plan().changes
+    [step] = world.open().plan(rebuild=("mixed",)).changes
+    assert (step.action, step.name, step.reason) == (Action.CHANGE, "mixed", "asked for")
