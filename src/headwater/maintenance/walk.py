@@ -23,32 +23,27 @@ R = TypeVar("R")
 Questions = Generator[tuple[str, tuple[Part[Any], ...]], Answered[Any], R]
 """Yields a source and what to ask it, is sent the answer, returns what it found."""
 
-
-Correct = Callable[[Fragment[Any], Sight, str], Any]
-"""What an answer is taken for: its fragment, what it saw and the occurrence it is about give that occurrence's rows."""
+Correct = Callable[[Fragment[Any], Sight], Any]
+"""What an answer is taken for: a fragment of it, and what it saw, give the rows of the occurrence it is about."""
 
 
 def walk(
     view: JoinView, term: Term[B], log: Log[B], needed: Callable[[str], Tick], within: set[str] | None = None
 ) -> Questions[Term[B]]:
     """Bind every occurrence of a view (or of a part of it) to its rows at the tick that is `needed` of it."""
-
-    def rebased(fragment: Fragment[B], sight: Sight, alias: str) -> B:
-        return rebase(fragment.probe, as_answer(fragment, sight), log, needed(alias))
-
-    return _walk(view, term, rebased, within)
-
-
-def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
-    """Bind every occurrence of a view to the rows that its answer holds, whatever that answer saw."""
-    return _walk(view, term, lambda fragment, _sight, _alias: fragment.rows, None)
-
-
-def _walk(view: JoinView, term: Term[B], correct: Correct, within: set[str] | None) -> Questions[Term[B]]:
     for step in steps_from(view, set(term.bound), within):
         if term.is_empty:
             return term
         (term,) = yield from bind_step(view, step, (term,), log, needed(step.alias))
+    return term
+
+
+def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
+    """Bind every occurrence of a view to the rows that its answer holds, whatever that answer saw."""
+    for step in steps_from(view, set(term.bound)):
+        if term.is_empty:
+            return term
+        (term,) = yield from _bind(view, step, (term,), lambda fragment, _: fragment.rows)
     return term
 
 
@@ -59,10 +54,14 @@ def bind_step(
 
     An occurrence that is read whole is read once for all of them.
     """
+    return _bind(view, step, terms, lambda only, sight: rebase(only.probe, as_answer(only, sight), log, needed))
+
+
+def _bind(view: JoinView, step: Step, terms: tuple[Term[B], ...], correct: Correct) -> Questions[tuple[Term[B], ...]]:
     carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
     source = view.occurrence(step.alias).relation.name.source
     answered = yield source, tuple(Part(carried=rows, steps=(step,)) for rows in carried)
-    found = [rebase(only.probe, as_answer(only, answered.sight), log, needed) for (only,) in answered.fragments]
+    found = [correct(only, answered.sight) for (only,) in answered.fragments]
     if step.via is None:
         found *= len(terms)
     return tuple(term.bind(step.alias, rows) for term, rows in zip(terms, found, strict=True))
