@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.guarantee import Guarantee
+from headwater.maintenance.eca import eca
 from headwater.maintenance.messages import Algorithm
+from headwater.maintenance.nested_sweep import nested_sweep
 from headwater.maintenance.probe_plan import plan_visits
 from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
 from headwater.views.keys import key_outputs
@@ -84,6 +86,19 @@ def _linear_cost(view: JoinView) -> Cost:
     return Cost(queries=others, formula="n - 1 for each changed occurrence", message_size="keys of one step")
 
 
+def _nested_cost(view: JoinView) -> Cost:
+    others = len(view.occurrences) - 1
+    return Cost(
+        queries=others,
+        formula="at most n - 1 for each changed occurrence, fewer where changes meet",
+        message_size="keys of one step, for each change under way",
+    )
+
+
+def _eca_cost(_: JoinView) -> Cost:
+    return Cost(queries=1, formula="1", message_size="product over the other relations of 1 + their open changes")
+
+
 def _batched_cost(view: JoinView) -> Cost:
     aliases = [occurrence.alias for occurrence in view.occurrences]
     visits = sum(tree.visit_count for tree in plan_visits(aliases, [(edge.left, edge.right) for edge in view.edges]))
@@ -128,6 +143,24 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="000, §5.3",
         remark="as sweep, several transactions at once, installed in order",
         run=pipelined_sweep,
+    ),
+    Described(
+        name="nested-sweep",
+        guarantee=Guarantee.STRONG,
+        requirements=(),
+        cost=_nested_cost,
+        paper="000, Figure 6",
+        remark="transactions that meet are swept and installed together, up to a cut-off",
+        run=nested_sweep,
+    ),
+    Described(
+        name="eca",
+        guarantee=Guarantee.STRONG,
+        requirements=(ONE_SOURCE,),
+        cost=_eca_cost,
+        paper="000, §3",
+        remark="each query takes back its errors in the open ones; installs when no query is open",
+        run=eca,
     ),
 )
 
