@@ -29,10 +29,14 @@ from headwater.views.normal_form import JoinView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part(Generic[B]):
-    """One of a query's questions: from the rows sent along, step to occurrences of the source, one after another."""
+    """One of a query's questions: from the rows sent along, step to occurrences of the source, one after another.
+
+    `keys` are the keys of the first step where they are sent instead of the rows they come from.
+    """
 
     carried: Mapping[str, B]
     steps: tuple[Step, ...]
+    keys: Keys | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +128,8 @@ def answer_part(
     fragments: list[Fragment[B]] = []
     for step in part.steps:
         relation = view.occurrence(step.alias).relation.name
-        keys = None
-        if step.via is not None:
+        keys = part.keys if step is part.steps[0] else None
+        if keys is None and step.via is not None:
             keys = rows[step.via].keys(step.via_columns, like(relation), step.columns)
         probe = Probe(relation=relation, wanted=view.relations[relation], columns=step.columns, keys=keys)
         found = ask(probe)

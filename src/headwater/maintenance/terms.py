@@ -14,7 +14,7 @@ it: a delete then comes out as an insert, and duplicates are squared.)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -66,7 +66,7 @@ def steps_from(view: JoinView, bound: set[str], within: set[str] | None = None) 
     waiting.sort(key=lambda alias: (places[alias] > start, abs(places[alias] - start)))
     steps: list[Step] = []
     while waiting:
-        linked = [step for alias in waiting if (step := _step_to(view, alias, known)) is not None]
+        linked = [ways[0] for alias in waiting if (ways := steps_to(view, alias, known))]
         following = linked[0] if linked else Step(alias=waiting[0], via=None)
         steps.append(following)
         waiting.remove(following.alias)
@@ -74,16 +74,17 @@ def steps_from(view: JoinView, bound: set[str], within: set[str] | None = None) 
     return tuple(steps)
 
 
-def _step_to(view: JoinView, alias: str, known: set[str]) -> Step | None:
-    """Return how an occurrence is reached from the known ones, or None if no equality leads to it."""
+def steps_to(view: JoinView, alias: str, known: Collection[str]) -> tuple[Step, ...]:
+    """Return the ways in which an occurrence is reached from the known ones: one for each edge that leads to it."""
+    ways: list[Step] = []
     for edge in view.edges:
         own = tuple(left for left, _ in edge.pairs)
         theirs = tuple(right for _, right in edge.pairs)
         if edge.left == alias and edge.right in known:
-            return Step(alias=alias, via=edge.right, columns=own, via_columns=theirs)
+            ways.append(Step(alias=alias, via=edge.right, columns=own, via_columns=theirs))
         if edge.right == alias and edge.left in known:
-            return Step(alias=alias, via=edge.left, columns=theirs, via_columns=own)
-    return None
+            ways.append(Step(alias=alias, via=edge.left, columns=theirs, via_columns=own))
+    return tuple(ways)
 
 
 def started_terms(view: JoinView, tick: Tick, changes: Mapping[Any, B]) -> tuple[Term[B], ...]:
