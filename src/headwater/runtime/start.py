@@ -16,6 +16,7 @@ from headwater.runtime.understand import Understood
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
@@ -44,6 +45,7 @@ def start_maintainer(
     epoch = warehouse.commits.take_lease(own_name())
     renew_lease(path, epoch)
     warehouse.log.take_over(epoch)
+    clear_unnamed(warehouse)
     lasting = {name: kept.replicas[name] for name in understood.replicated() if name not in plan.copied}
     return Maintainer(
         spark=spark,

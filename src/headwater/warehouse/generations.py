@@ -1,9 +1,11 @@
-"""Folders of views and replicas that the catalog once had and no longer has."""
+"""Folders of views and replicas that the catalog once had and no longer has, or never had."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 
+from headwater.changelog.data_file import delete_folder
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import CommitKind
 from headwater.warehouse.folders import replica_folder, view_folder
@@ -20,7 +22,7 @@ def folders(warehouse: str, catalog: Catalog) -> set[str]:
 def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
     """Return the folders that were dropped from the catalog before a moment.
 
-    A folder that no catalog ever named is left alone: it may be one that is being filled.
+    A folder that no catalog ever named is left alone here: it may be one that is being filled.
     """
     head = warehouse.head()
     present = folders(warehouse.path, warehouse.commits.catalog(head))
@@ -33,3 +35,29 @@ def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
         dropped_at |= {folder: commit.committed_at for folder in last_named if folder not in named | set(dropped_at)}
         last_named |= dict.fromkeys(named, commit.committed_at)
     return sorted(folder for folder, moment in dropped_at.items() if folder not in present and moment < before)
+
+
+def clear_unnamed(warehouse: Warehouse) -> list[str]:
+    """Empty the folders that no catalog ever named, and return them: a bootstrap was killed before its commit.
+
+    For whoever has just taken the lease and fills nothing yet. The folders themselves stay: a number is never given
+    twice, so that a dead maintainer's last job on Spark cannot write into what somebody else is filling.
+    """
+    head = warehouse.head()
+    found = {str(one) for kind in ("views", "replicas") for one in Path(warehouse.path, kind).glob("*/[0-9]*")}
+    unknown = sorted(
+        folder
+        for folder in found - folders(warehouse.path, warehouse.commits.catalog(head))
+        if any(Path(folder).iterdir())
+    )
+    if not unknown:
+        return []
+    named: set[str] = set()
+    for commit in warehouse.commits.read():
+        if commit.kind is CommitKind.CATALOG:
+            named |= folders(warehouse.path, warehouse.commits.catalog(commit))
+    unnamed = [folder for folder in unknown if folder not in named]
+    for folder in unnamed:
+        for content in Path(folder).iterdir():
+            delete_folder(str(content))
+    return unnamed

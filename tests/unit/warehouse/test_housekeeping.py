@@ -14,8 +14,8 @@ from headwater.relation import RelationName
 from headwater.transaction import Capture, Transaction
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
 from headwater.warehouse.chores import CleanLog, Compact, DropRows, Policy, Vacuum
-from headwater.warehouse.folders import view_folder
-from headwater.warehouse.generations import abandoned
+from headwater.warehouse.folders import next_generation, replica_folder, view_folder
+from headwater.warehouse.generations import abandoned, clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
 
 SALES = RelationName(source="shop", name="sales")
@@ -111,6 +111,23 @@ def test_old_generations_go_when_their_time_is_over(world: World) -> None:
     list(keeper.run(now + timedelta(days=2), Tick(0)))
     assert not Path(view_folder(world.warehouse.path, "v", 1)).exists()
     assert Path(view_folder(world.warehouse.path, "v", 2)).exists()
+
+
+def test_what_a_killed_bootstrap_left_goes_and_its_number_stays(world: World) -> None:
+    path = world.warehouse.path
+    second = ViewEntry(name="v", generation=2, sql="…", birth=Tick(0), guarantee="complete", schema=())
+    KeptTable.create(view_folder(path, "v", 2), pa.schema([("id", pa.int64())]), Tick(0))
+    world.catalog(Catalog(views={"v": second}))
+    left = [view_folder(path, "v", 3), replica_folder(path, SALES, 1)]
+    KeptTable.create(left[0], pa.schema([("id", pa.int64())]), Tick(0))
+    KeptTable.create(left[1], pa.schema([("id", pa.int64())]), Tick(0))
+    assert clear_unnamed(Warehouse.open(path)) == sorted(left)
+    assert [list(Path(folder).iterdir()) for folder in left] == [[], []]
+    assert next_generation(left[0]) == 4
+    assert next_generation(left[1]) == 2
+    for generation in (1, 2):  # what a commit names, or named: readers may still be in it
+        assert KeptTable.open(view_folder(path, "v", generation)).birth() == 0
+    assert clear_unnamed(Warehouse.open(path)) == []
 
 
 def test_a_writer_that_slept_through_a_clean_up_does_not_write_into_the_void(world: World) -> None:
