@@ -10,10 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.guarantee import Guarantee
+from headwater.maintenance.c_strobe import c_strobe
 from headwater.maintenance.eca import eca
+from headwater.maintenance.eca_key import eca_key
 from headwater.maintenance.messages import Algorithm
 from headwater.maintenance.nested_sweep import nested_sweep
 from headwater.maintenance.probe_plan import plan_visits
+from headwater.maintenance.strobe import strobe
 from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
 from headwater.views.keys import key_outputs
 from headwater.views.normal_form import JoinView
@@ -99,6 +102,29 @@ def _eca_cost(_: JoinView) -> Cost:
     return Cost(queries=1, formula="1", message_size="product over the other relations of 1 + their open changes")
 
 
+def _eca_key_cost(_: JoinView) -> Cost:
+    return Cost(queries=1, formula="1 if it inserts, 0 if it only deletes", message_size="the inserted rows")
+
+
+def _strobe_cost(view: JoinView) -> Cost:
+    others = len(view.occurrences) - 1
+    return Cost(
+        queries=others,
+        formula="n - 1 for each occurrence inserted into, 0 for deletes",
+        message_size="keys of one step",
+    )
+
+
+def _c_strobe_cost(view: JoinView) -> Cost:
+    others = len(view.occurrences) - 1
+    return Cost(
+        queries=others,
+        formula="(n - 1) (1 + K)^(n - 2) for each occurrence inserted into, 0 for deletes; "
+        "K: transactions that delete from each other one meanwhile",
+        message_size="keys of one step",
+    )
+
+
 def _batched_cost(view: JoinView) -> Cost:
     aliases = [occurrence.alias for occurrence in view.occurrences]
     visits = sum(tree.visit_count for tree in plan_visits(aliases, [(edge.left, edge.right) for edge in view.edges]))
@@ -161,6 +187,33 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="000, §3",
         remark="each query takes back its errors in the open ones; installs when no query is open",
         run=eca,
+    ),
+    Described(
+        name="eca-key",
+        guarantee=Guarantee.STRONG,
+        requirements=(ONE_SOURCE, KEYS_IN_VIEW),
+        cost=_eca_key_cost,
+        paper="000, §3",
+        remark="deletes by key, nothing to compensate; installs when no query is open",
+        run=eca_key,
+    ),
+    Described(
+        name="strobe",
+        guarantee=Guarantee.STRONG,
+        requirements=(KEYS_IN_VIEW,),
+        cost=_strobe_cost,
+        paper="000, §3",
+        remark="deletes by key, answers as they come; installs when no query is open",
+        run=strobe,
+    ),
+    Described(
+        name="c-strobe",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(KEYS_IN_VIEW,),
+        cost=_c_strobe_cost,
+        paper="000, §3",
+        remark="one transaction at a time; what concurrent deletes took from an answer is asked for again",
+        run=c_strobe,
     ),
 )
 
