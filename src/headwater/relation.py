@@ -90,12 +90,24 @@ class Identity(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignKey:
+    """Columns whose values, where none is NULL, are those of exactly one row of another table of the same source.
+
+    Only what holds after every statement is told of: neither deferrable nor left unchecked for older rows.
+    """
+
+    columns: tuple[str, ...]
+    parent: RelationName
+    parent_columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
     """A table of a source as its catalog describes it.
 
     `key` is the primary key (empty if there is none); `indexes` are the leading columns of the usable indexes;
     `unusable` names the columns whose type we cannot hold, with the source's name for the type: a view that uses one
-    is refused, other views do not care.
+    is refused, other views do not care. `not_null` are the columns that never hold NULL.
     """
 
     name: RelationName
@@ -105,6 +117,8 @@ class Relation:
     identity: Identity = Identity.FULL
     unusable: tuple[tuple[str, str], ...] = ()
     row_estimate: int = 0
+    not_null: frozenset[str] = frozenset()
+    foreign_keys: tuple[ForeignKey, ...] = ()
 
     def column(self, name: str) -> Column:
         """Return the column of that name; asking for one that is not there is a bug of the caller."""

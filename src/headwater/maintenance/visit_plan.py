@@ -41,7 +41,7 @@ class Layout:
 
     @staticmethod
     def of(sources: Mapping[str, str], edges: Iterable[Sequence[str]], *, closure: bool) -> Layout:
-        """Build a layout from the source of each occurrence, in the view's order, and the pairs that equalities link."""
+        """Build a layout from the source of each occurrence, in the view's order, and the pairs that are linked."""
         near: dict[str, set[str]] = {alias: set() for alias in sources}
         for left, right in edges:
             near[left].add(right)

@@ -1,0 +1,110 @@
+"""Probe cache: what one transaction has asked for already, and every answer ready to be brought to any tick.
+
+    (relation, columns, values)  ->  (rows, sight)
+
+A second appearance of a relation may need the same rows as the first, at another tick: they are asked for once, and
+rebased once for each term that needs them. A probe of fewer columns holds the answer to one of more; a relation that
+was read whole holds the answer to every probe.
+
+Invariant: rows are given out only for keys that were asked for. What was not asked for is unknown, never empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic
+
+from headwater.deltas.signed_bag import Keys
+from headwater.maintenance.messages import Fragment
+from headwater.maintenance.questions import Answer, B, Log, Probe, Sight
+from headwater.maintenance.rebase import rebase
+from headwater.maintenance.terms import Step
+from headwater.position import Tick
+from headwater.relation import RelationName
+
+Correct = Callable[[Probe[Any], Answer[Any], Log[Any], Tick], Any]
+"""How an answer is brought to a tick: `rebase`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept(Generic[B]):
+    fragment: Fragment[B]
+    sight: Sight
+
+
+@dataclass(slots=True, kw_only=True)
+class ProbeCache(Generic[B]):
+    """The executed probes of one transaction; `like` has a bag of each relation, whose column types keys take."""
+
+    like: Mapping[RelationName, B]
+    log: Log[B]
+    correct: Correct = rebase
+    _kept: dict[tuple[RelationName, tuple[str, ...]], list[_Kept[B]]] = field(default_factory=dict)
+
+    def keep(self, fragment: Fragment[B], sight: Sight) -> None:
+        """Take in what a source found, and what it had seen by then."""
+        place = (fragment.probe.relation, fragment.probe.columns)
+        self._kept.setdefault(place, []).append(_Kept(fragment, sight))
+
+    def missing(self, relation: RelationName, step: Step, leading: B | None) -> Keys | None:
+        """Return the keys of a step that were not asked for; None stands for the whole relation."""
+        if leading is None:
+            return None
+        keys = self._keys(relation, step, leading, step.columns)
+        return self._uncovered((relation, step.columns), keys)
+
+    def is_covered(self, relation: RelationName, step: Step, leading: B | None) -> bool:
+        """Tell whether everything that a step leads to was asked for."""
+        return self._covering(relation, step, leading) is not None
+
+    def rows(self, relation: RelationName, step: Step, leading: B | None, tick: Tick) -> B:
+        """Return the rows of a tick that a step leads to, as far as they were asked for."""
+        columns = self._covering(relation, step, leading)
+        place = (relation, step.columns if columns is None else columns)
+        if leading is None:
+            return self._whole(place, tick)
+        keys: Any = self._keys(relation, step, leading, step.columns)
+        if place[1] == ():
+            whole: B = self._whole(place, tick).matching(step.columns, keys)
+            return whole
+        found: B = self.like[relation].matching(step.columns, keys.without(keys))
+        remaining: Any = self._keys(relation, step, leading, place[1])
+        for kept in self._kept.get(place, []):
+            other = remaining.without(kept.fragment.probe.keys)
+            hit = remaining.without(other)
+            remaining = other
+            if len(hit):
+                probe = replace(kept.fragment.probe, keys=hit)
+                answer = Answer(rows=kept.fragment.rows.matching(place[1], hit), sight=kept.sight)
+                found = found.plus(self.correct(probe, answer, self.log, tick))
+        return found if place[1] == step.columns else found.matching(step.columns, keys)
+
+    def _whole(self, place: tuple[RelationName, tuple[str, ...]], tick: Tick) -> B:
+        kept = self._kept[place][0]
+        rows: B = self.correct(kept.fragment.probe, Answer(rows=kept.fragment.rows, sight=kept.sight), self.log, tick)
+        return rows
+
+    def _covering(self, relation: RelationName, step: Step, leading: B | None) -> tuple[str, ...] | None:
+        """Return the columns of probes that together hold all that a step leads to; None if there are none."""
+        if (relation, ()) in self._kept:
+            return ()
+        if leading is None:
+            return None
+        known = [place for place in self._kept if place[0] == relation and set(place[1]) <= set(step.columns)]
+        for place in [(relation, step.columns), *known]:
+            if not len(self._uncovered(place, self._keys(relation, step, leading, place[1]))):
+                return place[1]
+        return None
+
+    def _keys(self, relation: RelationName, step: Step, leading: B, columns: tuple[str, ...]) -> Keys:
+        """Return the values of the leading rows for some of a step's columns."""
+        theirs = dict(zip(step.columns, step.via_columns, strict=True))
+        keys: Keys = leading.keys(tuple(theirs[column] for column in columns), self.like[relation], columns)
+        return keys
+
+    def _uncovered(self, place: tuple[RelationName, tuple[str, ...]], keys: Any) -> Keys:
+        for kept in self._kept.get(place, []):
+            keys = keys.without(kept.fragment.probe.keys)
+        uncovered: Keys = keys
+        return uncovered
