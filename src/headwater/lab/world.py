@@ -13,7 +13,7 @@ The algorithm sees nothing but what is delivered. Everything that happens is wri
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from headwater.maintenance.messages import (
     Query,
     answer_part,
 )
-from headwater.maintenance.questions import Probe, SawTicks
+from headwater.maintenance.questions import Probe, SawTicks, Sight
 from headwater.maintenance.terms import Term
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
@@ -119,13 +119,22 @@ class Installed:
 
 Happening = Committed | Received | Sent | Served | GotAnswer | Installed
 
+SightOf = Callable[[Served, Tick], Sight]
+"""How the warehouse knows what an answer saw: from the answer, or from the last tick delivered before it."""
+
+
+def seen_by_arrival(served: Served, last_tick: Tick) -> Sight:  # noqa: ARG001 - the answer itself is not looked at
+    """Infer what an answer saw from its place in a channel that keeps its order."""
+    return SawTicks(upto=last_tick)
+
 
 class World:
     """Plays one algorithm."""
 
-    def __init__(self, setting: Setting, algorithm: Algorithm) -> None:
+    def __init__(self, setting: Setting, algorithm: Algorithm, sight_of: SightOf = seen_by_arrival) -> None:
         """Begin with a view that is right, and with nothing on its way."""
         self.setting = setting
+        self._sight_of = sight_of
         self.ledger = Ledger(setting.catalog)
         self.rows: dict[RelationName, Counter[Row]] = {
             name: Counter(setting.rows.get(name, {})) for name in setting.catalog
@@ -175,7 +184,7 @@ class World:
                 self._send(Delivered(tick=tick))
             case Served() as served:
                 self.events.append(GotAnswer(number=served.number, source=source))
-                sight = SawTicks(upto=self.ledger.last_tick)
+                sight = self._sight_of(served, self.ledger.last_tick)
                 self._send(Answered(number=served.number, fragments=served.fragments, sight=sight))
 
     @property
@@ -207,6 +216,7 @@ class World:
                 case Query():
                     self.queries[effect.source].append(effect)
                     carried = sum(len(rows) for part in effect.parts for rows in part.carried.values())
+                    carried += sum(len(part.keys) for part in effect.parts if part.keys is not None)
                     self.events.append(Sent(query=effect, row_count=carried))
                 case Install():
                     self.state = install_in_memory(self.setting.view, self.state, effect)
