@@ -14,10 +14,14 @@ from headwater.maintenance.c_strobe import c_strobe
 from headwater.maintenance.eca import eca
 from headwater.maintenance.eca_key import eca_key
 from headwater.maintenance.messages import Algorithm
+from headwater.maintenance.multi_appearance import multi_appearance
 from headwater.maintenance.nested_sweep import nested_sweep
 from headwater.maintenance.probe_plan import plan_visits
 from headwater.maintenance.strobe import strobe
 from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
+from headwater.maintenance.version_numbers import version_numbers
+from headwater.maintenance.visit_plan import plan
+from headwater.maintenance.visits import layout_of
 from headwater.views.keys import key_outputs
 from headwater.views.normal_form import JoinView
 
@@ -133,6 +137,32 @@ def _batched_cost(view: JoinView) -> Cost:
     )
 
 
+def _most_visits(view: JoinView, *, closure: bool) -> int:
+    """Return how many visits the dearest relation's change costs."""
+    appearances: dict[str, list[frozenset[str]]] = {}
+    for occurrence in view.occurrences:
+        appearances.setdefault(str(occurrence.relation.name), []).append(frozenset({occurrence.alias}))
+    layout = layout_of(view, closure=closure)
+    return max(len(plan(layout, starts)) for starts in appearances.values())
+
+
+def _visiting_cost(view: JoinView) -> Cost:
+    return Cost(
+        queries=_most_visits(view, closure=False),
+        formula="visits of a minimum plan for all appearances of the changed relation together",
+        message_size="keys of all terms, each once",
+    )
+
+
+def _version_cost(view: JoinView) -> Cost:
+    return Cost(
+        queries=_most_visits(view, closure=True),
+        formula="visits of a minimum plan in which a source answers all that hangs together there; 0 for deletes by "
+        "key and for changes that a foreign key makes irrelevant; + 1 where a concurrent delete hid the way on",
+        message_size="keys of all terms, each once; executed keys come back with the rows",
+    )
+
+
 ALGORITHMS: tuple[Described, ...] = (
     Described(
         name=DEFAULT,
@@ -214,6 +244,24 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="000, §3",
         remark="one transaction at a time; what concurrent deletes took from an answer is asked for again",
         run=c_strobe,
+    ),
+    Described(
+        name="version-numbers",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_version_cost,
+        paper="001",
+        remark="answers say what they were read at: also on channels that lose, repeat and reorder messages",
+        run=version_numbers,
+    ),
+    Described(
+        name="multi-appearance",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_visiting_cost,
+        paper="003, §4",
+        remark="a relation that appears several times is asked as if it appeared once",
+        run=multi_appearance,
     ),
 )
 
