@@ -24,6 +24,7 @@ from headwater.toml_table import TomlTable, did_you_mean, read_toml
 
 PROJECT_FILE = "headwater.toml"
 VIEWS_FOLDER = "views"
+DEFAULT_ALGORITHM = "batched-sweep"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -98,7 +99,10 @@ class ViewFile:
     name: str
     sql: str
     file: Path
-    guarantee: Guarantee
+    guarantee: Guarantee | None
+    """None: whatever the algorithm guarantees."""
+    algorithm: str
+    """As it is written: which names there are is known by those who maintain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +251,7 @@ def _views(folder: Path, settings: TomlTable) -> tuple[ViewFile, ...]:
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee")
+        table.allow("guarantee", "algorithm")
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -268,8 +272,14 @@ def _view(name: str, file: Path, settings: TomlTable) -> ViewFile:
     if not sql.strip():
         raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
     choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))
-    guarantee = Guarantee(_choice(settings, "guarantee", Guarantee.COMPLETE.value, choices))
-    return ViewFile(name=name, sql=sql, file=file, guarantee=guarantee)
+    is_said = "guarantee" in settings.values
+    return ViewFile(
+        name=name,
+        sql=sql,
+        file=file,
+        guarantee=Guarantee(_choice(settings, "guarantee", None, choices)) if is_said else None,
+        algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
+    )
 
 
 def _reading(table: TomlTable, default: str | None) -> Reading:

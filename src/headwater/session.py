@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.errors import HeadwaterError, InvalidView, NotReadable
 from headwater.guarantee import Guarantee
+from headwater.judge.sample import STATES
 from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
 from headwater.project import Project, load
@@ -175,12 +176,15 @@ class Headwater:
         self.project.view(view)
         return explain_view(self._understood(), view)
 
-    def check(self, view: str | None = None) -> CheckResult:
-        """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped."""
+    def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
+        """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
+
+        So many states of each are compared, spread over what can be read; None: every one.
+        """
         if view is not None:
             self.project.view(view)
         self._warehouse()
-        return check_views(self.spark, self._understood(), view, self._listener)
+        return check_views(self.spark, self._understood(), view, ticks, self._listener)
 
     def teardown(self) -> TeardownResult:
         """Drop what was made at the sources; the warehouse folder stays readable."""

@@ -63,7 +63,7 @@ def test_a_whole_project(tmp_path: Path) -> None:
     assert (project.batch_ticks, project.batch_interval_seconds) == (500, 0.25)
     assert [view.name for view in project.views] == ["orders", "parts"]
     assert project.view("orders").guarantee is Guarantee.STRONG
-    assert project.view("parts").guarantee is Guarantee.COMPLETE
+    assert (project.view("parts").guarantee, project.view("parts").algorithm) == (None, "batched-sweep")
     assert project.reading(RelationName(source="shop", name="sales")) is Reading.REPLICA
     assert project.reading(RelationName(source="shop", schema="old", name="sales")) is Reading.PROBE
     assert project.reading(RelationName(source="staff", name="employees")) is Reading.PROBE

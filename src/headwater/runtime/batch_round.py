@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader
-from headwater.runtime.truncation import truncated_at
+from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 
 
@@ -51,6 +52,22 @@ class RoundResult:
     seconds: Mapping[str, float]
     is_valid: bool
     """False if a source restarted while it was asked: what its snapshot saw may be lost, so nothing of this counts."""
+
+    @classmethod
+    def of_nothing(cls, tick: Tick, settled: Mapping[str, Tick]) -> Self:
+        """Return the result of a batch of no view."""
+        return cls(lo=tick, hi=tick, outcomes={}, asked={}, settled=settled, seconds={}, is_valid=True)
+
+    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile."""
+        changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
+        seconds = dict(self.seconds)
+        if changes:
+            seconds["probe"] = seconds.get("probe", 0.0) + sum(change.seconds_asking for change in changes)
+            seconds["spark"] = seconds.get("spark", 0.0) + sum(change.seconds_joining for change in changes)
+        kept = self.outcomes if self.is_valid else {}
+        hi = max([self.hi if kept else Tick(0), *(outcome.upto for outcome in outcomes.values())])
+        return replace(self, outcomes={**kept, **outcomes}, hi=hi, lo=min(self.lo, hi), seconds=seconds, is_valid=True)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -132,7 +149,7 @@ class Round:
         if view.lo >= hi:
             return Outcome(upto=view.lo)
         performer = Performer(self.understood.relations, self.replicas, snapshots)
-        end, halt = self._before_truncate(view, hi)
+        end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
         try:
             return Outcome(upto=end, change=self._change(view, end, log, performer), halt=halt)
         except SourceUnavailable:
@@ -168,21 +185,6 @@ class Round:
                     raise
                 bad = middle
         return good, change
-
-    def _before_truncate(self, view: LiveView, hi: Tick) -> tuple[Tick, HeadwaterError | None]:
-        """Return the end of the batch, or the tick before a probed relation was truncated: its rows are gone."""
-        halt = None
-        for name in self._probed(view):
-            tick = truncated_at(self.log, name, view.lo, hi)
-            if tick is not None:
-                hi = Tick(tick - 1)
-                halt = HeadwaterError(
-                    f'view "{view.name}" cannot go past tick {hi}',
-                    code="HW-521",
-                    detail=f"{name} was truncated at tick {tick}; which rows went can no longer be asked for",
-                    hint=f"run `headwater run --rebuild {view.name}`, or read {name} as a replica",
-                )
-        return hi, halt
 
     def _note(self, view: LiveView, performer: Performer, log: AcceptedLog) -> None:
         corrected, log.corrected = log.corrected, Counter()

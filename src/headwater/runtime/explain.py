@@ -16,15 +16,21 @@ def explain_view(understood: Understood, name: str) -> ExplainResult:
     readings = {relation: understood.project.reading(relation) for relation in view.relations}
     trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
     visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
+    described = understood.views[name].algorithm
+    cost = described.cost(view)
     probing = any(reading is Reading.PROBE for reading in readings.values())
     lines = [
         str(describe_view(view)),
         f"  guarantee    {understood.views[name].guarantee.value}",
-        f"  algorithm    batched-sweep: at most {visits} visits for a batch of any number of transactions",
+        f"  algorithm    {described.name} (paper {described.paper}): {described.remark}",
+        f"  guarantees   {described.guarantee.value}",
+        f"  needs        {', '.join(requirement.name for requirement in described.requirements) or 'nothing'}",
+        f"  queries      {cost.queries:g} predicted: {cost.formula}; each carries {cost.message_size}",
     ]
-    lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
-    if len(trees) > 1:
-        lines.append("  visits       parts that share no equality are read whole when another part changes")
+    if described.run is None:
+        lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
+        if len(trees) > 1:
+            lines.append("  visits       parts that share no equality are read whole when another part changes")
     lines += [
         f"  {'reads from' if index == 0 else '':12} {relation}: {_how(reading)}"
         for index, (relation, reading) in enumerate(readings.items())
@@ -36,7 +42,10 @@ def explain_view(understood: Understood, name: str) -> ExplainResult:
         text="\n".join(lines),
         data={
             "guarantee": understood.views[name].guarantee.value,
-            "algorithm": "batched-sweep",
+            "algorithm": described.name,
+            "paper": described.paper,
+            "requirements": [requirement.name for requirement in described.requirements],
+            "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},
             "visits_per_batch": visits,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
             "columns": {field.name: str(field.type) for field in understood.views[name].schema},

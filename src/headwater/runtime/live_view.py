@@ -12,7 +12,7 @@ from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.kept_table import KeptTable
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, eq=False)
 class LiveView:
     """One view. `frontier` is what the last commit says; the table may hold more, and is adopted then."""
 

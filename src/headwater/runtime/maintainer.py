@@ -28,6 +28,7 @@ from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
+from headwater.runtime.correspondence import Correspondences
 from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.messages import Messages
@@ -78,6 +79,7 @@ class Maintainer:
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
         self.acceptor = Acceptor(warehouse.log, listener, self._resolve)
+        self._correspondences = Correspondences(spark, understood, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
             warehouse.path,
@@ -136,6 +138,7 @@ class Maintainer:
         self._stop.set()
         if self._bootstrap is not None:
             self._bootstrap.stop()
+        self._correspondences.close()
         self.acceptor.stop()
         self.upkeep.stop()
         self._signs.stop()
@@ -242,24 +245,31 @@ class Maintainer:
             return False
         jobs = SparkJobs(self.spark)
         with jobs:
-            found = Round(
-                spark=self.spark,
-                understood=self.understood,
-                log=self.log,
-                acceptor=self.acceptor,
-                replicas=self.replicas,
-                settled=dict(self._settled),
-                listener=self.listener,
-            ).run(due)
+            found = self._find([view for view in due if view.understood.algorithm.run is None])
+            found = found.joined_by(self._correspondences.advance(due))
         halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
-        moved = any(view.frontier < found.outcomes[view.name].upto for view in due)
-        if not found.is_valid or not (moved or halts):
+        moved = any(self.views[name].frontier < outcome.upto for name, outcome in found.outcomes.items())
+        if not (moved or halts):
             return False
         self._due_since = None
         self._settled = dict(found.settled)
         self._take_over(found, jobs)
         self._absorb()
         return True
+
+    def _find(self, due: Sequence[LiveView]) -> RoundResult:
+        """Compute a batch for the views that are maintained in batches."""
+        if not due:
+            return RoundResult.of_nothing(self.log.last_tick, self._settled)
+        return Round(
+            spark=self.spark,
+            understood=self.understood,
+            log=self.log,
+            acceptor=self.acceptor,
+            replicas=self.replicas,
+            settled=dict(self._settled),
+            listener=self.listener,
+        ).run(due)
 
     def _has_waited(self) -> bool:
         """Tell whether what is due has waited for company as long as the project wants."""

@@ -7,7 +7,7 @@ probe the relation cannot go past the marker and are rebuilt, and rows that were
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.runtime.replica_reader import ReplicaReader
@@ -73,3 +74,21 @@ def truncations(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick)
     column = log.relation_schema(relation).names[:1]
     rows = log.rows(relation, tuple(column), after, upto)
     return [Tick(tick) for tick in rows.filter(pc.equal(rows[COUNT], 0))[TICK].to_pylist()]
+
+
+def before_truncate(
+    log: ChangeLog, view: str, probed: Sequence[RelationName], lo: Tick, hi: Tick
+) -> tuple[Tick, HeadwaterError | None]:
+    """Return `hi`, or the tick before a probed relation was truncated and why a view cannot go past it."""
+    halt = None
+    for name in probed:
+        tick = truncated_at(log, name, lo, hi)
+        if tick is not None:
+            hi = Tick(tick - 1)
+            halt = HeadwaterError(
+                f'view "{view}" cannot go past tick {hi}',
+                code="HW-521",
+                detail=f"{name} was truncated at tick {tick}; which rows went can no longer be asked for",
+                hint=f"run `headwater run --rebuild {view}`, or read {name} as a replica",
+            )
+    return hi, halt

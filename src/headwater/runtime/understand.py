@@ -17,8 +17,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from headwater.deltas.on_spark import fresh_name, to_dataframe
 from headwater.errors import InvalidView
 from headwater.guarantee import Guarantee
+from headwater.maintenance.algorithms import Described
 from headwater.project import Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
+from headwater.runtime.choose_algorithm import check_algorithm, promised_guarantee
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.declaration import declare, relations_named
@@ -28,11 +30,12 @@ from headwater.views.normal_form import JoinView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderstoodView:
-    """A view with the types of its columns and the guarantee it was promised."""
+    """A view with the types of its columns, the guarantee it was promised, and the algorithm that keeps it."""
 
     view: JoinView
     schema: pa.Schema
     guarantee: Guarantee
+    algorithm: Described
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +96,7 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         for name, source in sources.items()
     }
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
-    views = {file.name: _understand_view(file, catalog, spark) for file in project.views}
+    views = {file.name: _understand_view(file, catalog, spark, project) for file in project.views}
     return Understood(
         project=project,
         sources=sources,
@@ -108,9 +111,16 @@ def _shown(file: ViewFile) -> str:
     return f"views/{file.file.name}"
 
 
-def _understand_view(file: ViewFile, catalog: Mapping[RelationName, Relation], spark: SparkSession) -> UnderstoodView:
+def _understand_view(
+    file: ViewFile, catalog: Mapping[RelationName, Relation], spark: SparkSession, project: Project
+) -> UnderstoodView:
     view = declare(file.name, file.sql, catalog, path=_shown(file))
-    return UnderstoodView(view=view, schema=output_schema(view, spark), guarantee=file.guarantee)
+    return UnderstoodView(
+        view=view,
+        schema=output_schema(view, spark),
+        guarantee=promised_guarantee(file),
+        algorithm=check_algorithm(file, view, project),
+    )
 
 
 def output_schema(view: JoinView, spark: SparkSession) -> pa.Schema:

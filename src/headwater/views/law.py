@@ -45,6 +45,7 @@ from headwater.views.scope import relation_name, tables_of
 from headwater.views.spark_text import quoted, spark_text
 from headwater.views.statement import read_statement
 
+TERM = "_term"
 _WEIGHT = "_weight"
 
 
@@ -55,7 +56,23 @@ def law_sql(view: JoinView, tables: Mapping[RelationName, str], lo: int) -> str:
     (both bigint). The result has the view's columns, `_tick` and `_count`; no row has a count of zero, and no two rows
     are equal in all but the count.
     """
-    return _net_then_evaluate(view, tables, lo) if view.fallible else _evaluate_then_net(view, tables, lo)
+    return _changes(view, {o.alias: tables[o.relation.name] for o in view.occurrences}, lo, same=())
+
+
+def terms_sql(view: JoinView, tables: Mapping[str, str]) -> str:
+    """Return the query that gives the sum of terms: products of one bag of rows per occurrence.
+
+    `tables` names a table per occurrence, with its columns, `_tick`, `_count` and `_term` (bigint): rows of one term
+    join only each other, and all have the tick (after 0) that the term's rows come or go at.
+    """
+    return _changes(view, tables, 0, same=(TERM,))
+
+
+def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[str, ...]) -> str:
+    """Return the changes after `lo` from a table per occurrence; rows join only if they agree in the `same` columns."""
+    if view.fallible:
+        return _net_then_evaluate(view, tables, lo, same)
+    return _evaluate_then_net(view, tables, lo, same)
 
 
 def recompute_sql(view: JoinView, tables: Mapping[RelationName, str]) -> str:
@@ -81,15 +98,15 @@ def recompute_sql(view: JoinView, tables: Mapping[RelationName, str]) -> str:
     return text
 
 
-def _evaluate_then_net(view: JoinView, tables: Mapping[RelationName, str], lo: int) -> str:
+def _evaluate_then_net(view: JoinView, tables: Mapping[str, str], lo: int, same: tuple[str, ...]) -> str:
     columns = _joined_columns(view)
     values = [f"{spark_text(_renamed(output.expression, columns))} AS v{n}" for n, output in enumerate(view.outputs)]
     return _netted_outputs(
-        view, _combinations(view, tables, lo, values=values, conditions=view.conditions, columns=columns)
+        view, _combinations(view, tables, lo, same, values=values, conditions=view.conditions, columns=columns)
     )
 
 
-def _net_then_evaluate(view: JoinView, tables: Mapping[RelationName, str], lo: int) -> str:
+def _net_then_evaluate(view: JoinView, tables: Mapping[str, str], lo: int, same: tuple[str, ...]) -> str:
     late = [condition for condition in view.conditions if condition.fallible]
     early = tuple(condition for condition in view.conditions if not condition.fallible)
     columns = _joined_columns(view)
@@ -100,7 +117,7 @@ def _net_then_evaluate(view: JoinView, tables: Mapping[RelationName, str], lo: i
         if occurrence.alias == column.table
     }
     carried = [f"{spark_text(columns[key])} AS {name}" for key, name in raw.items()]
-    joined = _combinations(view, tables, lo, values=carried, conditions=early, columns=columns)
+    joined = _combinations(view, tables, lo, same, values=carried, conditions=early, columns=columns)
     rows = _netted(list(raw.values()), joined)
     after = {key: exp.column(name) for key, name in raw.items()}
     values = [f"{spark_text(_renamed(output.expression, after))} AS v{n}" for n, output in enumerate(view.outputs)]
@@ -113,8 +130,9 @@ def _net_then_evaluate(view: JoinView, tables: Mapping[RelationName, str], lo: i
 
 def _combinations(
     view: JoinView,
-    tables: Mapping[RelationName, str],
+    tables: Mapping[str, str],
     lo: int,
+    same: tuple[str, ...],
     *,
     values: list[str],
     conditions: tuple[Condition, ...],
@@ -135,7 +153,10 @@ def _combinations(
         ready = [condition for condition in waiting if condition.aliases <= bound]
         waiting = [condition for condition in waiting if condition not in ready]
         texts = [f"({spark_text(_renamed(condition.expression, columns))})" for condition in ready]
-        table = f"{quoted(tables[occurrence.relation.name])} AS o{places[occurrence.alias]}"
+        place = places[occurrence.alias]
+        table = f"{quoted(tables[occurrence.alias])} AS o{place}"
+        if source:
+            texts = [f"o{place}.{column} = o{places[order[0].alias]}.{column}" for column in same] + texts
         if not source:
             source.append(f"FROM {table}")
             filters += texts

@@ -1,0 +1,60 @@
+"""Which algorithm maintains a view, and what it promises; a view that lacks what it needs is refused."""
+
+from __future__ import annotations
+
+from headwater.errors import InvalidProject, InvalidView
+from headwater.guarantee import Guarantee
+from headwater.maintenance.algorithms import NAMES, Described, algorithm
+from headwater.project import PROJECT_FILE, Project, Reading, ViewFile
+from headwater.toml_table import did_you_mean
+from headwater.views.normal_form import JoinView
+
+
+def chosen_algorithm(file: ViewFile) -> Described:
+    """Return the algorithm that the project names for a view."""
+    if file.algorithm not in NAMES:
+        raise InvalidProject(
+            f'there is no algorithm "{file.algorithm}" (view "{file.name}" in {PROJECT_FILE})',
+            code="HW-122",
+            detail=f"there are {', '.join(NAMES)}",
+            hint=did_you_mean(file.algorithm, NAMES, otherwise="remove the line: the default needs nothing"),
+        )
+    return algorithm(file.algorithm)
+
+
+def promised_guarantee(file: ViewFile) -> Guarantee:
+    """Return what readers of a view may rely on; more than its algorithm can give is refused."""
+    described = chosen_algorithm(file)
+    if file.guarantee is None:
+        return described.guarantee
+    if file.guarantee > described.guarantee:
+        raise InvalidProject(
+            f'view "{file.name}" cannot be {file.guarantee.value} with algorithm "{described.name}"',
+            code="HW-125",
+            detail=f"{described.name} is {described.guarantee.value}: {described.remark}",
+            hint=f'remove guarantee = "{file.guarantee.value}", or choose another algorithm',
+        )
+    return file.guarantee
+
+
+def check_algorithm(file: ViewFile, view: JoinView, project: Project) -> Described:
+    """Refuse a view that lacks what its algorithm needs."""
+    described = chosen_algorithm(file)
+    missing = list(described.missing(view))
+    if described.run is not None:
+        copied = [str(name) for name in view.relations if project.reading(name) is not Reading.PROBE]
+        if copied:
+            missing.append(f"it asks sources, and a replica is kept of {', '.join(copied)}")
+    if missing:
+        raise InvalidView(
+            f'view "{view.name}" cannot be maintained by "{described.name}"',
+            code="HW-245",
+            detail="; ".join(missing),
+            hint=f"{described.name} needs {_needs(described)}; the default algorithm needs nothing",
+        )
+    return described
+
+
+def _needs(described: Described) -> str:
+    probing = ('every relation read by probes (reading = "probe")',)
+    return ", and ".join([*(requirement.name for requirement in described.requirements), *probing])

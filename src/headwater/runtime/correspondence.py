@@ -1,0 +1,321 @@
+"""A published algorithm at work on live sources: what it sends is asked, what arrives is delivered in order.
+
+The papers' channels keep their order: an answer arrives after every transaction that it saw and before every one that
+it did not see. PostgreSQL gives answers and its log on separate connections, so the order is made here:
+
+    query to s sent ──► snapshot of s ──► the log is followed past what it saw ──► rows
+                                                       │
+    ticks of other sources go on;  ticks of s wait  ───┘  seen ones are delivered, then the answer, then the others
+
+Invariants
+1. While a query to a source is open, no transaction of that source is delivered unless the answer is known to have
+   seen it.
+2. An answer that has not seen what was delivered before it was asked for, or that saw a transaction and not the one
+   before it, is asked for again: it fits nowhere in the order.
+3. An algorithm begins where the view's table ends. What it holds is in memory only: after a crash it begins again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.maintenance.messages import (
+    Algorithm,
+    Answered,
+    Delivered,
+    Effect,
+    Event,
+    Fragment,
+    Install,
+    Query,
+    answer_part,
+)
+from headwater.maintenance.questions import Probe, SawTicks, SawTransactions
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.batch import ViewChange
+from headwater.runtime.batch_round import Outcome
+from headwater.runtime.data_errors import is_data_error, stopping_error
+from headwater.runtime.events import Listener, ProbeAnswered
+from headwater.runtime.install import install_on_spark
+from headwater.runtime.live_view import LiveView
+from headwater.runtime.truncation import before_truncate
+from headwater.runtime.understand import Understood
+from headwater.sources.source import Snapshot
+from headwater.transaction import Seen
+
+NO_TICK = Tick(0)
+_FOLLOW_SECONDS = 10.0
+_GATHER_SECONDS = 0.5
+"""How long answers are waited for before what can be installed is installed: one Spark job then serves many ticks."""
+_PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What a source answered, and what it had seen."""
+
+    fragments: tuple[tuple[Fragment[ArrowBag], ...], ...]
+    seen: Seen
+
+
+@dataclass(slots=True, kw_only=True)
+class _Open:
+    """A query under way; `last_seen` is the newest tick of its source that the answer saw, once it is there."""
+
+    query: Query[ArrowBag]
+    reading: Future[_Read]
+    read: _Read | None = None
+    last_seen: Tick = NO_TICK
+
+
+class Correspondences:
+    """The correspondence of every view that a published algorithm maintains."""
+
+    def __init__(
+        self, spark: SparkSession, understood: Understood, log: ChangeLog, acceptor: Acceptor, listener: Listener
+    ) -> None:
+        """Begin with none; a view's begins when it is first due."""
+        self._make = partial(
+            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=listener
+        )
+        self._by_view: dict[LiveView, Correspondence] = {}
+
+    def advance(self, due: Sequence[LiveView]) -> dict[str, Outcome]:
+        """Return how far each of these views comes that a published algorithm maintains."""
+        corresponding = {view.name: self._of(view) for view in due if view.understood.algorithm.run is not None}
+        deadline = time.monotonic() + _GATHER_SECONDS
+        while True:
+            for one in corresponding.values():
+                one.deliver()
+            waiting = [reading for one in corresponding.values() for reading in one.open_readings()]
+            left = deadline - time.monotonic()
+            if not waiting or left <= 0:
+                return {name: one.outcome() for name, one in corresponding.items()}
+            wait(waiting, left, FIRST_COMPLETED)
+
+    def _of(self, view: LiveView) -> Correspondence:
+        if view not in self._by_view:
+            assert view.understood.algorithm.run is not None, "a view of a published algorithm"
+            self._by_view[view] = self._make(view=view, algorithm=view.understood.algorithm.run)
+        return self._by_view[view]
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        for correspondence in self._by_view.values():
+            correspondence.close()
+
+
+class Correspondence:
+    """Plays one view's algorithm against its sources."""
+
+    def __init__(
+        self,
+        *,
+        spark: SparkSession,
+        view: LiveView,
+        algorithm: Algorithm,
+        understood: Understood,
+        log: ChangeLog,
+        acceptor: Acceptor,
+        listener: Listener,
+    ) -> None:
+        """Begin where the view's table ends."""
+        self._spark = spark
+        self._view = view
+        self._understood = understood
+        self._log = log
+        self._settled: dict[str, Tick] = {}
+        self._accepted = AcceptedLog(log, self._settled)
+        self._acceptor = acceptor
+        self._listener = listener
+        self._delivered = view.lo
+        self._end = view.lo
+        self._halt: HeadwaterError | None = None
+        self._open: dict[int, _Open] = {}
+        self._installs: list[Install[ArrowBag]] = []
+        self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
+        self._running = algorithm(view.understood.view, view.lo, self._accepted)
+        self._act(next(self._running))
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def open_readings(self) -> list[Future[_Read]]:
+        """Return the questions that no source has answered yet."""
+        return [one.reading for one in self._open.values() if not one.reading.done()]
+
+    def deliver(self) -> None:
+        """Hand over to the algorithm whatever has arrived, in the one order that is right."""
+        view = self._view
+        relations = list(view.understood.view.relations)
+        self._end, self._halt = before_truncate(self._log, view.name, relations, view.lo, self._log.last_tick)
+        try:
+            while self._deliver_next():
+                pass
+        except HeadwaterError as error:
+            self._end, self._halt = view.lo, error
+
+    def outcome(self) -> Outcome:
+        """Return how far the view comes by what was delivered, and its changes on the way."""
+        started, lo = time.perf_counter(), self._view.lo
+        installs, self._installs = self._installs, []
+        if not installs:
+            return Outcome(upto=lo, halt=self._halt if lo == self._end else None)
+        upto = installs[-1].upto
+        try:
+            rows = install_on_spark(self._spark, self._view, installs)
+        except PySparkException as error:
+            if not is_data_error(error):
+                raise
+            return self._stopped(error, installs)
+        change = ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
+        return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None)
+
+    def _stopped(self, error: PySparkException, installs: Sequence[Install[ArrowBag]]) -> Outcome:
+        """Return how far the view comes before the install that raises, and why it stops there."""
+        good: list[Install[ArrowBag]] = []
+        rows: pa.Table | None = None
+        for install in installs:
+            try:
+                rows = install_on_spark(self._spark, self._view, [*good, install])
+            except PySparkException:
+                break
+            good.append(install)
+        last = good[-1].upto if good else self._view.lo
+        failed = installs[len(good)].upto
+        [(tick, transaction)] = self._log.transactions(None, Tick(failed - 1), failed)
+        halt = stopping_error(self._view.name, error, tick, transaction)
+        change = None if rows is None else ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=0.0)
+        return Outcome(upto=last, change=change, halt=halt)
+
+    def _deliver_next(self) -> bool:
+        """Hand over the next answer or transaction; False if there is none, or it has to wait."""
+        self._take_answers()
+        following = Tick(self._delivered + 1)
+        for one in self._open.values():
+            if one.read is not None and one.last_seen <= self._delivered:
+                self._answer(one.query, one.read)
+                return True
+        if following > self._end or self._must_wait(following):
+            return False
+        self._delivered = following
+        self._send(Delivered(tick=following))
+        return True
+
+    def _must_wait(self, tick: Tick) -> bool:
+        """Tell whether a transaction has to wait for an answer of its source that has not seen it, or may not have."""
+        if not self._open:
+            return False
+        [(_, transaction)] = self._log.transactions(None, Tick(tick - 1), tick)
+        return any(
+            one.query.source == transaction.source and (one.read is None or one.last_seen < tick)
+            for one in self._open.values()
+        )
+
+    def _take_answers(self) -> None:
+        """Find the place of every answer that has come; ask again for one that has none."""
+        for one in self._open.values():
+            if one.read is not None or not one.reading.done():
+                continue
+            try:
+                read = one.reading.result()
+            except SourceUnavailable:
+                one.reading = self._pool.submit(self._ask_later, one.query)
+                continue
+            place = self._place(one.query.source, read.seen)
+            if place is None:
+                one.reading = self._pool.submit(self._ask, one.query)
+            else:
+                one.read, one.last_seen = read, place
+
+    def _place(self, source: str, seen: Seen) -> Tick | None:
+        """Return the newest tick that an answer saw, if it saw all that was delivered and nothing out of order."""
+        sight = SawTransactions(seen=seen)
+        self._accepted.settle(source, sight)
+        settled = self._settled[source]
+        later = self._log.transactions(source, settled, self._log.last_tick)
+        has_hole = any(seen.sees(transaction.identity) for _, transaction in later)
+        forgot = any(tick <= self._delivered for tick, _ in later)
+        return None if has_hole or forgot else settled
+
+    def _answer(self, query: Query[ArrowBag], read: _Read) -> None:
+        del self._open[query.number]
+        self._send(Answered(number=query.number, fragments=read.fragments, sight=SawTicks(upto=self._delivered)))
+
+    def _send(self, event: Event) -> None:
+        self._act(self._running.send(event))
+
+    def _act(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Query():
+                    self._open[effect.number] = _Open(query=effect, reading=self._pool.submit(self._ask, effect))
+                case Install():
+                    self._installs.append(effect)
+
+    def _ask_later(self, query: Query[ArrowBag]) -> _Read:
+        time.sleep(_PAUSE_SECONDS)
+        return self._ask(query)
+
+    def _ask(self, query: Query[ArrowBag]) -> _Read:
+        """Answer a query from one snapshot of its source, once the log has been followed past what that saw."""
+        with self._understood.sources[query.source].snapshot() as snapshot:
+            if not self._acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
+                raise SourceUnavailable(
+                    f'the log of source "{query.source}" cannot be followed to what its snapshot saw',
+                    code="HW-530",
+                    detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
+                    hint="it is asked again when the source answers",
+                )
+            view = self._view.understood.view
+            parts = tuple(
+                answer_part(view, part, self._like, lambda probe: self._probe(snapshot, probe)) for part in query.parts
+            )
+            if not snapshot.is_valid():
+                raise SourceUnavailable(
+                    f'source "{query.source}" restarted while it was asked',
+                    code="HW-530",
+                    detail="what its snapshot saw may be lost",
+                    hint="it is asked again when the source answers",
+                )
+            return _Read(fragments=parts, seen=snapshot.seen)
+
+    def _like(self, relation: RelationName) -> ArrowBag:
+        last = self._log.last_tick
+        return self._accepted.changes(relation, self._view.understood.view.relations[relation], last, last)
+
+    def _probe(self, snapshot: Snapshot, probe: Probe[Any]) -> ArrowBag:
+        started = time.perf_counter()
+        keys = pa.table({}) if probe.keys is None else probe.keys.table
+        found = snapshot.probe(self._understood.relations[probe.relation], probe.wanted, probe.columns, keys)
+        ones = pa.repeat(pa.scalar(1, pa.int64()), found.num_rows)
+        bag = ArrowBag(found.select(list(probe.wanted)).append_column(TICK, ones).append_column(COUNT, ones))
+        self._listener(
+            ProbeAnswered(
+                view=self._view.name,
+                relation=probe.relation,
+                probe_count=1,
+                key_count=keys.num_rows,
+                row_count=len(bag),
+                byte_count=bag.table.nbytes,
+                corrected_rows=0,
+                seconds=time.perf_counter() - started,
+            )
+        )
+        return bag

@@ -1,0 +1,113 @@
+"""Install what a published algorithm found: the sum of its terms on Spark, in one job for any number of terms.
+
+The twin of `maintenance/install_in_memory`. An install that goes by keys also looks rows up in the view itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
+
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.deltas.on_spark import fresh_name, quoted, run_stamped, to_dataframe
+from headwater.maintenance.messages import Install
+from headwater.maintenance.terms import Term
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+from headwater.runtime.live_view import LiveView
+from headwater.views.keys import key_outputs
+from headwater.views.law import TERM, terms_sql
+from headwater.views.normal_form import JoinView
+
+
+def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]]) -> pa.Table:
+    """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
+    schema = view.table.changes.schema()
+    gained = _sum_of_terms(spark, view.understood.view, schema, view.lo, installs)
+    if not any(install.distinct or install.removed for install in installs):
+        return gained.table
+    changed = ArrowBag(schema.empty_table())
+    for install in installs:
+        of_tick = gained.table.filter(pc.equal(gained.table[TICK], install.upto))
+        changed = changed.plus(_by_keys(spark, view, install, ArrowBag(of_tick), changed))
+    return changed.table
+
+
+def _sum_of_terms(
+    spark: SparkSession, view: JoinView, schema: pa.Schema, lo: Tick, installs: Sequence[Install[ArrowBag]]
+) -> ArrowBag:
+    """Run the view's own conditions over the rows of all terms at once; ticks are counted from `lo` on Spark."""
+    numbered = [(Tick(install.upto - lo), term) for install in installs for term in install.terms]
+    if not numbered:
+        return ArrowBag(schema.empty_table())
+    names = {occurrence.alias: fresh_name("term") for occurrence in view.occurrences}
+    tables = {
+        name: pa.concat_tables([_rows(term, alias, tick, number) for number, (tick, term) in enumerate(numbered)])
+        for alias, name in names.items()
+    }
+    found = run_stamped(spark, terms_sql(view, names), tables)
+    ticks = pc.add(found[TICK], pa.scalar(lo, pa.int64()))
+    stamped = found.set_column(found.column_names.index(TICK), TICK, ticks)
+    return ArrowBag(stamped.select(schema.names).cast(schema))
+
+
+def _rows(term: Term[ArrowBag], alias: str, tick: Tick, number: int) -> pa.Table:
+    bag = term.bound[alias].restamped(tick).net()
+    return bag.table.append_column(TERM, pa.repeat(pa.scalar(number, pa.int64()), len(bag)))
+
+
+def _by_keys(
+    spark: SparkSession, view: LiveView, install: Install[ArrowBag], gained: ArrowBag, before: ArrowBag
+) -> ArrowBag:
+    """Return what an install changes in a view in which no row is there twice.
+
+    `before` is what the installs before it changed; the view's table does not hold that yet.
+    """
+    removed = _held(spark, view, before, install, install.removed)
+    first = view.understood.view.occurrences[0].alias
+    columns = _key_columns(view.understood.view, first)
+    keys = {first: gained.keys(columns, gained, columns)}
+    there = _held(spark, view, before, install, keys).plus(removed.negated()).net()
+    there = _with_counts(there, 1)
+    new = there.widest(_with_counts(gained, 1)).plus(there.negated())
+    return new.plus(removed.negated()).net()
+
+
+def _with_counts(bag: ArrowBag, count: int) -> ArrowBag:
+    """Return the rows of positive count, each as often as said."""
+    kept = bag.table.filter(pc.greater(bag.table[COUNT], 0))
+    ones = pa.repeat(pa.scalar(count, pa.int64()), kept.num_rows)
+    return ArrowBag(kept.set_column(kept.column_names.index(COUNT), COUNT, ones))
+
+
+def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Install[ArrowBag], keys: Any) -> ArrowBag:
+    """Return the rows that a view holds before an install under some keys of its occurrences, stamped with its tick."""
+    found = ArrowBag(view.table.changes.schema().empty_table())
+    for alias, values in keys.items():
+        if len(values):
+            columns = _key_columns(view.understood.view, alias)
+            stored = _stored(spark, view, columns, values)
+            rows = stored.plus(before.matching(columns, values)).restamped(install.upto).net()
+            found = found.widest(rows)
+    return found
+
+
+def _key_columns(view: JoinView, alias: str) -> tuple[str, ...]:
+    return tuple(view.outputs[place].name for place in key_outputs(view, alias))
+
+
+def _stored(spark: SparkSession, view: LiveView, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
+    """Look rows up in the view's table, by the values of some columns."""
+    wanted = to_dataframe(spark, keys.table.rename_columns(list(columns)))
+    state = view.table.state_dataframe(spark, view.lo)
+    rows = state.join(F.broadcast(wanted), list(columns), "left_semi").select(*quoted(view.table.schema.names))
+    found = rows.toArrow()
+    for name, value in ((TICK, view.lo), (COUNT, 1)):
+        found = found.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), found.num_rows))
+    schema = view.table.changes.schema()
+    return ArrowBag(found.select(schema.names).cast(schema)).net()
