@@ -72,3 +72,7 @@ class WarehouseRefused(HeadwaterError):
 
 class UnfaithfulLog(HeadwaterError):
     """The change log lost, repeated or invented a transaction."""
+
+
+class InvalidScenario(HeadwaterError):
+    """A scenario of the lab is not written as one, or cannot be played as it is written."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from headwater.deltas.in_memory import InMemoryBag, Row
 from headwater.lab.ledger import Entry, Ledger, Rows, added
+from headwater.lab.watched_log import WatchedLog
 from headwater.maintenance.install_in_memory import install_in_memory, sum_of_terms
 from headwater.maintenance.messages import (
     Algorithm,
@@ -109,6 +110,16 @@ class GotAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Rebased:
+    """An answer was brought to the tick needed: rows put back (counts above zero) and taken out (below)."""
+
+    number: int
+    relation: RelationName
+    tick: Tick
+    correction: Mapping[Row, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Installed:
     """The view was brought to a tick."""
 
@@ -117,7 +128,7 @@ class Installed:
     state: Mapping[Row, int]
 
 
-Happening = Committed | Received | Sent | Served | GotAnswer | Installed
+Happening = Committed | Received | Sent | Served | GotAnswer | Rebased | Installed
 
 SightOf = Callable[[Served, Tick], Sight]
 """How the warehouse knows what an answer saw: from the answer, or from the last tick delivered before it."""
@@ -144,7 +155,8 @@ class World:
         self.channels: dict[str, deque[Committed | Served]] = {source: deque() for source in setting.sources}
         self.state = setting.recomputed(setting.rows)
         self.events: list[Happening] = []
-        self._running = algorithm(setting.view, Tick(0), self.ledger)
+        self._log = WatchedLog(self.ledger)
+        self._running = algorithm(setting.view, Tick(0), self._log)
         self._act(next(self._running))
 
     def commit(self, source: str, changes: Rows) -> None:
@@ -185,7 +197,7 @@ class World:
             case Served() as served:
                 self.events.append(GotAnswer(number=served.number, source=source))
                 sight = self._sight_of(served, self.ledger.last_tick)
-                self._send(Answered(number=served.number, fragments=served.fragments, sight=sight))
+                self._take_in(Answered(number=served.number, fragments=served.fragments, sight=sight))
 
     @property
     def is_quiet(self) -> bool:
@@ -209,6 +221,15 @@ class World:
 
     def _send(self, event: Event) -> None:
         self._act(self._running.send(event))
+
+    def _take_in(self, answered: Answered[InMemoryBag]) -> None:
+        self._log.watch(tuple(fragment for part in answered.fragments for fragment in part))
+        effects = self._running.send(answered)
+        for (relation, tick), correction in self._log.corrections().items():
+            rebased = Rebased(number=answered.number, relation=relation, tick=tick, correction=correction)
+            self.events.append(rebased)
+        self._log.watch(())
+        self._act(effects)
 
     def _act(self, effects: Any) -> None:
         for effect in effects:
