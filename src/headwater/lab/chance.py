@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from random import Random
 
 from headwater.deltas.in_memory import Row
@@ -13,6 +14,7 @@ from headwater.maintenance.algorithms import KEYS_IN_VIEW, ONE_SOURCE, Described
 from headwater.maintenance.messages import Algorithm
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.declaration import declare
+from headwater.views.normal_form import JoinView
 
 COLUMNS = ("k", "a", "b")
 _VALUES = 3
@@ -55,13 +57,19 @@ def random_setting(random: Random, chances: Chances) -> Setting:
         relation = _relation(source, f"r{place}")
         catalog[relation.name] = relation
         chosen.append(relation)
-    view = declare("v", _sql(random, chances, chosen), catalog)
+    view = _declared(_sql(random, chances, chosen), tuple(catalog.values()))
     rows: dict[RelationName, Counter[Row]] = {}
     for name in catalog:
         rows[name] = Counter()
         for _ in range(random.randrange(4)):
             rows[name] = added(rows[name], _insert(random, rows[name]))
     return Setting(view=view, catalog=catalog, rows=rows)
+
+
+@lru_cache(maxsize=4096)
+def _declared(sql: str, relations: tuple[Relation, ...]) -> JoinView:
+    """Understand a view, once for all algorithms that are played through the same worlds: it takes longer than they."""
+    return declare("v", sql, {relation.name: relation for relation in relations})
 
 
 def _relation(source: str, name: str) -> Relation:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys, Row
 from headwater.maintenance.messages import Install
-from headwater.maintenance.terms import Term
+from headwater.maintenance.terms import Term, steps_to
 from headwater.views.evaluate import evaluate
 from headwater.views.keys import key_outputs
-from headwater.views.normal_form import JoinView
+from headwater.views.normal_form import Condition, JoinView
 
-_Binding = dict[tuple[str, str], Any]
+_Column = tuple[str, str]
+_Binding = dict[_Column, Any]
 State = Counter[Row]
 
 
@@ -39,39 +41,77 @@ def _is_removed(view: JoinView, row: Row, install: Install[InMemoryBag]) -> bool
 
 def sum_of_terms(view: JoinView, terms: tuple[Term[InMemoryBag], ...]) -> State:
     """Return the signed rows that terms give, whatever their ticks."""
-    raw: Counter[Row] = Counter()
+    joins = _joins(view)
+    raw: Counter[frozenset[tuple[_Column, Any]]] = Counter()
     for term in terms:
-        for binding, count in _combine(view, term.bound, 0, {}, 1):
-            raw[tuple(sorted(binding.items()))] += count
+        for binding, count in _combine(joins, term.bound):
+            raw[frozenset(binding.items())] += count
+    fallible = [condition for condition in view.conditions if condition.fallible]
     total: State = Counter()
     for items, count in raw.items():
         binding = dict(items)
-        if count and _holds(view, binding, set(), fallible=True):
+        if count and _holds(fallible, binding):
             total[tuple(evaluate(output.expression, binding) for output in view.outputs)] += count
     return Counter({row: count for row, count in total.items() if count})
 
 
-def _combine(
-    view: JoinView, bags: Mapping[str, InMemoryBag], index: int, binding: _Binding, count: int
-) -> Iterator[tuple[_Binding, int]]:
-    if index == len(view.occurrences):
-        yield binding, count
-        return
-    alias = view.occurrences[index].alias
-    bag = bags[alias]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Join:
+    """How one occurrence joins those before it: by these equal columns, and under what can be tested from then on."""
+
+    alias: str
+    columns: tuple[str, ...]
+    equal_to: tuple[_Column, ...]
+    conditions: tuple[Condition, ...]
+
+
+def _joins(view: JoinView) -> list[_Join]:
+    joins: list[_Join] = []
+    known: set[str] = set()
+    for occurrence in view.occurrences:
+        alias = occurrence.alias
+        steps = steps_to(view, alias, known)
+        tested_before = {id(condition) for join in joins for condition in join.conditions}
+        known.add(alias)
+        join = _Join(
+            alias=alias,
+            columns=tuple(column for step in steps for column in step.columns),
+            equal_to=tuple((str(step.via), column) for step in steps for column in step.via_columns),
+            conditions=tuple(
+                condition
+                for condition in view.conditions
+                if condition.aliases <= known and not condition.fallible and id(condition) not in tested_before
+            ),
+        )
+        joins.append(join)
+    return joins
+
+
+def _combine(joins: list[_Join], bags: Mapping[str, InMemoryBag]) -> list[tuple[_Binding, int]]:
+    """Join an occurrence's rows to those before it, one occurrence after another: hashed, then tested."""
+    found: list[tuple[_Binding, int]] = [({}, 1)]
+    for join in joins:
+        by_key = _by_key(join, bags[join.alias])
+        found = [
+            (bound, count * times)
+            for binding, count in found
+            for row, times in by_key.get(tuple(binding[column] for column in join.equal_to), ())
+            if _holds(join.conditions, bound := binding | row)
+        ]
+    return found
+
+
+def _by_key(join: _Join, bag: InMemoryBag) -> dict[Row, list[tuple[_Binding, int]]]:
+    """Return the rows of an occurrence by the values it is joined on; NULL joins nothing."""
+    names = [(join.alias, column) for column in bag.columns]
+    places = [bag.columns.index(column) for column in join.columns]
+    rows: dict[Row, list[tuple[_Binding, int]]] = {}
     for (_, row), times in bag.entries.items():
-        bound = binding | {(alias, column): value for column, value in zip(bag.columns, row, strict=True)}
-        if times and _holds(view, bound, {alias}, fallible=False):
-            yield from _combine(view, bags, index + 1, bound, count * times)
+        key = tuple(row[place] for place in places)
+        if times and None not in key:
+            rows.setdefault(key, []).append((dict(zip(names, row, strict=True)), times))
+    return rows
 
 
-def _holds(view: JoinView, binding: _Binding, latest: set[str], *, fallible: bool) -> bool:
-    """Tell whether the conditions hold that can be tested now, and could not before the latest alias was bound."""
-    aliases = {alias for alias, _ in binding}
-    return all(
-        evaluate(condition.expression, binding) is True
-        for condition in view.conditions
-        if condition.fallible == fallible
-        and condition.aliases <= aliases
-        and (not latest or condition.aliases & latest or not condition.aliases)
-    )
+def _holds(conditions: Iterable[Condition], binding: _Binding) -> bool:
+    return all(evaluate(condition.expression, binding) is True for condition in conditions)

@@ -16,15 +16,13 @@ from sqlglot import exp
 
 Row = Mapping[tuple[str, str], object]
 
-_COMPARE: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
+_OF_TWO_SIDES: dict[type[exp.Expr], Callable[[Any, Any], object]] = {
     exp.EQ: operator.eq,
     exp.NEQ: operator.ne,
     exp.LT: operator.lt,
     exp.LTE: operator.le,
     exp.GT: operator.gt,
     exp.GTE: operator.ge,
-}
-_CALCULATE: dict[type[exp.Expr], Callable[[Any, Any], object]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
@@ -54,6 +52,9 @@ def evaluate(expression: exp.Expr, row: Row) -> object:  # noqa: C901, PLR0911, 
     def value(node: exp.Expr) -> Any:
         return evaluate(node, row)
 
+    function = _OF_TWO_SIDES.get(type(expression))
+    if function is not None:
+        return _apply(function, value(expression.args["this"]), value(expression.args["expression"]))
     match expression:
         case exp.Column():
             return row[expression.table, expression.name]
@@ -95,11 +96,7 @@ def evaluate(expression: exp.Expr, row: Row) -> object:  # noqa: C901, PLR0911, 
         case exp.Concat():
             texts = [value(part) for part in expression.expressions]
             return None if None in texts else "".join(texts)
-    kind = type(expression)
-    function = _COMPARE.get(kind) or _CALCULATE.get(kind)
-    assert function is not None, f"the in-memory evaluator does not know {kind.__name__}"
-    assert isinstance(expression, exp.Binary), "comparisons and arithmetic have two sides"
-    return _apply(function, value(expression.left), value(expression.right))
+    raise AssertionError(f"the in-memory evaluator does not know {type(expression).__name__}")
 
 
 def _number(text: str) -> int | Decimal | float:
