@@ -135,6 +135,10 @@ class Acceptance(Generic[T, A]):
         """Return the last version of a source that was accepted: the paper's highest-processing version."""
         return self._channels[source].accepted
 
+    def heard_of(self, source: str) -> int:
+        """Return the last version of a source that anything told of."""
+        return self._channels[source].heard_of
+
     @property
     def is_waiting(self) -> bool:
         """Whether some query has no answer that could be used."""

@@ -15,7 +15,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from headwater.changelog.acceptance import Accept, Acceptance, Alive, Arrival, AskAgain, Notified, Replied, SendAgain
+from headwater.changelog.acceptance import (
+    Accept,
+    Acceptance,
+    Alive,
+    Arrival,
+    AskAgain,
+    Notified,
+    Replied,
+    Request,
+    SendAgain,
+)
 from headwater.deltas.in_memory import InMemoryBag, Row
 from headwater.lab.chance import Chances, random_setting, random_transaction
 from headwater.lab.ledger import Rows, added
@@ -107,12 +117,8 @@ class LossyWorld:
         if self._protocol.heartbeat:
             for source, committed in self._committed.items():
                 self._send(Alive(source=source, version=len(committed)))
-        for request in self.acceptance.overdue():
-            match request:
-                case AskAgain():
-                    self._send(self._asked[request.number])
-                case SendAgain() if self._protocol.re_request:
-                    self._send(request)
+        for request in self._requests():
+            self._send(self._asked[request.number] if isinstance(request, AskAgain) else request)
 
     @property
     def is_complete(self) -> bool:
@@ -122,24 +128,26 @@ class LossyWorld:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether nothing is on its way and time brings nothing: with heartbeats it always may."""
-        overdue = [r for r in self.acceptance.overdue() if self._protocol.re_request or isinstance(r, AskAgain)]
-        return not self.on_the_way and not overdue and not self._protocol.heartbeat
+        """Whether nothing is on its way and the passing of time brings nothing new."""
+        unheard = any(self.acceptance.heard_of(source) < len(done) for source, done in self._committed.items())
+        return not self.on_the_way and not self._requests() and not (unheard and self._protocol.heartbeat)
 
     def right_states(self) -> list[Counter[Row]]:
         """Return what the view should have been after each tick; what was never accepted comes last."""
         states = self.world.right_states()
         rows: dict[RelationName, Mapping[Row, int]] = dict(self.world.setting.rows)
         entries = [entry.changes for entry in self.world.ledger.entries]
-        lost = [one.changes for source, done in self._committed.items() for one in done[self._accepted(source) :]]
+        lost = [
+            one.changes for source, done in self._committed.items() for one in done[self.acceptance.accepted(source) :]
+        ]
         for place, changes in enumerate([*entries, *lost]):
             rows |= {name: added(rows.get(name, {}), change) for name, change in changes.items()}
             if place >= len(entries):
                 states.append(self.world.setting.recomputed(rows))
         return states
 
-    def _accepted(self, source: str) -> int:
-        return self.acceptance.accepted(source)
+    def _requests(self) -> list[Request]:
+        return [r for r in self.acceptance.overdue() if self._protocol.re_request or isinstance(r, AskAgain)]
 
     def _send(self, message: _Message) -> None:
         """Put a message on its way, or lose it, or put it on its way twice."""

@@ -1,11 +1,21 @@
 """Literal readings of the papers that fail, kept only to show how: the lab plays them, no warehouse can choose them."""
 
 from headwater.lab.literal.c_strobe_key_delete import C_STROBE_KEY_DELETE
+from headwater.lab.literal.completion_order_install import COMPLETION_ORDER_INSTALL
 from headwater.lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
+from headwater.lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
+from headwater.lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
+from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
 from headwater.lab.literal.variant import Variant
+from headwater.lab.literal.versions_on_tuples import VERSIONS_ON_TUPLES
 
 VARIANTS: tuple[Variant, ...] = (
     ECA_KEY_COLLECT_ONLY,
     C_STROBE_KEY_DELETE,
+    VERSIONS_ON_TUPLES,
+    NO_FOLLOW_UP,
+    COMPLETION_ORDER_INSTALL,
+    LIANG_YU_SIMPLE,
+    LIANG_YU_IMPROVED,
 )
 """Every literal reading; `Variant.described` is what the lab plays, with the claims of the corrected algorithm."""
