@@ -5,11 +5,25 @@ from headwater.lab.literal.completion_order_install import COMPLETION_ORDER_INST
 from headwater.lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
 from headwater.lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
 from headwater.lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
+from headwater.lab.literal.nested_depth_limit import NESTED_DEPTH_LIMIT
+from headwater.lab.literal.nested_single import NESTED_SINGLE
 from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
+from headwater.lab.literal.sweep_no_compensation import SWEEP_NO_COMPENSATION
+from headwater.lab.literal.sweep_parallel_literal import SWEEP_PARALLEL_LITERAL
+from headwater.lab.literal.sweep_queue_pipelined import SWEEP_QUEUE_PIPELINED
+from headwater.lab.literal.sweep_race import SWEEP_RACE
+from headwater.lab.literal.sweep_single import SWEEP_SINGLE
 from headwater.lab.literal.variant import Variant
 from headwater.lab.literal.versions_on_tuples import VERSIONS_ON_TUPLES
 
 VARIANTS: tuple[Variant, ...] = (
+    SWEEP_SINGLE,
+    SWEEP_RACE,
+    SWEEP_PARALLEL_LITERAL,
+    SWEEP_QUEUE_PIPELINED,
+    SWEEP_NO_COMPENSATION,
+    NESTED_SINGLE,
+    NESTED_DEPTH_LIMIT,
     ECA_KEY_COLLECT_ONLY,
     C_STROBE_KEY_DELETE,
     VERSIONS_ON_TUPLES,
