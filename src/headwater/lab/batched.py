@@ -32,9 +32,6 @@ from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.views.normal_form import JoinView
 
-_KEYS = "keys"
-"""The alias under which the keys of a probe travel."""
-
 Bags = Mapping[RelationName, InMemoryBag]
 _Batch = Generator[Sequence[Effect], Answered[Any], Sequence[Effect]]
 
@@ -117,13 +114,8 @@ def _perform(view: JoinView, ask: Ask[Any], numbers: _Numbers) -> Generator[Sequ
 
 
 def _part(view: JoinView, probe: Probe[InMemoryKeys]) -> Part[InMemoryBag]:
-    """Return a probe as a question: its keys travel as rows."""
     alias = next(o.alias for o in view.occurrences if o.relation.name == probe.relation)
-    if probe.keys is None:
-        return Part(carried={}, steps=(Step(alias=alias, via=None),))
-    keys = InMemoryBag.of(probe.columns, ((0, value, 1) for value in probe.keys.values))
-    step = Step(alias=alias, via=_KEYS, columns=probe.columns, via_columns=probe.columns)
-    return Part(carried={_KEYS: keys}, steps=(step,))
+    return Part(carried={}, steps=(Step(alias=alias, via=None, columns=probe.columns),), keys=probe.keys)
 
 
 def _install(view: JoinView, bags: Bags, tick: Tick) -> Install[InMemoryBag]:

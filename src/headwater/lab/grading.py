@@ -29,6 +29,16 @@ def grade_in_any_order(
     return grade_any_order(lengths, states, world.shown_states(), largest_lattice=largest_lattice)
 
 
+def right_in_delivery_order(world: World, states: States) -> list[Counter[Row]]:
+    """Return what a view should have been after each tick, the beginning first."""
+    received: Counter[str] = Counter()
+    right = [states(tuple(received[source] for source in world.setting.sources))]
+    for entry in world.ledger.entries:
+        received[entry.source] += 1
+        right.append(states(tuple(received[source] for source in world.setting.sources)))
+    return right
+
+
 def states_by_vector(setting: Setting, transactions: Iterable[tuple[str, Rows]]) -> States:
     """Return what recomputes a view after so many transactions of each source, and remembers it."""
     past: dict[str, list[Rows]] = {source: [setting.rows] for source in setting.sources}

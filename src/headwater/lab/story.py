@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys, Row
 from headwater.lab.rows_text import NOTHING, format_bag, format_signed
 from headwater.lab.world import Happening, Installed, Rebased, Received, Sent, Served
 from headwater.maintenance.messages import Fragment, Part
@@ -48,8 +48,12 @@ def tell_all(view: JoinView, events: Sequence[Happening], before: Mapping[Row, i
 
 
 def _tell_part(part: Part[InMemoryBag]) -> str:
-    carried = ", ".join(f"{alias} {format_signed(_rows(bag))}" for alias, bag in part.carried.items())
-    return f"{f' with {carried}' if carried else ''}: {', '.join(step.alias for step in part.steps)}"
+    carried = [f"{alias} {format_signed(_rows(bag))}" for alias, bag in part.carried.items()]
+    if part.keys is not None:
+        assert isinstance(part.keys, InMemoryKeys), "the lab works in memory"
+        carried.append(f"{', '.join(part.steps[0].columns)} = {format_bag(dict.fromkeys(part.keys.values, 1))}")
+    with_rows = f" with {', '.join(carried)}" if carried else ""
+    return f"{with_rows}: {', '.join(step.alias for step in part.steps)}"
 
 
 def _tell_fragments(view: JoinView, parts: Sequence[Sequence[Fragment[InMemoryBag]]]) -> str:

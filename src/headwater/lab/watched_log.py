@@ -53,6 +53,11 @@ class WatchedLog:
         """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
         return self._noted(1, relation, tick, self._ledger.unseen_upto(relation, columns, sight, tick))
 
+    def used(self, relation: RelationName, tick: Tick, bag: InMemoryBag) -> None:
+        """Hear what a literal reading takes out instead of all that it was told was seen too early."""
+        self._found.pop((relation, tick), None)
+        self._noted(-1, relation, tick, bag)
+
     def _noted(self, sign: int, relation: RelationName, tick: Tick, bag: InMemoryBag) -> InMemoryBag:
         """Note what of a bag lies under the keys that were asked for; outside of them the answer says nothing."""
         for fragment in self._fragments:

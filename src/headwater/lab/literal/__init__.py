@@ -10,6 +10,7 @@ from headwater.lab.literal.nested_single import NESTED_SINGLE
 from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
 from headwater.lab.literal.sweep_no_compensation import SWEEP_NO_COMPENSATION
 from headwater.lab.literal.sweep_parallel_literal import SWEEP_PARALLEL_LITERAL
+from headwater.lab.literal.sweep_printed_sign import SWEEP_PRINTED_SIGN
 from headwater.lab.literal.sweep_queue_pipelined import SWEEP_QUEUE_PIPELINED
 from headwater.lab.literal.sweep_race import SWEEP_RACE
 from headwater.lab.literal.sweep_single import SWEEP_SINGLE
@@ -22,6 +23,7 @@ VARIANTS: tuple[Variant, ...] = (
     SWEEP_PARALLEL_LITERAL,
     SWEEP_QUEUE_PIPELINED,
     SWEEP_NO_COMPENSATION,
+    SWEEP_PRINTED_SIGN,
     NESTED_SINGLE,
     NESTED_DEPTH_LIMIT,
     ECA_KEY_COLLECT_ONLY,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.deltas.in_memory import InMemoryBag
+from headwater.lab.watched_log import WatchedLog
 from headwater.maintenance.messages import History
 from headwater.maintenance.questions import Sight
 from headwater.position import Tick
@@ -38,7 +39,10 @@ class AlteredLog:
 
     def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> InMemoryBag:
         """Return the signed rows of the transactions that were seen and whose tick is after this one, altered."""
-        return self.too_early(self.log.seen_after(relation, columns, sight, tick))
+        altered = self.too_early(self.log.seen_after(relation, columns, sight, tick))
+        if isinstance(self.log, WatchedLog):
+            self.log.used(relation, tick, altered)
+        return altered
 
     def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> InMemoryBag:
         """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""

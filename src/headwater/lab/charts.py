@@ -1,0 +1,170 @@
+"""Charts of a comparison, as PNG files: cost and staleness as sources, update rate and deletes vary; staleness in time.
+
+Algorithms that measure the same are one line with all their names: lines on top of each other would hide that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from headwater.lab.compare import Comparison
+from headwater.lab.measure import Measured
+from headwater.lab.timed import Conditions
+
+_COLOURS = (
+    "#1f5fa8", "#d1495b", "#2e8b57", "#e08e0b", "#7b4fa3", "#17a2b8",
+    "#8c564b", "#c2185b", "#6b7a00", "#444444", "#00838f", "#ff7043",
+)  # fmt: skip
+_MARKERS = "osD^vPX*<>hp"
+_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_INK = "#333333"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """A chart: the file it goes into, what its panels show, and how it reads that from a measurement."""
+
+    file: str
+    title: str
+    label: str
+    value: Callable[[Measured], float]
+
+
+CHARTS = (
+    Chart(
+        file="queries.png",
+        title="Queries per transaction",
+        label="queries per transaction",
+        value=lambda one: one.queries_per_update,
+    ),
+    Chart(
+        file="bytes.png",
+        title="Bytes sent and answered per transaction",
+        label="bytes per transaction",
+        value=lambda one: one.bytes_per_update,
+    ),
+    Chart(
+        file="staleness.png",
+        title="How far the view is behind, on average",
+        label="ticks behind, mean over time",
+        value=lambda one: one.mean_ticks_behind,
+    ),
+)
+TIMELINE = "timeline.png"
+
+
+def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
+    """Write every chart into a folder; return the files."""
+    styles = _styles(one.algorithm for one in comparison.middle.measured)
+    files = []
+    for chart in CHARTS:
+        files.append(folder / chart.file)
+        _draw_varied(comparison, chart, styles).savefig(files[-1], dpi=130)
+    files.append(folder / TIMELINE)
+    _draw_timeline(comparison, styles).savefig(files[-1], dpi=130)
+    return tuple(files)
+
+
+def _styles(names: Iterable[str]) -> Mapping[str, Mapping[str, object]]:
+    """Return a colour, a marker and a dash for each algorithm; two of them never share all three."""
+    return {
+        name: {
+            "color": _COLOURS[place % len(_COLOURS)],
+            "marker": _MARKERS[place % len(_MARKERS)],
+            "linestyle": _DASHES[place // 3 % len(_DASHES)],
+        }
+        for place, name in enumerate(names)
+    }
+
+
+def _draw_varied(comparison: Comparison, chart: Chart, styles: Mapping[str, Mapping[str, object]]) -> Figure:
+    """Return three panels: what is measured against the number of sources, the interval, and the share of deletes."""
+    plan, middle = comparison.plan, comparison.plan.middle
+    panels: tuple[tuple[str, list[tuple[float, Conditions]]], ...] = (
+        ("number of sources", [(value, replace(middle, source_count=value)) for value in plan.source_counts]),
+        ("time between transactions (one way ≈ 1)", [(v, replace(middle, interval=v)) for v in plan.intervals]),
+        ("share of deletes, %", [(100 * value, replace(middle, deletes=value)) for value in plan.deletes]),
+    )
+    figure = Figure(figsize=(15, 5.6), layout="constrained")
+    figure.suptitle(chart.title, fontsize=15, fontweight="bold", color=_INK, x=0.01, ha="left")
+    axes = figure.subplots(1, len(panels), sharey=True)
+    for place, (panel, (label, points)) in enumerate(zip(axes, panels, strict=True)):
+        series = _series(comparison, chart.value, points)
+        positions = list(range(len(points)))
+        for name, values in series.items():
+            panel.plot(positions, values, label=name, linewidth=2, markersize=7, alpha=0.9, **styles[name])
+        _dress(panel, label, chart.label if place == 0 else "")
+        panel.xaxis.set_major_locator(FixedLocator(positions))
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xticklabels([f"{value:g}" for value, _ in points])
+        panel.set_yscale("symlog", linthresh=1)
+        panel.set_ylim(bottom=0)
+    _number_log_axis(axes[0])
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=10.5, handlelength=3.4)
+    return figure
+
+
+def _series(
+    comparison: Comparison, value: Callable[[Measured], float], points: list[tuple[float, Conditions]]
+) -> dict[str, list[float]]:
+    cells = {cell.conditions: {one.algorithm: one for one in cell.measured} for cell in comparison.cells}
+    return {
+        one.algorithm: [value(cells[conditions][one.algorithm]) for _, conditions in points]
+        for one in comparison.middle.measured
+    }
+
+
+def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, object]]) -> Figure:
+    """Return one small panel for each algorithm: how many ticks its view is behind, at each moment."""
+    measured = comparison.middle.measured
+    columns = 3
+    rows = -(-len(measured) // columns)
+    figure = Figure(figsize=(15, 1.2 + 2.1 * rows), layout="constrained")
+    figure.suptitle(
+        "Ticks delivered and not yet shown, over time", fontsize=15, fontweight="bold", color=_INK, x=0.01, ha="left"
+    )
+    axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for place, panel in enumerate(axes.flat):
+        if place >= len(measured):
+            panel.set_axis_off()
+            continue
+        one = measured[place]
+        times = [at for at, _ in one.behind] + [one.ended_at]
+        ticks = [behind for _, behind in one.behind] + [one.behind[-1][1]]
+        colour = str(styles[one.algorithm]["color"])
+        panel.fill_between(times, ticks, step="post", color=colour, alpha=0.25, linewidth=0)
+        panel.step(times, ticks, where="post", color=colour, linewidth=1.6)
+        panel.axvline(one.ended_at, color=colour, linewidth=1, linestyle=":")
+        _dress(
+            panel, "time" if place + columns >= len(measured) else "", "ticks behind" if place % columns == 0 else ""
+        )
+        panel.set_title(f"{one.algorithm}   mean {one.mean_ticks_behind:.1f}, ends at {one.ended_at:.0f}", fontsize=11)
+        panel.set_ylim(bottom=0)
+    return figure
+
+
+def _dress(panel: Axes, label: str, value_label: str) -> None:
+    panel.set_xlabel(label, fontsize=11.5, color=_INK)
+    panel.set_ylabel(value_label, fontsize=11.5, color=_INK)
+    panel.tick_params(labelsize=10.5, colors=_INK, labelbottom=True)
+    panel.grid(visible=True, axis="y", color="#dddddd", linewidth=0.8)
+    panel.set_axisbelow(True)
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+
+
+def _number_log_axis(panel: Axes) -> None:
+    """Write plain numbers on the axis of values: 1, 2, 5, 10, 20 ..."""
+    top = panel.get_ylim()[1]
+    steps = [0.0, 0.5] + [factor * 10.0**power for power in range(7) for factor in (1, 2, 5)]
+    shown = [step for step in steps if step <= top]
+    panel.yaxis.set_major_locator(FixedLocator(shown))
+    panel.yaxis.set_minor_locator(NullLocator())
+    panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -1,0 +1,187 @@
+"""Compare algorithms: every one of them over the same recordings, as sources, update rate and deletes vary.
+
+One thing varies at a time, the others stay at their middle values. An algorithm that needs all relations at one source
+plays the same transactions there; one that cannot maintain the view either way is left out, with the reason. A run that
+misses the guarantee it claims is kept as a scenario, so that it can be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from headwater.lab.grading import States, states_by_vector
+from headwater.lab.measure import Measured, measure
+from headwater.lab.scenario import Block, Scenario, moves_of
+from headwater.lab.table_1 import TABLE_1, Claim
+from headwater.lab.timed import Conditions, Recording, at_one_source, play_recording, record
+from headwater.lab.world import World
+from headwater.maintenance.algorithms import Described
+
+T = TypeVar("T")
+
+_MOST_QUERIES_PER_UPDATE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What is compared: the values that are tried, and the seed that everything comes from."""
+
+    seed: int
+    source_counts: tuple[int, ...]
+    intervals: tuple[float, ...]
+    deletes: tuple[float, ...]
+    transaction_count: int
+
+    @property
+    def middle(self) -> Conditions:
+        """The conditions of the table: the middle value of each."""
+        return Conditions(
+            source_count=_middle(self.source_counts),
+            interval=_middle(self.intervals),
+            deletes=_middle(self.deletes),
+            transaction_count=self.transaction_count,
+        )
+
+    @property
+    def all_conditions(self) -> tuple[Conditions, ...]:
+        """Every set of conditions, each once: the middle, and what differs from it in one thing."""
+        middle = self.middle
+        varied = [middle]
+        varied += [replace(middle, source_count=value) for value in self.source_counts]
+        varied += [replace(middle, interval=value) for value in self.intervals]
+        varied += [replace(middle, deletes=value) for value in self.deletes]
+        return tuple(dict.fromkeys(varied))
+
+
+def _middle(values: Sequence[T]) -> T:
+    return values[len(values) // 2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What is claimed of an algorithm before it runs: its cost by our formula, and the paper's line, if it has one."""
+
+    algorithm: str
+    queries: float
+    formula: str
+    message_size: str
+    requirements: tuple[str, ...]
+    table_1: Claim | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What was measured under one set of conditions, by algorithm in the order of the registry."""
+
+    conditions: Conditions
+    measured: tuple[Measured, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Everything that was measured; `missed` are the runs that did not keep what they claim, as scenarios."""
+
+    plan: Plan
+    view: str
+    predicted: tuple[Predicted, ...]
+    cells: tuple[Cell, ...]
+    left_out: tuple[tuple[str, str], ...]
+    missed: tuple[Scenario, ...] = field(default=())
+
+    @property
+    def middle(self) -> Cell:
+        """The cell of the table."""
+        return next(cell for cell in self.cells if cell.conditions == self.plan.middle)
+
+
+def compare(plan: Plan, entrants: Sequence[Described], progress: Callable[[Conditions], None]) -> Comparison:
+    """Play every algorithm under every set of conditions; `progress` is told of each set before it begins."""
+    cells: list[Cell] = []
+    missed: list[Scenario] = []
+    for conditions in plan.all_conditions:
+        progress(conditions)
+        measured, failed = _play_all(conditions, plan.seed, entrants)
+        cells.append(Cell(conditions=conditions, measured=measured))
+        missed += failed
+    middle = record(plan.middle, plan.seed)
+    return Comparison(
+        plan=plan,
+        view=middle.setting.view.sql,
+        predicted=tuple(_predict(described, middle) for described in entrants if _stage(described, middle) is not None),
+        cells=tuple(cells),
+        left_out=tuple(
+            (described.name, "; ".join(described.missing(at_one_source(middle).setting.view)))
+            for described in entrants
+            if _stage(described, middle) is None
+        ),
+        missed=tuple(missed),
+    )
+
+
+def _stage(described: Described, recording: Recording) -> Recording | None:
+    """Return where an algorithm can play a recording: as it is, or with all relations at one source."""
+    for stage in (recording, at_one_source(recording)):
+        if not described.missing(stage.setting.view):
+            return stage
+    return None
+
+
+def _predict(described: Described, recording: Recording) -> Predicted:
+    stage = _stage(described, recording)
+    assert stage is not None, "only those that can play are predicted"
+    cost = described.cost(stage.setting.view)
+    return Predicted(
+        algorithm=described.name,
+        queries=cost.queries,
+        formula=cost.formula,
+        message_size=cost.message_size,
+        requirements=tuple(requirement.name for requirement in described.requirements),
+        table_1=TABLE_1.get(described.name),
+    )
+
+
+def _play_all(
+    conditions: Conditions, seed: int, entrants: Sequence[Described]
+) -> tuple[tuple[Measured, ...], list[Scenario]]:
+    recording = record(conditions, seed)
+    states: dict[tuple[str, ...], States] = {}
+    measured: list[Measured] = []
+    missed: list[Scenario] = []
+    for described in entrants:
+        stage = _stage(described, recording)
+        if stage is None:
+            continue
+        assert described.run is not None, "whoever is in the lab can be run on messages"
+        most_queries = _MOST_QUERIES_PER_UPDATE * conditions.transaction_count
+        timed = play_recording(stage, described.run, most_queries=most_queries)
+        sources = stage.setting.sources
+        if sources not in states:
+            states[sources] = states_by_vector(stage.setting, ((t.source, t.changes) for t in stage.transactions))
+        one = measure(
+            described.name,
+            described.guarantee,
+            timed,
+            states[sources],
+            one_source=stage.setting is not recording.setting,
+        )
+        measured.append(one)
+        if not one.kept and not one.gave_up:
+            missed.append(_as_scenario(described, timed.world, one, conditions, seed))
+    return tuple(measured), missed
+
+
+def _as_scenario(described: Described, world: World, one: Measured, conditions: Conditions, seed: int) -> Scenario:
+    """Return the interleaving that a run saw; it expects what is claimed, so that a replay shows what is missed."""
+    said = f"{conditions.source_count} sources, interval {conditions.interval}, {conditions.deletes:.0%} deletes"
+    return Scenario(
+        name=f"{described.name}_{conditions.source_count}_{conditions.interval}_{conditions.deletes}_{seed}",
+        about=(
+            f"{described.name} claims {one.claim.value} and was {one.guarantee.value}: {said}, seed {seed}.",
+            "Written by `headwater lab compare`.",
+        ),
+        setting=world.setting,
+        expected={described.name: described.guarantee},
+        blocks=(Block(moves=moves_of(world)),),
+    )
