@@ -22,10 +22,9 @@ from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
 from headwater.maintenance.version_numbers import version_numbers
 from headwater.maintenance.visit_plan import plan
 from headwater.maintenance.visits import layout_of
+from headwater.project import DEFAULT_ALGORITHM
 from headwater.views.keys import key_outputs
 from headwater.views.normal_form import JoinView
-
-DEFAULT = "batched-sweep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +164,7 @@ def _version_cost(view: JoinView) -> Cost:
 
 ALGORITHMS: tuple[Described, ...] = (
     Described(
-        name=DEFAULT,
+        name=DEFAULT_ALGORITHM,
         guarantee=Guarantee.COMPLETE,
         requirements=(),
         cost=_batched_cost,

@@ -1,0 +1,212 @@
+"""A view of any SQL, understood: a DAG of segments over relations (paper 004's normal form).
+
+    relations ──► segment ──► segment ──► ... ──► the view
+
+Every segment is one of a few steps, and each step turns the signed, stamped changes of its inputs into those of its
+output, exactly, tick by tick. Everything else that SQL can say reduces to these (DESIGN §3).
+
+| step | gives | needs of the warehouse, besides its inputs' changes |
+|---|---|---|
+| join | selections, projections and inner joins (`normal_form.JoinView`) | old rows of its other inputs that the changes reach |
+| group | rows per key, and totals per key (COUNT, SUM) | its own old rows of the touched keys |
+| regroup | anything computed within a partition: MIN, windows, top-k | its input's old rows of the touched partitions |
+| union | a sum of inputs with signs: UNION ALL, and L minus what matched | nothing |
+| recompute | anything Spark can run, once per commit | all rows of its inputs |
+
+Segments are named like relations, under the source `segments`, so that a join reads a segment as it reads a relation.
+
+Invariants
+1. A segment reads relations and segments before it in the list; the last one is the view.
+2. Columns of segments have neutral names, but for the last, whose columns are the view's outputs.
+3. A segment is kept (its rows are in the warehouse) if a later step needs old rows of it, or if it is a group, or the
+   view. Other segments exist only as changes that flow through a batch.
+4. The count of a row in a segment is never negative: a union with a minus sign takes away only what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.relation import Relation, RelationName
+from headwater.views.normal_form import JoinView
+
+SEGMENTS = "segments"
+"""The source under which segments are named; no project may call a source so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinStep:
+    """Selections, projections and inner joins of relations and segments."""
+
+    view: JoinView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """A column summed up per key: `total` is the sum of its values that are not NULL, `known` is how many those are."""
+
+    column: str
+    total: str
+    known: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupStep:
+    """One row per key that has rows: the key, the number of rows, and totals. NULL keys are keys.
+
+    The output's columns are the keys (with the names they have in the input), `rows`, and each total's two columns.
+    Without keys there is one row always, also over no rows at all.
+    Only for totals that are exact in any order: integers and decimals.
+    """
+
+    input: RelationName
+    keys: tuple[str, ...]
+    rows: str
+    totals: tuple[Total, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregates:
+    """Aggregate functions over a partition's rows, one row per partition: `outputs` are (name, Spark expression)."""
+
+    outputs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Windows:
+    """Window functions over a partition's rows, one row per row: (name, Spark expression).
+
+    An expression writes `{partition}` after PARTITION BY, for what Headwater partitions by.
+    """
+
+    outputs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class First:
+    """The first rows of a partition in an order, as they are. `order` is a Spark ORDER BY list, total on the input."""
+
+    order: str
+    limit: int
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegroupStep:
+    """What is computed within a partition, anew for every partition that changes; keys may be none: one partition.
+
+    The output's columns are the keys and the outputs of `Aggregates`, the outputs of `Windows`, or the input's columns
+    for `First`. Without keys `Aggregates` gives one row always.
+    """
+
+    input: RelationName
+    keys: tuple[str, ...]
+    computed: Aggregates | Windows | First
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signed:
+    """An input of a union, added or taken away."""
+
+    input: RelationName
+    sign: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnionStep:
+    """The sum of inputs with signs; all have the output's column types, in order."""
+
+    inputs: tuple[Signed, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecomputeStep:
+    """Spark SQL over whole inputs, run once per commit: `sql` writes `{name}` for each input's table."""
+
+    inputs: tuple[RelationName, ...]
+    sql: str
+
+
+Step = JoinStep | GroupStep | RegroupStep | UnionStep | RecomputeStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One step and what it gives: `relation` has the name, the columns and their Spark types."""
+
+    relation: Relation
+    step: Step
+    is_kept: bool
+
+    @property
+    def name(self) -> RelationName:
+        """The segment's name."""
+        return self.relation.name
+
+    @property
+    def inputs(self) -> tuple[RelationName, ...]:
+        """The relations and segments it reads, each once."""
+        match self.step:
+            case JoinStep():
+                return tuple(self.step.view.relations)
+            case GroupStep() | RegroupStep():
+                return (self.step.input,)
+            case UnionStep():
+                return tuple(dict.fromkeys(signed.input for signed in self.step.inputs))
+            case RecomputeStep():
+                return self.step.inputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """Why a part of a view is computed anew instead of incrementally, and what would help."""
+
+    code: str
+    segment: RelationName
+    what: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentedView:
+    """A view as the segments that give it, in order; `sql` is the text as its author wrote it."""
+
+    name: str
+    sql: str
+    segments: tuple[Segment, ...]
+    reasons: tuple[Reason, ...] = ()
+    path: str = ""
+
+    @property
+    def output(self) -> Segment:
+        """The segment that is the view."""
+        return self.segments[-1]
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the view's columns, in order."""
+        return self.output.relation.column_names
+
+    @property
+    def joins(self) -> tuple[JoinView, ...]:
+        """The join steps, in order."""
+        return tuple(segment.step.view for segment in self.segments if isinstance(segment.step, JoinStep))
+
+    @property
+    def only_join(self) -> JoinView | None:
+        """The view as one join of relations, if it is nothing more."""
+        step = self.output.step
+        return step.view if len(self.segments) == 1 and isinstance(step, JoinStep) else None
+
+    @property
+    def relations(self) -> Mapping[RelationName, tuple[str, ...]]:
+        """The relations of sources that this view reads, each with the columns that some segment needs."""
+        needed: dict[RelationName, tuple[str, ...]] = {}
+        for join in self.joins:
+            described = {occurrence.relation.name: occurrence.relation for occurrence in join.occurrences}
+            for name, columns in join.relations.items():
+                if name.source != SEGMENTS:
+                    known = {*needed.get(name, ()), *columns}
+                    needed[name] = tuple(column for column in described[name].column_names if column in known)
+        return needed
