@@ -7,7 +7,7 @@ output, exactly, tick by tick. Everything else that SQL can say reduces to these
 
 | step | gives | needs of the warehouse, besides its inputs' changes |
 |---|---|---|
-| join | selections, projections and inner joins (`normal_form.JoinView`) | old rows of its other inputs that the changes reach |
+| join | selections, projections, inner joins (`JoinView`) | old rows of its other inputs that the changes reach |
 | group | rows per key, and totals per key (COUNT, SUM) | its own old rows of the touched keys |
 | regroup | anything computed within a partition: MIN, windows, top-k | its input's old rows of the touched partitions |
 | union | a sum of inputs with signs: UNION ALL, and L minus what matched | nothing |
