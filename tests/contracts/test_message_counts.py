@@ -1,0 +1,83 @@
+"""What the papers' algorithms send is what their formulas say."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from small_worlds import chain, query_count, wander
+
+from headwater.lab.chance import chances_for, play
+from headwater.lab.world import World
+from headwater.maintenance.algorithms import algorithm
+from headwater.maintenance.messages import changes_of
+from headwater.maintenance.terms import started_terms
+from headwater.position import Tick
+
+SWEEPS = ["sweep", "parallel-sweep", "pipelined-sweep"]
+SEEDS = 100
+SHAPES = ["12", "123", "1234", "11", "121", "1213"]
+"""Chains, by which relation stands at which place."""
+
+
+def changed_occurrences(world: World) -> list[int]:
+    """Return how many occurrences of the view each transaction changed, in the order of delivery."""
+    view, ledger = world.setting.view, world.ledger
+    ticks = [Tick(tick) for tick in range(1, ledger.last_tick + 1)]
+    return [len(started_terms(view, tick, changes_of(view, ledger, Tick(tick - 1), tick))) for tick in ticks]
+
+
+def full_world(name: str, shape: str, *, one_source: bool = False) -> World:
+    """Return a world in which no answer is ever empty."""
+    described = algorithm(name)
+    assert described.run is not None
+    relation_count = int(max(shape))
+    sources = [1] * relation_count if one_source else None
+    return World(chain(*[[(0, 0)]] * relation_count, sources=sources, appearances=shape), described.run)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", SWEEPS)
+def test_sweep_asks_every_other_occurrence_once(name: str, shape: str) -> None:
+    for seed in range(5):
+        world = full_world(name, shape)
+        wander(world, Random(seed), 10)
+        assert query_count(world) == sum(changed_occurrences(world)) * (len(shape) - 1)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nested_sweep_asks_no_more_than_sweep(shape: str) -> None:
+    fewer = 0
+    for seed in range(5):
+        world = full_world("nested-sweep", shape)
+        wander(world, Random(seed), 10)
+        most = sum(changed_occurrences(world)) * (len(shape) - 1)
+        assert query_count(world) <= most
+        fewer += query_count(world) < most
+    assert fewer
+
+
+@pytest.mark.parametrize("name", [*SWEEPS, "nested-sweep"])
+def test_never_more_than_the_formula(name: str) -> None:
+    described = algorithm(name)
+    assert described.run is not None
+    for seed in range(SEEDS):
+        world = play(seed, described.run, chances_for(described))
+        others = len(world.setting.view.occurrences) - 1
+        assert query_count(world) <= sum(changed_occurrences(world)) * others, f"seed {seed}"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_eca_asks_once_for_each_transaction(shape: str) -> None:
+    for seed in range(5):
+        world = full_world("eca", shape, one_source=True)
+        wander(world, Random(seed), 8)
+        assert query_count(world) == len(changed_occurrences(world))
+
+
+def test_eca_asks_nothing_for_what_the_view_does_not_read() -> None:
+    described = algorithm("eca")
+    assert described.run is not None
+    for seed in range(SEEDS):
+        world = play(seed, described.run, chances_for(described))
+        assert query_count(world) == sum(count > 0 for count in changed_occurrences(world)), f"seed {seed}"
