@@ -78,22 +78,24 @@ class FirstTouch:
         """Begin with no concurrent changes."""
         self._difference: dict[RelationName, Any] = {}
         self._inserted: dict[RelationName, Any] = {}
+        self._missed: dict[RelationName, Any] = {}
         self._deleted: dict[tuple[RelationName, Tick], Any] = {}
 
     def take(self, tick: Tick, changes: Changes) -> None:
         """Count one more transaction as concurrent."""
         for name, change in changes.items():
             if len(change):
-                rows = change.restamped(Tick(0))
-                difference = self._difference[name].plus(rows).net() if name in self._difference else rows.net()
-                came, went = difference.positive(), difference.negated().positive()
-                self._difference[name] = difference
-                self._inserted[name] = self._inserted[name].widest(came) if name in self._inserted else came
-                for (owner, _), known in self._deleted.items():
-                    if owner == name:
-                        went = _minus(went, known)
-                if len(went):
-                    self._deleted[name, tick] = went
+                self._take(name, tick, change.restamped(Tick(0)))
+
+    def _take(self, name: RelationName, tick: Tick, change: Any) -> None:
+        nothing = _minus(change, change)
+        difference = self._difference.get(name, nothing).plus(change).net()
+        missed = self._missed.get(name, nothing)
+        self._difference[name] = difference
+        self._inserted[name] = self._inserted.get(name, nothing).widest(difference.positive())
+        if len(first_deleted := _minus(difference.negated(), missed)):
+            self._deleted[name, tick] = first_deleted
+            self._missed[name] = missed.plus(first_deleted)
 
     def deleted(self) -> Mapping[tuple[RelationName, Tick], Any]:
         """Return the rows that were there, by relation and by the first transaction that deleted them."""
@@ -109,7 +111,7 @@ class FirstTouch:
 
 
 def _minus(rows: Any, others: Any) -> Any:
-    """Return the rows that are not among others; relations with keys hold each row once."""
+    """Return the rows that are there, and are not among others; relations with keys hold each row once."""
     return rows.plus(others.negated()).positive()
 
 
@@ -119,7 +121,7 @@ class _Job:
     def __init__(
         self, view: JoinView, tick: Tick, changes: Changes, concurrent: Concurrent, walks: Walks[Term[Any]]
     ) -> None:
-        self.concurrent = concurrent
+        self._concurrent = concurrent
         self._view = view
         self._tick = tick
         self._removed = deleted_keys(view, changes)
@@ -128,6 +130,11 @@ class _Job:
         self._asked: set[tuple[str, _Choice]] = set()
         self._open: dict[int, tuple[str, _Choice]] = {}
         self._terms: list[Term[Any]] = []
+
+    def take(self, tick: Tick, changes: Changes) -> None:
+        """Count one more transaction as concurrent, if anything is asked at all."""
+        if self._inserted:
+            self._concurrent.take(tick, changes)
 
     def start(self) -> list[Query[Any]]:
         """Ask about the rows inserted into each occurrence."""
@@ -154,7 +161,7 @@ class _Job:
         term = self._inserted[start]
         for alias, tick in choice:
             relation = self._view.occurrence(alias).relation.name
-            term = term.bind(alias, self.concurrent.deleted()[relation, tick])
+            term = term.bind(alias, self._concurrent.deleted()[relation, tick])
         number, queries = self._walks.start(walk_as_answered(self._view, term))
         self._open[number] = (start, choice)
         return queries
@@ -162,9 +169,9 @@ class _Job:
     def _close(self, number: int, found: Term[Any]) -> list[Query[Any]]:
         start, choice = self._open.pop(number)
         own = {start, *(alias for alias, _ in choice)}
-        self._terms.append(self.concurrent.correct(self._view, found, own))
+        self._terms.append(self._concurrent.correct(self._view, found, own))
         queries: list[Query[Any]] = []
-        for relation, tick in self.concurrent.deleted():
+        for relation, tick in self._concurrent.deleted():
             for occurrence in self._view.occurrences:
                 if occurrence.relation.name == relation and occurrence.alias not in own:
                     queries += self._ask(start, choice | {(occurrence.alias, tick)})
@@ -193,7 +200,7 @@ def compensate_by_asking(view: JoinView, lo: Tick, log: History[Any], concurrent
                 delivered = event.tick
                 queue.append((delivered, changes))
                 if job is not None:
-                    job.concurrent.take(delivered, changes)
+                    job.take(delivered, changes)
             case Answered():
                 effects += walks.take(event)
         while True:
@@ -207,5 +214,5 @@ def compensate_by_asking(view: JoinView, lo: Tick, log: History[Any], concurrent
                 break
             job = _Job(view, *queue.popleft(), concurrent(), walks)
             for waiting in queue:
-                job.concurrent.take(*waiting)
+                job.take(*waiting)
             effects += job.start()
