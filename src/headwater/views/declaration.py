@@ -120,5 +120,7 @@ def _edges(conditions: tuple[Condition, ...], scope: Scope, types: ColumnTypes) 
             continue
         if order[left.table] > order[right.table]:
             left, right = right, left
-        pairs.setdefault((left.table, right.table), {})[left.name, right.name] = None
+        found = pairs.setdefault((left.table, right.table), {})
+        if not any(left.name == known_left or right.name == known_right for known_left, known_right in found):
+            found[left.name, right.name] = None  # a lookup names a column once; the condition is tested all the same
     return tuple(Edge(left=a, right=b, pairs=tuple(found)) for (a, b), found in pairs.items())

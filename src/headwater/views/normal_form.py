@@ -36,7 +36,8 @@ class Occurrence:
 class Edge:
     """Equal columns of two occurrences, by which rows of one find the rows of the other: a probe follows an edge.
 
-    Both columns of a pair hold the same kind of value, so that equality on the source and on Spark agree.
+    Both columns of a pair hold the same kind of value, so that equality on the source and on Spark agree. No column is
+    in two pairs: where `a.x = b.y AND a.x = b.z`, one of them finds the rows and the conditions sort out the rest.
     """
 
     left: str
