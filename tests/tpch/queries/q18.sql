@@ -1,0 +1,34 @@
+-- TPC-H Q18: large volume customer
+SELECT
+    c_name,
+    c_custkey,
+    o_orderkey,
+    o_orderdate,
+    o_totalprice,
+    sum(l_quantity) AS sum_quantity
+FROM
+    crm.customer,
+    sales.orders,
+    sales.lineitem
+WHERE
+    o_orderkey IN (
+        SELECT
+            l_orderkey
+        FROM
+            sales.lineitem
+        GROUP BY
+            l_orderkey
+        HAVING
+            sum(l_quantity) > 300)
+    AND c_custkey = o_custkey
+    AND o_orderkey = l_orderkey
+GROUP BY
+    c_name,
+    c_custkey,
+    o_orderkey,
+    o_orderdate,
+    o_totalprice
+ORDER BY
+    o_totalprice DESC,
+    o_orderdate
+LIMIT 100

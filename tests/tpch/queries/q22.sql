@@ -1,0 +1,32 @@
+-- TPC-H Q22: global sales opportunity
+SELECT
+    cntrycode,
+    count(*) AS numcust,
+    sum(c_acctbal) AS totacctbal
+FROM (
+    SELECT
+        substring(c_phone, 1, 2) AS cntrycode,
+        c_acctbal
+    FROM
+        crm.customer
+    WHERE
+        substring(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17')
+        AND c_acctbal > (
+            SELECT
+                avg(c_acctbal)
+            FROM
+                crm.customer
+            WHERE
+                c_acctbal > 0.00
+                AND substring(c_phone, 1, 2) IN ('13', '31', '23', '29', '30', '18', '17'))
+            AND NOT EXISTS (
+                SELECT
+                    *
+                FROM
+                    sales.orders
+                WHERE
+                    o_custkey = c_custkey)) AS custsale
+GROUP BY
+    cntrycode
+ORDER BY
+    cntrycode
