@@ -22,7 +22,7 @@ from typing import Any
 from psycopg import sql
 
 from headwater.errors import SourceRefused
-from headwater.relation import Column, Identity, Relation, RelationName
+from headwater.relation import Column, ForeignKey, Identity, Relation, RelationName
 from headwater.sources.postgres.connect import Connection
 from headwater.sources.postgres.types import TYPES_SQL, TypeCatalog
 
@@ -48,7 +48,9 @@ JOIN pg_namespace n ON n.nspname = wanted.schema
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
 """
 _COLUMNS_SQL = """
-SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod)
+SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
+       a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid AND n.contype = 'n'
+                                    AND n.conkey[1] = a.attnum AND NOT n.convalidated)
 FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
@@ -63,6 +65,22 @@ SELECT i.indrelid, i.indisprimary,
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
 WHERE i.indrelid = ANY(%s) AND i.indisvalid AND i.indpred IS NULL AND m.amname IN ('btree', 'hash')
 ORDER BY i.indrelid, NOT i.indisprimary, i.indexrelid
+"""
+_FOREIGN_KEYS_SQL = """
+SELECT f.conrelid, n.nspname, p.relname,
+       ARRAY(SELECT a.attname FROM unnest(f.conkey) WITH ORDINALITY AS k(attnum, place)
+             JOIN pg_attribute a ON a.attrelid = f.conrelid AND a.attnum = k.attnum ORDER BY k.place)::text[],
+       ARRAY(SELECT a.attname FROM unnest(f.confkey) WITH ORDINALITY AS k(attnum, place)
+             JOIN pg_attribute a ON a.attrelid = f.confrelid AND a.attnum = k.attnum ORDER BY k.place)::text[]
+FROM pg_constraint f JOIN pg_class p ON p.oid = f.confrelid JOIN pg_namespace n ON n.oid = p.relnamespace
+WHERE f.contype = 'f' AND f.conrelid = ANY(%s) AND f.convalidated AND NOT f.condeferrable
+  AND coalesce(to_jsonb(f)->>'conperiod', 'false') = 'false'
+  AND NOT EXISTS (SELECT FROM pg_trigger t WHERE t.tgconstraint = f.oid AND t.tgenabled NOT IN ('O', 'A'))
+ORDER BY f.conrelid, f.conname
+"""
+"""References that hold after every statement and for every row: not deferrable, checked, of equal values, switched on.
+
+Of PostgreSQL 18: one that is NOT ENFORCED is not validated either, and one with a PERIOD compares ranges.
 """
 
 
@@ -126,9 +144,18 @@ def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Des
     oids = [found[name.schema, name.name][0] for name in names]
     columns = connection.execute(_COLUMNS_SQL, (oids,)).fetchall()
     indexes = connection.execute(_INDEXES_SQL, (oids,)).fetchall()
+    references = connection.execute(_FOREIGN_KEYS_SQL, (oids,)).fetchall()
     types = load_types(connection)
     return tuple(
-        _described(connection, name, table=found[name.schema, name.name], columns=columns, indexes=indexes, types=types)
+        _described(
+            connection,
+            name,
+            table=found[name.schema, name.name],
+            columns=columns,
+            indexes=indexes,
+            references=references,
+            types=types,
+        )
         for name in names
     )
 
@@ -140,14 +167,16 @@ def _described(
     table: tuple[Any, ...],
     columns: Sequence[tuple[Any, ...]],
     indexes: Sequence[tuple[Any, ...]],
+    references: Sequence[tuple[Any, ...]],
     types: TypeCatalog,
 ) -> Described:
     oid, kind, persistence, identity, estimate, owned, secured, grants, inherited, bare_partitions = table
     generated_published = connection.info.server_version >= GENERATED_PUBLISHED_FROM
     usable: list[Column] = []
     unusable: list[tuple[str, str]] = []
+    not_null: set[str] = set()
     has_virtual = False
-    for _, column, type_oid, modifier, generated, native in (row for row in columns if row[0] == oid):
+    for _, column, type_oid, modifier, generated, native, never_null in (row for row in columns if row[0] == oid):
         resolved = types.resolve(type_oid, modifier)
         has_virtual = has_virtual or generated == "v"
         if generated and not (generated == "s" and generated_published):
@@ -158,6 +187,7 @@ def _described(
             if (resolved.oid, resolved.modifier) != (type_oid, modifier):
                 native = native_name(connection, resolved.oid, resolved.modifier)  # noqa: PLW2901 - a domain's base
             usable.append(Column(name=column, type=resolved.spark, native=native))
+            not_null |= {column} if never_null else set()
     names = {column.name for column in usable}
     leading = [(primary, tuple(leads)) for index_oid, primary, leads in indexes if index_oid == oid and leads]
     relation = Relation(
@@ -168,6 +198,8 @@ def _described(
         identity=_identity(identity, has_key=any(primary for primary, _ in leading)),
         unusable=tuple(unusable),
         row_estimate=int(estimate),
+        not_null=frozenset(not_null),
+        foreign_keys=tuple(_foreign_key(name, *row[1:]) for row in references if row[0] == oid),
     )
     tables = [sql.Identifier(name.schema, name.name).as_string(connection)] if identity != "f" else []
     return Described(
@@ -177,6 +209,16 @@ def _described(
         grant_sql=tuple(grants),
         identity_sql=tuple(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in (*tables, *bare_partitions)),
         obstacle=_obstacle(kind, persistence, secured, inherited, has_virtual),
+    )
+
+
+def _foreign_key(
+    child: RelationName, schema: str, table: str, columns: Sequence[str], referred: Sequence[str]
+) -> ForeignKey:
+    return ForeignKey(
+        columns=tuple(columns),
+        parent=RelationName(source=child.source, schema=schema, name=table),
+        parent_columns=tuple(referred),
     )
 
 
