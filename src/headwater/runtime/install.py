@@ -33,8 +33,11 @@ def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Ins
         return gained.table
     changed = ArrowBag(schema.empty_table())
     for install in installs:
-        of_tick = gained.table.filter(pc.equal(gained.table[TICK], install.upto))
-        changed = changed.plus(_by_keys(spark, view, install, ArrowBag(of_tick), changed))
+        of_tick = ArrowBag(gained.table.filter(pc.equal(gained.table[TICK], install.upto)))
+        removed = _held(spark, view, changed, install, install.removed)
+        if install.distinct:
+            of_tick = _not_there_yet(spark, view, install, of_tick, changed, removed)
+        changed = changed.plus(of_tick.plus(removed.negated()).net())
     return changed.table
 
 
@@ -61,21 +64,24 @@ def _rows(term: Term[ArrowBag], alias: str, tick: Tick, number: int) -> pa.Table
     return bag.table.append_column(TERM, pa.repeat(pa.scalar(number, pa.int64()), len(bag)))
 
 
-def _by_keys(
-    spark: SparkSession, view: LiveView, install: Install[ArrowBag], gained: ArrowBag, before: ArrowBag
+def _not_there_yet(
+    spark: SparkSession,
+    view: LiveView,
+    install: Install[ArrowBag],
+    gained: ArrowBag,
+    before: ArrowBag,
+    removed: ArrowBag,
 ) -> ArrowBag:
-    """Return what an install changes in a view in which no row is there twice.
+    """Return the rows, each once, that an install adds to a view in which no row is there twice.
 
     `before` is what the installs before it changed; the view's table does not hold that yet.
     """
-    removed = _held(spark, view, before, install, install.removed)
     first = view.understood.view.occurrences[0].alias
     columns = _key_columns(view.understood.view, first)
     keys = {first: gained.keys(columns, gained, columns)}
     there = _held(spark, view, before, install, keys).plus(removed.negated()).net()
     there = _with_counts(there, 1)
-    new = there.widest(_with_counts(gained, 1)).plus(there.negated())
-    return new.plus(removed.negated()).net()
+    return there.widest(_with_counts(gained, 1)).plus(there.negated())
 
 
 def _with_counts(bag: ArrowBag, count: int) -> ArrowBag:
