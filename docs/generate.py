@@ -13,6 +13,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from headwater.cli.app import VERBS, app
+from headwater.cli.lab import LAB_VERBS
 from headwater.errors import InvalidView
 from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS
 from headwater.views.support import REASONS, Reason
@@ -73,9 +74,10 @@ def cli_page() -> str:
         "With `--json` a verb prints one JSON document on standard output and nothing else there; an error is",
         '`{"error": {"summary", "detail", "hint", "code"}}`. Decimals, NaN and infinities are texts in it.\n',
     ]
-    for verb in VERBS:
-        shown = runner.invoke(app, [verb.__name__, "--help"], prog_name="headwater", env={"COLUMNS": "110"})
-        parts.append(f"## {verb.__name__}\n\n```\n{shown.stdout.strip()}\n```\n")
+    commands = [[verb.__name__] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
+    for command in commands:
+        shown = runner.invoke(app, [*command, "--help"], prog_name="headwater", env={"COLUMNS": "110"})
+        parts.append(f"## {' '.join(command)}\n\n```\n{shown.stdout.strip()}\n```\n")
     return "\n".join(parts)
 
 

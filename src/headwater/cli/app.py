@@ -13,6 +13,7 @@ from headwater.cli.demo import demo
 from headwater.cli.explain import explain
 from headwater.cli.history import history
 from headwater.cli.init import init
+from headwater.cli.lab import lab
 from headwater.cli.outcome import REFUSED, show_error
 from headwater.cli.plan import plan
 from headwater.cli.query import query
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 for verb in VERBS:
     app.command()(verb)
+app.add_typer(lab)
 
 
 def _show_version(asked: bool) -> None:

@@ -6,13 +6,14 @@ Algorithms that measure the same are one line with all their names: lines on top
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from headwater.lab.chart_list import CHARTS, TIMELINE, Chart
 from headwater.lab.compare import Comparison
 from headwater.lab.measure import Measured
 from headwater.lab.timed import Conditions
@@ -24,39 +25,6 @@ _COLOURS = (
 _MARKERS = "osD^vPX*<>hp"
 _DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _INK = "#333333"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chart:
-    """A chart: the file it goes into, what its panels show, and how it reads that from a measurement."""
-
-    file: str
-    title: str
-    label: str
-    value: Callable[[Measured], float]
-
-
-CHARTS = (
-    Chart(
-        file="queries.png",
-        title="Queries per transaction",
-        label="queries per transaction",
-        value=lambda one: one.queries_per_update,
-    ),
-    Chart(
-        file="bytes.png",
-        title="Bytes sent and answered per transaction",
-        label="bytes per transaction",
-        value=lambda one: one.bytes_per_update,
-    ),
-    Chart(
-        file="staleness.png",
-        title="How far the view is behind, on average",
-        label="ticks behind, mean over time",
-        value=lambda one: one.mean_ticks_behind,
-    ),
-)
-TIMELINE = "timeline.png"
 
 
 def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
@@ -91,34 +59,44 @@ def _draw_varied(comparison: Comparison, chart: Chart, styles: Mapping[str, Mapp
         ("time between transactions (one way ≈ 1)", [(v, replace(middle, interval=v)) for v in plan.intervals]),
         ("share of deletes, %", [(100 * value, replace(middle, deletes=value)) for value in plan.deletes]),
     )
+    everywhere = [cell.conditions for cell in comparison.cells]
+    alike = _alike(comparison, chart.value, everywhere)
     figure = Figure(figsize=(15, 5.6), layout="constrained")
     figure.suptitle(chart.title, fontsize=15, fontweight="bold", color=_INK, x=0.01, ha="left")
     axes = figure.subplots(1, len(panels), sharey=True)
     for place, (panel, (label, points)) in enumerate(zip(axes, panels, strict=True)):
-        series = _series(comparison, chart.value, points)
         positions = list(range(len(points)))
-        for name, values in series.items():
-            panel.plot(positions, values, label=name, linewidth=2, markersize=7, alpha=0.9, **styles[name])
+        for names in alike:
+            values = _values(comparison, names[0], chart.value, [conditions for _, conditions in points])
+            panel.plot(positions, values, label=_label(names), linewidth=2, markersize=7, alpha=0.9, **styles[names[0]])
         _dress(panel, label, chart.label if place == 0 else "")
         panel.xaxis.set_major_locator(FixedLocator(positions))
         panel.xaxis.set_minor_locator(NullLocator())
         panel.set_xticklabels([f"{value:g}" for value, _ in points])
-        panel.set_yscale("symlog", linthresh=1)
-        panel.set_ylim(bottom=0)
-    _number_log_axis(axes[0])
+    _scale(axes[0], [value for each in alike for value in _values(comparison, each[0], chart.value, everywhere)])
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=10.5, handlelength=3.4)
     return figure
 
 
-def _series(
-    comparison: Comparison, value: Callable[[Measured], float], points: list[tuple[float, Conditions]]
-) -> dict[str, list[float]]:
+def _alike(comparison: Comparison, value: Callable[[Measured], float], everywhere: list[Conditions]) -> list[list[str]]:
+    """Return the algorithms, those together that measure the same under all conditions."""
+    groups: dict[tuple[float, ...], list[str]] = {}
+    for one in comparison.middle.measured:
+        groups.setdefault(tuple(_values(comparison, one.algorithm, value, everywhere)), []).append(one.algorithm)
+    return list(groups.values())
+
+
+def _values(
+    comparison: Comparison, name: str, value: Callable[[Measured], float], conditions: list[Conditions]
+) -> list[float]:
     cells = {cell.conditions: {one.algorithm: one for one in cell.measured} for cell in comparison.cells}
-    return {
-        one.algorithm: [value(cells[conditions][one.algorithm]) for _, conditions in points]
-        for one in comparison.middle.measured
-    }
+    return [round(value(cells[each][name]), 6) for each in conditions]
+
+
+def _label(names: list[str]) -> str:
+    """Return the names of a line, one below the other."""
+    return ",\n".join(names)
 
 
 def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, object]]) -> Figure:
@@ -146,7 +124,8 @@ def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, obj
             panel, "time" if place + columns >= len(measured) else "", "ticks behind" if place % columns == 0 else ""
         )
         panel.set_title(f"{one.algorithm}   mean {one.mean_ticks_behind:.1f}, ends at {one.ended_at:.0f}", fontsize=11)
-        panel.set_ylim(bottom=0)
+    axes[0, 0].set_ylim(0, 1.05 * max(behind for one in measured for _, behind in one.behind))
+    axes[0, 0].set_xlim(0, 1.02 * max(one.ended_at for one in measured))
     return figure
 
 
@@ -160,11 +139,15 @@ def _dress(panel: Axes, label: str, value_label: str) -> None:
         panel.spines[side].set_visible(False)
 
 
-def _number_log_axis(panel: Axes) -> None:
-    """Write plain numbers on the axis of values: 1, 2, 5, 10, 20 ..."""
-    top = panel.get_ylim()[1]
-    steps = [0.0, 0.5] + [factor * 10.0**power for power in range(7) for factor in (1, 2, 5)]
-    shown = [step for step in steps if step <= top]
-    panel.yaxis.set_major_locator(FixedLocator(shown))
+def _scale(panel: Axes, values: list[float]) -> None:
+    """Give the axis of values a scale that keeps small and large ones apart, with plain numbers: 1, 2, 5, 10 ..."""
+    least, most = min(values), max(values)
+    if least <= 0:
+        panel.set_ylim(0, 1.05 * most or 1)
+        return
+    panel.set_yscale("log")
+    panel.set_ylim(0.85 * least, 1.18 * most)
+    steps = [factor * 10.0**power for power in range(-3, 7) for factor in (1, 2, 5)]
+    panel.yaxis.set_major_locator(FixedLocator([step for step in steps if 0.85 * least <= step <= 1.18 * most]))
     panel.yaxis.set_minor_locator(NullLocator())
     panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -8,11 +8,12 @@ misses the guarantee it claims is kept as a scenario, so that it can be replayed
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from headwater.lab.grading import States, states_by_vector
-from headwater.lab.measure import Measured, measure
+from headwater.judge.any_order import LARGEST_LATTICE
+from headwater.lab.grading import states_by_vector
+from headwater.lab.measure import Measured, Right, measure
 from headwater.lab.scenario import Block, Scenario, moves_of
 from headwater.lab.table_1 import TABLE_1, Claim
 from headwater.lab.timed import Conditions, Recording, at_one_source, play_recording, record
@@ -81,14 +82,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Everything that was measured; `missed` are the runs that did not keep what they claim, as scenarios."""
+    """Everything that was measured, and who was left out for what reason."""
 
     plan: Plan
     view: str
     predicted: tuple[Predicted, ...]
     cells: tuple[Cell, ...]
     left_out: tuple[tuple[str, str], ...]
-    missed: tuple[Scenario, ...] = field(default=())
 
     @property
     def middle(self) -> Cell:
@@ -96,41 +96,49 @@ class Comparison:
         return next(cell for cell in self.cells if cell.conditions == self.plan.middle)
 
 
-def compare(plan: Plan, entrants: Sequence[Described], progress: Callable[[Conditions], None]) -> Comparison:
-    """Play every algorithm under every set of conditions; `progress` is told of each set before it begins."""
+def compare_all(
+    plan: Plan, entrants: Sequence[Described], progress: Callable[[Conditions], None]
+) -> tuple[Comparison, tuple[Scenario, ...]]:
+    """Play every algorithm under every set of conditions; return what was measured, and the runs that missed a claim.
+
+    `progress` is told of each set of conditions before it begins.
+    """
     cells: list[Cell] = []
     missed: list[Scenario] = []
     for conditions in plan.all_conditions:
         progress(conditions)
-        measured, failed = _play_all(conditions, plan.seed, entrants)
+        largest_lattice = LARGEST_LATTICE if conditions == plan.middle else 0
+        measured, failed = _play_all(_stages(conditions, plan.seed), entrants, conditions, largest_lattice)
         cells.append(Cell(conditions=conditions, measured=measured))
         missed += failed
-    middle = record(plan.middle, plan.seed)
-    return Comparison(
+    stages = _stages(plan.middle, plan.seed)
+    placed = [(described, _stage(described, stages)) for described in entrants]
+    comparison = Comparison(
         plan=plan,
-        view=middle.setting.view.sql,
-        predicted=tuple(_predict(described, middle) for described in entrants if _stage(described, middle) is not None),
+        view=stages[0].setting.view.sql,
+        predicted=tuple(_predict(described, stage) for described, stage in placed if stage is not None),
         cells=tuple(cells),
         left_out=tuple(
-            (described.name, "; ".join(described.missing(at_one_source(middle).setting.view)))
-            for described in entrants
-            if _stage(described, middle) is None
+            (described.name, "; ".join(described.missing(stages[-1].setting.view)))
+            for described, stage in placed
+            if stage is None
         ),
-        missed=tuple(missed),
     )
+    return comparison, tuple(missed)
 
 
-def _stage(described: Described, recording: Recording) -> Recording | None:
-    """Return where an algorithm can play a recording: as it is, or with all relations at one source."""
-    for stage in (recording, at_one_source(recording)):
-        if not described.missing(stage.setting.view):
-            return stage
-    return None
+def _stages(conditions: Conditions, seed: int) -> tuple[Recording, ...]:
+    """Return one recording on two stages: with a source for each relation, and with all relations at one source."""
+    recording = record(conditions, seed)
+    return recording, at_one_source(recording)
 
 
-def _predict(described: Described, recording: Recording) -> Predicted:
-    stage = _stage(described, recording)
-    assert stage is not None, "only those that can play are predicted"
+def _stage(described: Described, stages: tuple[Recording, ...]) -> Recording | None:
+    """Return where an algorithm can play: as it is, at one source, or nowhere."""
+    return next((stage for stage in stages if not described.missing(stage.setting.view)), None)
+
+
+def _predict(described: Described, stage: Recording) -> Predicted:
     cost = described.cost(stage.setting.view)
     return Predicted(
         algorithm=described.name,
@@ -143,32 +151,25 @@ def _predict(described: Described, recording: Recording) -> Predicted:
 
 
 def _play_all(
-    conditions: Conditions, seed: int, entrants: Sequence[Described]
+    stages: tuple[Recording, ...], entrants: Sequence[Described], conditions: Conditions, largest_lattice: int
 ) -> tuple[tuple[Measured, ...], list[Scenario]]:
-    recording = record(conditions, seed)
-    states: dict[tuple[str, ...], States] = {}
+    """Play every algorithm that can play; return what was measured, and the runs that missed what they claim."""
+    states = [states_by_vector(one.setting, ((t.source, t.changes) for t in one.transactions)) for one in stages]
+    most_queries = _MOST_QUERIES_PER_UPDATE * conditions.transaction_count
     measured: list[Measured] = []
     missed: list[Scenario] = []
     for described in entrants:
-        stage = _stage(described, recording)
+        stage = _stage(described, stages)
         if stage is None:
             continue
         assert described.run is not None, "whoever is in the lab can be run on messages"
-        most_queries = _MOST_QUERIES_PER_UPDATE * conditions.transaction_count
         timed = play_recording(stage, described.run, most_queries=most_queries)
-        sources = stage.setting.sources
-        if sources not in states:
-            states[sources] = states_by_vector(stage.setting, ((t.source, t.changes) for t in stage.transactions))
-        one = measure(
-            described.name,
-            described.guarantee,
-            timed,
-            states[sources],
-            one_source=stage.setting is not recording.setting,
-        )
+        place = stages.index(stage)
+        right = Right(states=states[place], largest_lattice=largest_lattice)
+        one = measure(described.name, described.guarantee, timed, right, one_source=place > 0)
         measured.append(one)
         if not one.kept and not one.gave_up:
-            missed.append(_as_scenario(described, timed.world, one, conditions, seed))
+            missed.append(_as_scenario(described, timed.world, one, conditions, stage.seed))
     return tuple(measured), missed
 
 

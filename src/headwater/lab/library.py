@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import InvalidScenario
+from headwater.guarantee import Guarantee
 from headwater.lab.scenario import Scenario
 from headwater.lab.scenario_text import parse_scenario
 
 FOLDER = Path(__file__).parent / "scenarios"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shipped:
+    """A scenario that ships: its name, what it is about, and what is expected of whom."""
+
+    name: str
+    title: str
+    expected: Mapping[str, Guarantee]
+
+
+def list_shipped() -> tuple[Shipped, ...]:
+    """Return every scenario that ships."""
+    scenarios = [load_scenario(name) for name in shipped_names()]
+    return tuple(Shipped(name=one.name, title=one.title, expected=one.expected) for one in scenarios)
 
 
 def shipped_names() -> tuple[str, ...]:

@@ -15,8 +15,14 @@ from headwater.lab.world import Sent, Served
 from headwater.maintenance.messages import Query
 
 _NUMBER_BYTES = 8
-_SMALL_LATTICE = 1_500
-"""How many points a lattice may have before a comparison leaves it: recomputing them all would take too long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Right:
+    """What a view should have been after so many transactions of each source, and how many orders are looked at."""
+
+    states: States
+    largest_lattice: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +58,7 @@ class Measured:
         return self.guarantee >= self.claim
 
 
-def measure(name: str, claim: Guarantee, timed: Timed, states: States, *, one_source: bool) -> Measured:
+def measure(name: str, claim: Guarantee, timed: Timed, right: Right, *, one_source: bool) -> Measured:
     """Return what a timed world shows of the algorithm it was played with."""
     world = timed.world
     updates = max(world.versions.total(), 1)
@@ -63,10 +69,10 @@ def measure(name: str, claim: Guarantee, timed: Timed, states: States, *, one_so
         _size(row for part in event.fragments for fragment in part for row in _rows(fragment.rows)) for event in served
     ]
     shown = world.shown_states()
-    guarantee = grade_sequence(right_in_delivery_order(world, states), shown).guarantee
+    guarantee = grade_sequence(right_in_delivery_order(world, right.states), shown).guarantee
     any_order: Guarantee | None = guarantee
     if guarantee < Guarantee.COMPLETE:
-        any_order = grade_in_any_order(world, states, largest_lattice=_SMALL_LATTICE)
+        any_order = grade_in_any_order(world, right.states, largest_lattice=right.largest_lattice)
     return Measured(
         algorithm=name,
         claim=claim,

@@ -15,14 +15,15 @@ from headwater.errors import InvalidScenario
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Bag
 from headwater.judge.grade import Verdict, grade_sequence
-from headwater.lab.entrants import runnable
+from headwater.lab.entrants import entrant, runnable
 from headwater.lab.grading import grade_in_any_order
 from headwater.lab.ledger import added
 from headwater.lab.scenario import Block, Commit, Finish, Move, Receive, Scenario, Serve
 from headwater.lab.scenario_text import format_move
 from headwater.lab.story import tell_all
-from headwater.lab.world import Committed, World
+from headwater.lab.world import Committed, Setting, World
 from headwater.maintenance.algorithms import Described
+from headwater.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,9 @@ class Replay:
 
     @property
     def as_expected(self) -> bool:
-        """Whether everything happened as the scenario tells, and the guarantee is the one it expects."""
-        return not self.departures and self.expected in {None, self.verdict.guarantee}
+        """Whether everything happened as told, with the guarantee expected, or else at least the one claimed."""
+        found = self.verdict.guarantee
+        return not self.departures and (found >= self.claim if self.expected is None else found == self.expected)
 
 
 def replay(scenario: Scenario, described: Described) -> Replay:
@@ -94,7 +96,7 @@ def replay(scenario: Scenario, described: Described) -> Replay:
         claim=described.guarantee,
         remark=described.remark,
         sql=setting.view.sql,
-        relations={str(name): dict(setting.rows.get(name, {})) for name in setting.catalog},
+        relations={_heading(setting, name): dict(setting.rows.get(name, {})) for name in setting.catalog},
         start=dict(setting.recomputed(setting.rows)),
         moves=tuple(moves),
         right=tuple(dict(state) for state in right),
@@ -106,6 +108,49 @@ def replay(scenario: Scenario, described: Described) -> Replay:
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What another algorithm made of the same scenario: what it claims, what was expected, what was found."""
+
+    algorithm: str
+    claim: Guarantee
+    expected: Guarantee | None
+    found: Guarantee
+    any_order: Guarantee | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayResult:
+    """A replay, and how the others that the scenario expects something of did."""
+
+    replay: Replay
+    others: tuple[Standing, ...] = ()
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether everybody did what the scenario expects."""
+        return self.replay.as_expected and all(other.found == other.expected for other in self.others)
+
+
+def replay_all(scenario: Scenario, described: Described, *, others: bool) -> ReplayResult:
+    """Play a scenario with one algorithm, and, if asked, with the others that it expects something of."""
+    names = [name for name in scenario.expected if name != described.name] if others else []
+    played = [replay(scenario, entrant(name)) for name in names]
+    return ReplayResult(
+        replay=replay(scenario, described),
+        others=tuple(
+            Standing(
+                algorithm=one.algorithm,
+                claim=one.claim,
+                expected=one.expected,
+                found=one.verdict.guarantee,
+                any_order=one.any_order,
+            )
+            for one in played
+        ),
+    )
+
+
 def tell_scenario(scenario: Scenario, described: Described) -> Scenario:
     """Return a scenario with what follows from each block as an algorithm plays it: how stories are written."""
     world = World(scenario.setting, runnable(described, scenario.setting.view))
@@ -114,6 +159,13 @@ def tell_scenario(scenario: Scenario, described: Described) -> Scenario:
         played = [_play_move(scenario, world, move, to_the_letter=False) for move in block.moves]
         blocks.append(replace(block, told=tuple(line for move in played for line in move.happened)))
     return replace(scenario, blocks=tuple(blocks))
+
+
+def _heading(setting: Setting, name: RelationName) -> str:
+    """Return a relation with its columns, and which of them the view needs: others never travel."""
+    columns, needed = setting.catalog[name].column_names, setting.view.relations.get(name, ())
+    needs = "" if needed == columns else f", of which it needs {', '.join(needed) or 'none'}"
+    return f"{name} ({', '.join(columns)}){needs}"
 
 
 def _departure(block: Block, played: list[PlayedMove]) -> Iterator[Departure]:

@@ -1,0 +1,179 @@
+"""A comparison on disk: one HTML page with its charts beside it, and every run that missed its claim as a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from headwater.lab.chart_list import CHARTS, TIMELINE
+from headwater.lab.compare import Cell, Comparison, Predicted
+from headwater.lab.measure import Measured
+from headwater.lab.scenario import Scenario
+from headwater.lab.scenario_text import format_scenario
+
+PAGE = "index.html"
+
+HEADINGS = (
+    "algorithm",
+    "sources",
+    "Table 1 says",
+    "claims",
+    "reached",
+    "in any order",
+    "predicted",
+    "queries",
+    "messages",
+    "rows",
+    "bytes",
+    "largest query",
+    "installs",
+    "behind",
+    "end",
+)
+"""What is claimed and measured, in the order of the table; costs are per transaction."""
+
+LEGEND = (
+    "Table 1: that of paper 000. Predicted: queries when nothing interferes. Queries, messages, rows and bytes are "
+    "per transaction; a query and its answer are two messages. Largest query: its parts, and the bytes it carries. "
+    "Installs: all, and those before the last transaction was delivered. Behind: ticks delivered and not yet shown, "
+    "mean over time. End: when everything was shown; one way takes about 1."
+)
+
+_CLAIM_HEADINGS = (
+    "algorithm",
+    "Table 1: architecture",
+    "consistency",
+    "messages",
+    "comments",
+    "needs",
+    "queries per transaction",
+    "message size",
+)
+
+_STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2.5rem auto; max-width: 1180px; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
+table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
+th, td { text-align: left; padding: .3rem .55rem; border-bottom: 1px solid #e3e3e3; vertical-align: top; }
+td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+.bad { color: #b00020; font-weight: 600; } .good { color: #1b7f3b; }
+img { width: 100%; margin: .6rem 0; } code { background: #f4f4f4; padding: .1rem .3rem; }
+p.legend { color: #555; font-size: 13px; }
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A comparison and the files it was written to; `missed` are scenarios that `headwater lab replay` plays."""
+
+    comparison: Comparison
+    files: tuple[Path, ...]
+    missed: tuple[Path, ...]
+
+
+def write_report(
+    comparison: Comparison, folder: Path, draw_charts: Callable[[Comparison, Path], tuple[Path, ...]]
+) -> tuple[Path, ...]:
+    """Write the page and its charts into a folder, which is made if it is not there; return the files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    charts = draw_charts(comparison, folder)
+    page = folder / PAGE
+    page.write_text(page_of(comparison), encoding="utf-8")
+    return page, *charts
+
+
+def write_scenarios(missed: Iterable[Scenario], folder: Path) -> tuple[Path, ...]:
+    """Write scenarios into a folder, each into a file of its name; return the files."""
+    files = []
+    for scenario in missed:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.append(folder / f"{scenario.name}.txt")
+        files[-1].write_text(format_scenario(scenario), encoding="utf-8")
+    return tuple(files)
+
+
+def rows_of(comparison: Comparison, cell: Cell) -> tuple[tuple[str, ...], ...]:
+    """Return the rows of a cell's table: what is claimed, beside what was measured."""
+    predicted = {one.algorithm: one for one in comparison.predicted}
+    return tuple(_row(one, predicted[one.algorithm]) for one in cell.measured)
+
+
+def _row(one: Measured, predicted: Predicted) -> tuple[str, ...]:
+    claim = predicted.table_1
+    return (
+        one.algorithm,
+        "one" if one.one_source else "several",
+        "–" if claim is None else f"{claim.consistency}, {claim.messages}",
+        one.claim.value,
+        "gave up" if one.gave_up else one.guarantee.value,
+        "–" if one.any_order is None else one.any_order.value,
+        f"{predicted.queries:g}",
+        f"{one.queries_per_update:.2f}",
+        f"{one.messages_per_update:.2f}",
+        f"{one.rows_per_update:.1f}",
+        f"{one.bytes_per_update:.0f}",
+        f"{one.largest_query_parts} × {one.largest_query_bytes} B",
+        f"{one.install_count}, {one.installs_before_last_delivery} before",
+        f"{one.mean_ticks_behind:.1f}",
+        f"{one.ended_at:.0f}",
+    )
+
+
+def conditions_of(cell: Cell) -> str:
+    """Return conditions in words."""
+    one = cell.conditions
+    return (
+        f"{one.source_count} sources, {one.transaction_count} transactions, one every {one.interval:g}, "
+        f"{one.deletes:.0%} deletes"
+    )
+
+
+def page_of(comparison: Comparison) -> str:
+    """Return the HTML page."""
+    middle = comparison.middle
+    parts = [
+        f"<h1>Maintenance algorithms, measured</h1><p><code>{escape(comparison.view)}</code></p>",
+        f"<p>The same recorded transactions and delays for every algorithm, from seed {comparison.plan.seed}.</p>",
+        f"<h2>Table 1 of paper 000, measured: {conditions_of(middle)}</h2>",
+        _measured_table(comparison, middle),
+        f'<p class="legend">{escape(LEGEND)}</p>',
+        "<h2>What is claimed</h2>",
+        _table(_CLAIM_HEADINGS, [(_claims(one), True) for one in comparison.predicted]),
+    ]
+    parts += [f"<p>{escape(name)} is left out: {escape(reason)}</p>" for name, reason in comparison.left_out]
+    parts += [f'<h2>{escape(chart.title)}</h2><img src="{chart.file}" alt="{escape(chart.title)}">' for chart in CHARTS]
+    parts.append(
+        f'<h2>Staleness over time: {conditions_of(middle)}</h2><img src="{TIMELINE}" alt="staleness over time">'
+    )
+    for cell in comparison.cells:
+        if cell is not middle:
+            parts += [f"<h2>{conditions_of(cell)}</h2>", _measured_table(comparison, cell)]
+    body = "\n".join(parts)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Headwater lab</title>'
+        f"<style>{_STYLE}</style></head>\n<body>{body}</body></html>\n"
+    )
+
+
+def _measured_table(comparison: Comparison, cell: Cell) -> str:
+    return _table(HEADINGS, list(zip(rows_of(comparison, cell), (one.kept for one in cell.measured), strict=True)))
+
+
+def _claims(predicted: Predicted) -> tuple[str, ...]:
+    claim = predicted.table_1
+    paper = ("–", "–", "–", "–")
+    if claim is not None:
+        paper = (claim.architecture, claim.consistency, claim.messages, claim.comments)
+    needs = "; ".join(predicted.requirements) or "nothing"
+    return (predicted.algorithm, *paper, needs, predicted.formula, predicted.message_size)
+
+
+def _table(headings: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> str:
+    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
+    lines = []
+    for cells, kept in rows:
+        style = "" if kept else ' class="bad"'
+        lines.append(f"<tr{style}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
