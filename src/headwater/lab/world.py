@@ -21,7 +21,9 @@ from headwater.deltas.in_memory import InMemoryBag, Row
 from headwater.lab.ledger import Entry, Ledger, Rows, added
 from headwater.lab.watched_log import WatchedLog
 from headwater.maintenance.install_in_memory import install_in_memory, sum_of_terms
+from headwater.maintenance.look_in_memory import look_in_memory
 from headwater.maintenance.messages import (
+    VIEW,
     Algorithm,
     Answered,
     Delivered,
@@ -154,6 +156,7 @@ class World:
         self.queries: dict[str, deque[Query[InMemoryBag]]] = {source: deque() for source in setting.sources}
         self.channels: dict[str, deque[Committed | Served]] = {source: deque() for source in setting.sources}
         self.state = setting.recomputed(setting.rows)
+        self._refreshed = Tick(0)
         self.events: list[Happening] = []
         self._log = WatchedLog(self.ledger)
         self._running = algorithm(setting.view, Tick(0), self._log)
@@ -231,9 +234,17 @@ class World:
         self._log.watch(())
         self._act(effects)
 
+    def _look(self, query: Query[InMemoryBag]) -> Answered[InMemoryBag]:
+        """Read the view's own rows, as they are now."""
+        fragments = tuple((look_in_memory(self.setting.view, self.state, part),) for part in query.parts)
+        return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=self._refreshed))
+
     def _act(self, effects: Any) -> None:
+        looks: list[Query[InMemoryBag]] = []
         for effect in effects:
             match effect:
+                case Query(source=source) if source == VIEW:
+                    looks.append(effect)
                 case Query():
                     self.queries[effect.source].append(effect)
                     carried = sum(len(rows) for part in effect.parts for rows in part.carried.values())
@@ -241,7 +252,10 @@ class World:
                     self.events.append(Sent(query=effect, row_count=carried))
                 case Install():
                     self.state = install_in_memory(self.setting.view, self.state, effect)
+                    self._refreshed = effect.upto
                     self.events.append(Installed(upto=effect.upto, install=effect, state=self.state))
+        for look in looks:
+            self._take_in(self._look(look))
 
     def _like(self, relation: RelationName) -> InMemoryBag:
         return InMemoryBag.of(self.setting.view.relations[relation], [])

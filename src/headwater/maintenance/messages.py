@@ -87,6 +87,14 @@ class Install(Generic[B]):
     distinct: bool = False
 
 
+VIEW = ""
+"""Not a source: a query to it reads the view's own rows, as they are at the tick last installed.
+
+Whoever plays answers it at once, and counts no message. Each of its parts has one step, to an occurrence by its key,
+and the keys to look for. The answer's rows are the occurrence's rows that the view shows, each once; its probe names
+the keys that were found and no others, because what a view does not show may still be there; its sight is that tick.
+"""
+
 Event = Delivered | Answered[Any]
 Effect = Query[Any] | Install[Any]
 Running = Generator[Sequence[Effect], Event, None]

@@ -35,8 +35,8 @@ to, and a follow-up where a concurrent delete hid the way on.
 
 Paper: 001. Errata (PAPERS.md §4): versions on rows (Lemma 1; 229 of 1,000 runs end wrong), one vector of initial
 versions, no protocol for loss, order of completion, follow-ups that cost a message and are not counted.
-What is not done: reading the view's own rows instead of a source (Lemma 2), modification in place (Lemma 3). Both need
-the view's rows while a change is computed, and an algorithm has none.
+`self_maintaining` looks for rows in the view itself before it asks a source (Lemma 2, safe form). A modification is one
+change with two rows, whose keys are asked for together; it is not done in place (Lemma 3, see `telescope`).
 """
 
 from __future__ import annotations
@@ -60,6 +60,11 @@ _CLOSURE = Manner(closure=True)
 def version_numbers(view: JoinView, lo: Tick, log: History[Any]) -> Running:
     """Compute for several transactions at once, each source visited with all that hangs together there."""
     return by_versions(view, lo, log)
+
+
+def self_maintaining(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    """As by version numbers, but look for rows in the view itself before a source is asked (`self_maintenance`)."""
+    return by_versions(view, lo, log, manner=Manner(closure=True, looks=True))
 
 
 def by_versions(

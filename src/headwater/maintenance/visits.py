@@ -21,9 +21,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.deltas.signed_bag import Keys
-from headwater.maintenance.messages import History, Part
+from headwater.maintenance.messages import VIEW, History, Part
 from headwater.maintenance.probe_cache import Correct, ProbeCache
 from headwater.maintenance.rebase import rebase
+from headwater.maintenance.self_maintenance import shows_rows
 from headwater.maintenance.terms import Step, Term, steps_to
 from headwater.maintenance.visit_plan import Layout, plan
 from headwater.maintenance.walk import Questions
@@ -42,6 +43,8 @@ class Manner:
     """How sources are visited: whether they go on by themselves, how answers are corrected, when a term may go on."""
 
     closure: bool
+    looks: bool = False
+    """Whether the view's own rows are read before a source is asked (`self_maintenance`)."""
     correct: Correct = rebase
     may_bind: Callable[..., bool] = all_covered
 
@@ -72,8 +75,11 @@ def visit_sources(view: JoinView, begun: Begun, log: History[Any], manner: Manne
         unfinished = visits.unfinished()
         if not unfinished:
             return tuple(term for term in visits.terms if not term.is_empty)
-        source = plan(visits.layout, unfinished)[0]
-        answered = yield source, visits.parts(source)
+        if looks := visits.looks():
+            answered = yield VIEW, looks
+        else:
+            source = plan(visits.layout, unfinished)[0]
+            answered = yield source, visits.parts(source)
         for fragments in answered.fragments:
             for fragment in fragments:
                 visits.cache.keep(fragment, answered.sight)
@@ -91,6 +97,7 @@ class _Visits:
         self._begun = begun
         self._manner = manner
         self._queried: set[tuple[int, str]] = set()
+        self._looked: dict[str, Any] = {}
 
     def unfinished(self) -> list[frozenset[str]]:
         """Return what is bound in each term that can still come to something and has something left to bind."""
@@ -116,6 +123,22 @@ class _Visits:
                     tick = self._begun.needed(alias, start)
                     return term.bind(alias, self.cache.rows(relation, step, leading, tick))
         return None
+
+    def looks(self) -> tuple[Part[Any], ...]:
+        """Return what to look for in the view's own rows: missing keys that were not looked for before."""
+        asked: dict[str, Part[Any]] = {}
+        for term in self.terms if self._manner.looks else ():
+            for alias in () if term.is_empty else self.layout.reachable(frozenset(term.bound)):
+                for step in self._steps(term, alias):
+                    if step.via is None or not shows_rows(self._view, step):
+                        continue
+                    keys: Any = self.cache.missing(self._relation(alias), step, term.bound[step.via])
+                    known = self._looked.get(alias)
+                    if len(new := keys if known is None else keys.without(known)):
+                        self._looked[alias] = new if known is None else known.plus(new)
+                        also: Any = asked[alias].keys if alias in asked else new
+                        asked[alias] = Part(carried={}, steps=(step,), keys=new.plus(also))
+        return tuple(asked.values())
 
     def parts(self, source: str) -> tuple[Part[Any], ...]:
         """Return what to ask a source: the missing keys of everything next to what any term has bound, once."""

@@ -17,6 +17,17 @@ def key_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
     return tuple(place for place in places if place is not None) if None not in places else ()
 
 
+def row_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
+    """Return the places of the columns that hold all that the view needs of an occurrence's relation, in its order.
+
+    Empty if the view does not hold all of it. With the key among them, a row of the view shows the whole row that it
+    was made from.
+    """
+    needed = view.relations[view.occurrence(alias).relation.name]
+    places = [_place_of(view, alias, column) for column in needed]
+    return tuple(place for place in places if place is not None) if None not in places else ()
+
+
 def _place_of(view: JoinView, alias: str, column: str) -> int | None:
     for place, output in enumerate(view.outputs):
         expression = output.expression
