@@ -1,6 +1,7 @@
 """Charts of a comparison, as PNG files: cost and staleness as sources, update rate and deletes vary; staleness in time.
 
-Algorithms that measure the same are one line with all their names: lines on top of each other would hide that.
+Algorithms that measure the same are one line with all their names: lines on top of each other would hide that. Literal
+readings are in the tables only: they cost what their algorithms cost, and are not to be chosen.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from headwater.lab.chart_list import CHARTS, TIMELINE, Chart
 from headwater.lab.compare import Comparison
+from headwater.lab.entrants import literal
 from headwater.lab.measure import Measured
 from headwater.lab.timed import Conditions
 
@@ -29,7 +31,7 @@ _INK = "#333333"
 
 def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
     """Write every chart into a folder; return the files."""
-    styles = _styles(one.algorithm for one in comparison.middle.measured)
+    styles = _styles(one.algorithm for one in _drawn(comparison))
     files = []
     for chart in CHARTS:
         files.append(folder / chart.file)
@@ -37,6 +39,11 @@ def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
     files.append(folder / TIMELINE)
     _draw_timeline(comparison, styles).savefig(files[-1], dpi=130)
     return tuple(files)
+
+
+def _drawn(comparison: Comparison) -> list[Measured]:
+    readings = {described.name for described in literal()}
+    return [one for one in comparison.middle.measured if one.algorithm not in readings]
 
 
 def _styles(names: Iterable[str]) -> Mapping[str, Mapping[str, object]]:
@@ -82,7 +89,7 @@ def _draw_varied(comparison: Comparison, chart: Chart, styles: Mapping[str, Mapp
 def _alike(comparison: Comparison, value: Callable[[Measured], float], everywhere: list[Conditions]) -> list[list[str]]:
     """Return the algorithms, those together that measure the same under all conditions."""
     groups: dict[tuple[float, ...], list[str]] = {}
-    for one in comparison.middle.measured:
+    for one in _drawn(comparison):
         groups.setdefault(tuple(_values(comparison, one.algorithm, value, everywhere)), []).append(one.algorithm)
     return list(groups.values())
 
@@ -101,7 +108,7 @@ def _label(names: list[str]) -> str:
 
 def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, object]]) -> Figure:
     """Return one small panel for each algorithm: how many ticks its view is behind, at each moment."""
-    measured = comparison.middle.measured
+    measured = _drawn(comparison)
     columns = 3
     rows = -(-len(measured) // columns)
     figure = Figure(figsize=(15, 1.2 + 2.1 * rows), layout="constrained")

@@ -36,7 +36,7 @@ HEADINGS = (
 
 LEGEND = (
     "Table 1: that of paper 000. Predicted: queries when nothing interferes. Queries, messages, rows and bytes are "
-    "per transaction; a query and its answer are two messages. Largest query: its parts, and the bytes it carries. "
+    "per transaction; a query and its answer are two messages. Largest query: the bytes it carries, in how many parts. "
     "Installs: all, and those before the last transaction was delivered. Behind: ticks delivered and not yet shown, "
     "mean over time. End: when everything was shown; one way takes about 1."
 )
@@ -114,7 +114,7 @@ def _row(one: Measured, predicted: Predicted) -> tuple[str, ...]:
         f"{one.messages_per_update:.2f}",
         f"{one.rows_per_update:.1f}",
         f"{one.bytes_per_update:.0f}",
-        f"{one.largest_query_parts} × {one.largest_query_bytes} B",
+        f"{one.largest_query_bytes} B in {one.largest_query_parts}",
         f"{one.install_count}, {one.installs_before_last_delivery} before",
         f"{one.mean_ticks_behind:.1f}",
         f"{one.ended_at:.0f}",
