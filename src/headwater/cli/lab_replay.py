@@ -49,6 +49,8 @@ def replay(
 def _walk_through(result: ReplayResult) -> None:
     """Show one move after another, each when Enter is pressed."""
     print_page(draw_opening(result.replay))
+    if sys.stdin.isatty():
+        sys.stderr.write("Enter plays the next move\n")
     for number, move in enumerate(result.replay.moves, start=1):
         sys.stdout.flush()
         sys.stdin.readline()
