@@ -46,7 +46,7 @@ from headwater.views.normal_form import JoinView
 
 def eca(view: JoinView, lo: Tick, log: History[Any]) -> Running:
     """Send one compensating query for each transaction; collect the answers until none is open."""
-    open_queries: dict[int, tuple[Term[Any], ...]] = {}
+    open_queries: dict[int, tuple[Query[Any], tuple[Term[Any], ...]]] = {}
     collected: list[Term[Any]] = []
     delivered = lo
     effects: list[Effect] = []
@@ -59,14 +59,15 @@ def eca(view: JoinView, lo: Tick, log: History[Any]) -> Running:
                 delivered = event.tick
                 changes = started_terms(view, delivered, changes_of(view, log, Tick(delivered - 1), delivered))
                 if changes:
-                    already = [term for terms in open_queries.values() for term in terms]
-                    open_queries[delivered] = compensating_terms(already, changes)
-                    effects.append(_query(view, delivered, open_queries[delivered]))
+                    terms = compensating_terms([term for _, asked in open_queries.values() for term in asked], changes)
+                    query = _query(view, delivered, terms)
+                    open_queries[query.number] = query, terms
+                    effects.append(query)
             case Answered():
-                collected += _answered(view, open_queries.pop(event.number), event)
+                collected += _answered(*open_queries.pop(event.number), event)
         if not open_queries:
-            terms = tuple(term.at(delivered) for term in collected if not term.is_empty)
-            effects.append(Install(upto=delivered, terms=terms))
+            complete = tuple(term.at(delivered) for term in collected if not term.is_empty)
+            effects.append(Install(upto=delivered, terms=complete))
             collected = []
 
 
@@ -85,16 +86,17 @@ def compensating_terms(already: Iterable[Term[Any]], changes: Sequence[Term[Any]
 def _query(view: JoinView, tick: Tick, terms: tuple[Term[Any], ...]) -> Query[Any]:
     """Return the one message of a transaction, under its tick. Terms that need nothing of the source travel too."""
     source = view.occurrences[0].relation.name.source
-    parts = tuple(Part(carried=term.bound, steps=steps_from(view, set(term.bound))) for term in terms)
+    steps = {bound: steps_from(view, set(bound)) for bound in {frozenset(term.bound) for term in terms}}
+    parts = tuple(Part(carried=term.bound, steps=steps[frozenset(term.bound)]) for term in terms)
     return Query(number=tick, source=source, parts=parts)
 
 
-def _answered(view: JoinView, terms: tuple[Term[Any], ...], answered: Answered[Any]) -> list[Term[Any]]:
+def _answered(query: Query[Any], terms: tuple[Term[Any], ...], answered: Answered[Any]) -> list[Term[Any]]:
     """Return a query's terms with what the source found for the occurrences that were not bound."""
     complete: list[Term[Any]] = []
-    for term, fragments in zip(terms, answered.fragments, strict=True):
-        whole = term
-        for step, fragment in zip(steps_from(view, set(term.bound)), fragments, strict=True):
-            whole = whole.bind(step.alias, fragment.rows.restamped(term.tick))
-        complete.append(whole)
+    for part, term, fragments in zip(query.parts, terms, answered.fragments, strict=True):
+        found = {
+            step.alias: fragment.rows.restamped(term.tick) for step, fragment in zip(part.steps, fragments, strict=True)
+        }
+        complete.append(Term(tick=term.tick, bound={**term.bound, **found}))
     return complete

@@ -91,6 +91,8 @@ def _combine(joins: list[_Join], bags: Mapping[str, InMemoryBag]) -> list[tuple[
     """Join an occurrence's rows to those before it, one occurrence after another: hashed, then tested."""
     found: list[tuple[_Binding, int]] = [({}, 1)]
     for join in joins:
+        if not found:
+            break
         by_key = _by_key(join, bags[join.alias])
         found = [
             (bound, count * times)

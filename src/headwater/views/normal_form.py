@@ -16,7 +16,7 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlglot import exp
 
@@ -74,15 +74,16 @@ class JoinView:
     conditions: tuple[Condition, ...]
     outputs: tuple[Output, ...]
     path: str = ""
+    relations: Mapping[RelationName, tuple[str, ...]] = field(init=False, repr=False, compare=False)
+    """The relations this view reads, each with the columns that any of its occurrences needs."""
 
-    @property
-    def relations(self) -> Mapping[RelationName, tuple[str, ...]]:
-        """The relations this view reads, each with the columns that any of its occurrences needs."""
+    def __post_init__(self) -> None:
+        """Gather the relations, once: algorithms ask for them at every step."""
         needed: dict[RelationName, tuple[str, ...]] = {}
         for occurrence in self.occurrences:
             known = {*needed.get(occurrence.relation.name, ()), *occurrence.columns}
             needed[occurrence.relation.name] = tuple(n for n in occurrence.relation.column_names if n in known)
-        return needed
+        object.__setattr__(self, "relations", needed)
 
     @property
     def output_names(self) -> tuple[str, ...]:
