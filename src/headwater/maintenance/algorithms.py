@@ -19,7 +19,7 @@ from headwater.maintenance.nested_sweep import nested_sweep
 from headwater.maintenance.probe_plan import plan_visits
 from headwater.maintenance.strobe import strobe
 from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
-from headwater.maintenance.version_numbers import version_numbers
+from headwater.maintenance.version_numbers import self_maintaining, version_numbers
 from headwater.maintenance.visit_plan import plan
 from headwater.maintenance.visits import layout_of
 from headwater.project import DEFAULT_ALGORITHM
@@ -252,6 +252,15 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="001",
         remark="answers say what they were read at: also on channels that lose, repeat and reorder messages",
         run=version_numbers,
+    ),
+    Described(
+        name="version-numbers-from-view",
+        guarantee=Guarantee.COMPLETE,
+        requirements=(),
+        cost=_version_cost,
+        paper="001, §4.3",
+        remark="as version-numbers; rows that the view shows whole, by their keys, are read there and not asked for",
+        run=self_maintaining,
     ),
     Described(
         name="multi-appearance",

@@ -32,6 +32,7 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.maintenance.messages import (
+    VIEW,
     Algorithm,
     Answered,
     Delivered,
@@ -53,6 +54,7 @@ from headwater.runtime.data_errors import is_data_error, stopping_error
 from headwater.runtime.events import Listener, ProbeAnswered
 from headwater.runtime.install import install_on_spark
 from headwater.runtime.live_view import LiveView
+from headwater.runtime.look import look_on_spark
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 from headwater.sources.source import Snapshot
@@ -262,12 +264,17 @@ class Correspondence:
         self._act(self._running.send(event))
 
     def _act(self, effects: Sequence[Effect]) -> None:
+        looks: list[Query[ArrowBag]] = []
         for effect in effects:
             match effect:
+                case Query(source=source) if source == VIEW:
+                    looks.append(effect)
                 case Query():
                     self._open[effect.number] = _Open(query=effect, reading=self._pool.submit(self._ask, effect))
                 case Install():
                     self._installs.append(effect)
+        for look in looks:
+            self._send(look_on_spark(self._spark, self._view, self._view.understood.view, look))
 
     def _ask_later(self, query: Query[ArrowBag]) -> _Read:
         time.sleep(_PAUSE_SECONDS)

@@ -97,7 +97,7 @@ def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Instal
     for alias, values in keys.items():
         if len(values):
             columns = _key_columns(view.understood.view, alias)
-            stored = _stored(spark, view, columns, values)
+            stored = stored_rows(spark, view, columns, values)
             rows = stored.plus(before.matching(columns, values)).restamped(install.upto).net()
             found = found.widest(rows)
     return found
@@ -107,7 +107,7 @@ def _key_columns(view: JoinView, alias: str) -> tuple[str, ...]:
     return tuple(view.outputs[place].name for place in key_outputs(view, alias))
 
 
-def _stored(spark: SparkSession, view: LiveView, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
+def stored_rows(spark: SparkSession, view: LiveView, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
     """Look rows up in the view's table, by the values of some columns."""
     wanted = to_dataframe(spark, keys.table.rename_columns(list(columns)))
     state = view.table.state_dataframe(spark, view.lo)
