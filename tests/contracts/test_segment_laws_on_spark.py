@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import group_cases
 import pytest
+import regroup_cases
 from pyspark.sql import SparkSession
-from stamped_history import Run
-from test_group_law import check_many as check_many_groups
+from stamped_history import Run, random_history, run_on_duckdb
 
 from headwater.deltas.on_spark import run_stamped
 
@@ -16,4 +19,16 @@ def run(spark: SparkSession) -> Run:
 
 
 def test_oracle_groups_at_every_tick(run: Run) -> None:
-    check_many_groups(run, range(12))
+    group_cases.check_many(run, range(12))
+
+
+@pytest.mark.parametrize("case", range(len(regroup_cases.CASES)))
+def test_oracle_regroups_at_every_tick(run: Run, case: int) -> None:
+    regroup_cases.check_many(run, range(case, case + 1), tick_count=8)
+
+
+@pytest.mark.parametrize("case", range(len(regroup_cases.CASES)))
+def test_differential_whole_inputs_on_spark_and_duckdb(run: Run, case: int) -> None:
+    segment = regroup_cases.CASES[case]
+    rows = random_history(Random(case), 3).at(3)
+    assert regroup_cases.recomputed(segment, rows, run) == regroup_cases.recomputed(segment, rows, run_on_duckdb)

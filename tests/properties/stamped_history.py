@@ -82,6 +82,11 @@ def counted(rows: Counter[Row], given: Relation = INPUT) -> pa.Table:
     return stamped([(*row, 0, count) for row, count in rows.items()], given)
 
 
+def plain(rows: Counter[Row], given: Relation = INPUT) -> pa.Table:
+    """Return rows as often as they count."""
+    return stamped([(*row, 0, 0) for row in rows.elements()], given).drop_columns(["_tick", "_count"])
+
+
 def random_row(random: Random) -> Row:
     return tuple(random.choice(VALUES[name]) for name in INPUT.column_names)
 

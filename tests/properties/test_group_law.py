@@ -3,73 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from decimal import Decimal, localcontext
 from random import Random
-from typing import Any
 
 import pytest
-from stamped_history import INPUT, History, Run, check_every_tick, counted, random_history, run_on_duckdb
+from group_cases import CASES, check, check_many, group, grouped
+from stamped_history import INPUT, History, counted, plain, random_history, run_on_duckdb, stamped
 
-from headwater.deltas.in_memory import Row
-from headwater.relation import Column, Relation, RelationName
 from headwater.views.group_law import group_law_sql, impossible_tick
-from headwater.views.segments import GroupStep, Total
-
-SUM_TYPES = {"x": "bigint", "d": "decimal(22,2)", "w": "decimal(38,18)"}
-
-
-def group(keys: tuple[str, ...], summed: tuple[str, ...]) -> tuple[GroupStep, Relation]:
-    totals = tuple(Total(column=name, total=f"total_{name}", known=f"known_{name}") for name in summed)
-    step = GroupStep(input=INPUT.name, keys=keys, rows="row count", totals=totals)
-    columns = [*((name, INPUT.column(name).type) for name in keys), ("row count", "bigint")]
-    for total in totals:
-        columns += [(total.total, SUM_TYPES[total.column]), (total.known, "bigint")]
-    described = tuple(Column(name=name, type=kind, native=kind) for name, kind in columns)
-    return step, Relation(name=RelationName(source="segments", name="group"), columns=described)
+from headwater.views.segments import Segment
+from headwater.views.whole import whole_sql
 
 
-def grouped(step: GroupStep, rows: Counter[Row]) -> Counter[Row]:
-    """Group plain rows in plain Python."""
-    found: dict[Row, list[Any]] = {} if step.keys else {(): []}
-    for row in rows.elements():
-        named = dict(zip(INPUT.column_names, row, strict=True))
-        found.setdefault(tuple(named[key] for key in step.keys), []).append(named)
-    return Counter(
-        (*key, len(members), *(number for total in step.totals for number in _total(members, total.column)))
-        for key, members in found.items()
-    )
-
-
-def _total(members: list[Any], column: str) -> tuple[object, int]:
-    values = [member[column] for member in members if member[column] is not None]
-    with localcontext(prec=60):
-        return sum(values, start=Decimal(0) if SUM_TYPES[column] != "bigint" else 0), len(values)
-
-
-def check(history: History, step: GroupStep, relation: Relation, random: Random, run: Run, sql: str = "") -> None:
-    old = counted(grouped(step, history.before), relation)
-    sql = sql or group_law_sql(step, relation, "changes", "old_rows")
-    given = run(sql, {"changes": history.changes(random), "old_rows": old})
-    assert impossible_tick(step, given) is None
-    last = len(history.ticks)
-    check_every_tick(given, relation.column_names, lambda tick: grouped(step, history.at(tick)), last)
-
-
-CASES = [
-    group((), ()),
-    group(("k",), ()),
-    group(("k", "g"), ("x",)),
-    group((), ("x", "d")),
-    group(("g",), ("x", "d")),
-    group(("k",), ("d", "w", "x")),
-]
-
-
-def check_many(run: Run, seeds: range) -> None:
-    for seed in seeds:
-        random = Random(seed)
-        step, relation = random.choice(CASES)
-        check(random_history(random, 8), step, relation, random, run)
+def sale(store: int | None, profit: int | None) -> tuple[object, ...]:
+    """Return a row with a store in `k` and a profit in `x`."""
+    return (store, None, profit, None, None, None)
 
 
 def test_oracle_every_tick() -> None:
@@ -103,3 +50,57 @@ def test_mutations_are_noticed(said: str, instead: str) -> None:
         except AssertionError:
             return
     pytest.fail("nobody noticed")
+
+
+@pytest.mark.parametrize("seed", range(len(CASES)))
+def test_whole_inputs_give_the_same(seed: int) -> None:
+    step, relation = CASES[seed]
+    for rows in (Counter[tuple[object, ...]](), random_history(Random(seed), 3).at(3)):
+        segment = Segment(relation=relation, step=step, is_kept=True)
+        found = run_on_duckdb(whole_sql(segment, {INPUT.name: "whole"}), {"whole": plain(rows)})
+        assert Counter(tuple(row.values()) for row in found.to_pylist()) == grouped(step, rows)
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        # PAPERS §7, 3: with the paper's UNION the first two give 14 and 10, and without a count the last group stays.
+        pytest.param({sale(1, 10): 1}, {sale(1, 4): 2}, (1, 3, 18, 3), id="two new sales of equal profit"),
+        pytest.param({sale(1, 10): 1}, {sale(1, 10): 1}, (1, 2, 20, 2), id="a change that equals the old row"),
+        pytest.param({sale(1, 0): 1}, {sale(1, 0): -1}, None, id="the last row of a group goes"),
+    ],
+)
+def test_paper_004(
+    before: dict[tuple[object, ...], int], change: dict[tuple[object, ...], int], after: tuple[int, ...] | None
+) -> None:
+    step, relation = group(("k",), ("x",))
+    history = History(Counter(before), (Counter(change),))
+    check(history, step, relation, Random(0), run_on_duckdb)
+    assert grouped(step, history.at(1)) == Counter([after] if after else [])
+
+
+@pytest.mark.parametrize(
+    ("gone", "tick"),
+    [
+        pytest.param([(*sale(2, 5), 3, -1)], 3, id="a group that is not there"),
+        pytest.param([(*sale(1, 5), 4, -3)], 4, id="more rows than there are"),
+        pytest.param([(*sale(1, None), 5, -1), (*sale(1, None), 6, 1)], 5, id="more values than rows"),
+        pytest.param([(*sale(1, 7), 6, -2)], 6, id="another value"),
+        pytest.param([(*sale(1, 5), 7, -1)], None, id="nothing wrong"),
+    ],
+)
+def test_impossible_changes_are_seen(gone: list[tuple[object, ...]], tick: int | None) -> None:
+    step, relation = group(("k",), ("x",))
+    old = counted(grouped(step, Counter({sale(1, 5): 2})), relation)
+    sql = group_law_sql(step, relation, "changes", "old_rows")
+    assert impossible_tick(step, run_on_duckdb(sql, {"changes": stamped(gone), "old_rows": old})) == tick
+
+
+def test_a_hot_key_costs_its_versions() -> None:
+    step, relation = group(("k",), ("x",))
+    ticks = 20_000
+    changes = stamped([(*sale(1, tick), tick, 1) for tick in range(1, ticks + 1)])
+    old = counted(Counter(), relation)
+    found = run_on_duckdb(group_law_sql(step, relation, "changes", "old_rows"), {"changes": changes, "old_rows": old})
+    assert found.num_rows == 2 * ticks - 1
+    assert max(found["total_x"].to_pylist()) == ticks * (ticks + 1) // 2

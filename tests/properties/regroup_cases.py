@@ -1,0 +1,75 @@
+"""Regroups of every kind, and their law checked against recomputation from whole inputs, at every tick."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from stamped_history import INPUT, History, Run, check_every_tick, counted, plain, random_history, run_on_duckdb
+
+from headwater.deltas.in_memory import Row
+from headwater.relation import Column, Relation, RelationName
+from headwater.views.regroup_law import regroup_law_sql
+from headwater.views.segments import Aggregates, First, RegroupStep, Segment, Windows
+from headwater.views.whole import whole_sql
+
+OUTPUT = RelationName(source="segments", name="regrouped")
+
+
+def regroup(keys: tuple[str, ...], computed: Aggregates | Windows | First, **types: str) -> Segment:
+    """Return a regroup of the input of histories; `types` are those of the outputs."""
+    columns = [*((key, INPUT.column(key).type) for key in keys), *types.items()]
+    described = tuple(Column(name=name, type=kind, native=kind) for name, kind in columns)
+    match computed:
+        case First():
+            described = INPUT.columns
+        case Windows():
+            described = described[len(keys) :]
+    step = RegroupStep(input=INPUT.name, keys=keys, computed=computed)
+    return Segment(relation=Relation(name=OUTPUT, columns=described), step=step, is_kept=True)
+
+
+MINIMA = Aggregates(outputs=(("least", "MIN(x)"), ("most", "MAX(d)"), ("last", "MAX(g)")))
+MIXED = Aggregates(outputs=(("n", "COUNT(*)"), ("xs", "COUNT(DISTINCT x)"), ("least", "MIN(d) FILTER (WHERE x > 0)")))
+ALL = "x, d, w, f, g, k"
+RANKED = Windows(
+    outputs=(
+        ("x", "x"),
+        ("place", f"ROW_NUMBER() OVER (PARTITION BY {{partition}} ORDER BY {ALL})"),
+        ("n", "COUNT(x) OVER (PARTITION BY {partition})"),
+    )
+)
+ORDER = "x DESC, d, w, f, g, k"
+CASES = [
+    regroup((), MINIMA, least="int", most="decimal(12,2)", last="string"),
+    regroup(("k",), MINIMA, least="int", most="decimal(12,2)", last="string"),
+    regroup((), MIXED, n="bigint", xs="bigint", least="decimal(12,2)"),
+    regroup(("g", "k"), MIXED, n="bigint", xs="bigint", least="decimal(12,2)"),
+    regroup((), RANKED, x="int", place="int", n="bigint"),
+    regroup(("k",), RANKED, x="int", place="int", n="bigint"),
+    regroup((), First(order=ORDER, limit=3)),
+    regroup(("g",), First(order=ORDER, limit=2, offset=1)),
+]
+
+
+def check(history: History, segment: Segment, random: Random, run: Run, sql: str = "") -> None:
+    step = segment.step
+    assert isinstance(step, RegroupStep)
+    sql = sql or regroup_law_sql(step, INPUT, segment.relation, "changes", "old_rows")
+    changes = history.changes(random)
+    given = run(sql, {"changes": changes, "old_rows": counted(history.before)})
+    names = segment.relation.column_names
+    check_every_tick(
+        given, names, lambda tick: recomputed(segment, history.at(tick), run_on_duckdb), len(history.ticks)
+    )
+
+
+def recomputed(segment: Segment, rows: Counter[Row], run: Run) -> Counter[Row]:
+    found = run(whole_sql(segment, {INPUT.name: "whole"}), {"whole": plain(rows)})
+    return Counter(tuple(row[name] for name in segment.relation.column_names) for row in found.to_pylist())
+
+
+def check_many(run: Run, seeds: range, tick_count: int = 6) -> None:
+    for seed in seeds:
+        random = Random(seed)
+        check(random_history(random, tick_count), CASES[seed % len(CASES)], random, run)
