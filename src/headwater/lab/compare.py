@@ -107,7 +107,7 @@ def compare_all(
     missed: list[Scenario] = []
     for conditions in plan.all_conditions:
         progress(conditions)
-        largest_lattice = LARGEST_LATTICE if conditions == plan.middle else 0
+        largest_lattice = LARGEST_LATTICE if conditions == plan.middle else conditions.transaction_count + 1
         measured, failed = _play_all(_stages(conditions, plan.seed), entrants, conditions, largest_lattice)
         cells.append(Cell(conditions=conditions, measured=measured))
         missed += failed
