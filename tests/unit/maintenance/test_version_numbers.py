@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 import pytest
-from small_views import change, guarantee, play_out, relation, sent, setting
+from small_views import change, guarantee, name_of, play_out, relation, sent, setting
 
 from headwater.guarantee import Guarantee
 from headwater.lab.chance import Chances, play
@@ -18,6 +18,8 @@ from headwater.maintenance.irrelevant import Reference, references
 from headwater.maintenance.messages import Algorithm, changes_of
 from headwater.maintenance.telescope import telescope
 from headwater.maintenance.version_numbers import version_numbers
+from headwater.maintenance.visit_plan import plan
+from headwater.maintenance.visits import layout_of
 from headwater.position import Tick
 
 
@@ -143,6 +145,35 @@ def test_the_literal_readings_fail_by_chance_too(variant: object) -> None:
     chances = Chances(delete=0.6, transaction_count=16)
     found = [guarantee(play(seed, variant.run, chances)) for seed in range(40)]  # type: ignore[attr-defined]
     assert min(found) < Guarantee.STRONG
+
+
+def _starts(world: World, tick: int) -> list[frozenset[str]]:
+    changed = world.ledger.entries[tick - 1].changes
+    return [frozenset({one.alias}) for one in world.setting.view.occurrences if one.relation.name in changed]
+
+
+def test_without_concurrent_transactions_it_costs_the_visits_of_its_plan_and_with_them_no_more_than_sweep() -> None:
+    chances = Chances(theta=0.0)
+    for seed in range(80):
+        busy = play(seed, version_numbers, chances)
+        others = len(busy.setting.view.occurrences) - 1
+        assert sent(busy) <= sum(len(_starts(busy, tick)) * others for tick in range(1, busy.ledger.last_tick + 1))
+        calm = World(busy.setting, version_numbers)
+        layout = layout_of(busy.setting.view, closure=True)
+        for tick, entry in enumerate(busy.ledger.entries, start=1):
+            before = sent(calm)
+            calm.commit(entry.source, entry.changes)
+            play_out(calm)
+            assert sent(calm) - before <= (len(plan(layout, starts)) if (starts := _starts(calm, tick)) else 0)
+        assert guarantee(calm) is Guarantee.COMPLETE
+
+
+def test_a_modification_is_one_change() -> None:
+    world = World(_orders(), version_numbers)
+    world.commit("store", {name_of("store.goods"): {(1, 5): -1, (1, 6): 1}})
+    play_out(world)
+    assert guarantee(world) is Guarantee.COMPLETE
+    assert sent(world) == 1
 
 
 def _orders(*, parents: bool = True, outputs: str = "o.total, c.city") -> Setting:
