@@ -11,26 +11,44 @@ from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import BROKE, outcome
 from headwater.cli.progress import progress
 from headwater.cli.render import draw_check
+from headwater.errors import HeadwaterError
+from headwater.judge.sample import STATES
 
 
 def check(
     context: typer.Context,
     view: Annotated[str | None, typer.Argument(help="The view's name.", show_default="all views")] = None,
     *,
+    ticks: Annotated[
+        str, typer.Option("--ticks", metavar="N|all", help="How many states of each view to recompute.")
+    ] = str(STATES),
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Recompute views from the sources and compare.
+    """Recompute views from the sources and compare, while they are maintained.
 
-    The exit code is 2 if a promise was broken.
+    The states compared are spread over what can be read, the newest among them. If one is wrong, the tick where the
+    mistake came in is named, with what differs there. The exit code is 2 if a promise was broken.
     """
     with (
         outcome(as_json=as_json, debug=debug) as output,
         progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
     ):
-        result = headwater.check(view)
+        count = _count(ticks)
+        with open_project(context, project, listener) as headwater:
+            result = headwater.check(view, ticks=count)
     output.show(result, draw_check)
     if not result.kept:
         raise typer.Exit(BROKE)
+
+
+def _count(ticks: str) -> int | None:
+    """Return how many states to compare; None: all."""
+    if ticks == "all":
+        return None
+    if not ticks.isdecimal() or int(ticks) == 0:
+        raise HeadwaterError(
+            f'"{ticks}" is not a number of ticks', code="HW-128", hint="write a number from 1 on, or `--ticks all`"
+        )
+    return int(ticks)

@@ -52,8 +52,8 @@ class Facade(Protocol):
         """Say how a view is maintained."""
         ...
 
-    def check(self, view: str | None) -> CheckResult:
-        """Recompute a view, or all of them, and compare."""
+    def check(self, view: str | None, *, ticks: int | None) -> CheckResult:
+        """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
         ...
 
     def teardown(self) -> TeardownResult:

@@ -1,78 +1,99 @@
-"""Check a live warehouse: read whole relations, roll them back to a tick, run the original SQL, compare.
+"""Check a live warehouse: read whole relations, roll them back to ticks, run the original SQL there, and grade.
 
 It stops nothing. One snapshot per source is read; the change log brings each relation from what its snapshot saw back
-to the view's frontier. What the sources hold and what the view holds meet only in the comparison.
+to a tick, by the judge's own way (`judge/roll_back`). What the sources hold and what the view holds meet only in the
+comparison. The states compared are a sample, spread over what can be read, with the newest; if one is wrong, halving
+finds the tick where the mistake came in.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.errors import SourceUnavailable
+from headwater.changelog.change_log import ChangeLog
+from headwater.errors import HeadwaterError, NotReadable, SourceUnavailable, UnfaithfulLog
 from headwater.guarantee import Guarantee
-from headwater.judge.compare_frames import compare_frames
-from headwater.judge.grade import Verdict
+from headwater.judge.compare import Difference, Row
+from headwater.judge.compare_frames import compare_counted, compare_frames, fingerprint
+from headwater.judge.grade import Observation, Verdict, grade
+from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
+from headwater.judge.sample import first_wrong, spread
 from headwater.position import Position, Tick
-from headwater.relation import RelationName
+from headwater.relation import COUNT, TICK, RelationName
 from headwater.results import CheckResult, ViewCheck
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.live_status import read_sources
-from headwater.runtime.recompute import recompute, rows_at
-from headwater.runtime.staging import StagedRelation, stage_relation
+from headwater.runtime.recompute import recompute
+from headwater.runtime.staging import stage_relation
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
+from headwater.views.normal_form import JoinView
+from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.spark_files import read_files
+from headwater.warehouse.state import NEGATIVE
 
 _FOLLOW_SECONDS = 120.0
 _LOOK_SECONDS = 0.2
-_STATES = 4
 
 
-def check_views(spark: SparkSession, understood: Understood, view: str | None, listener: Listener) -> CheckResult:
-    """Check one view or all; where no maintainer runs, the warehouse is first brought up to date."""
+def check_views(
+    spark: SparkSession, understood: Understood, view: str | None, ticks: int | None, listener: Listener
+) -> CheckResult:
+    """Check one view or all at so many ticks, None: at all; where no maintainer runs, first bring all up to date."""
     path = str(understood.project.warehouse)
     names = [view] if view is not None else list(understood.views)
     if not maintainer_is_alive(path):
         start_maintainer(spark, understood, listener).run(until_idle=True, ticks=None)
     warehouse = Warehouse.open(path)
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
-        staged = _stage(spark, understood, names, Path(folder), warehouse)
-        warehouse = Warehouse.open(path)
-        checks = []
-        for done, name in enumerate(names, 1):
-            checks.append(_check_view(spark, understood, name, warehouse, staged))
-            listener(CheckProgress(view=name, states_checked=done, states_expected=len(names)))
-    return CheckResult(views=tuple(checks))
+        shown = _stage(spark, understood, names, Path(folder), warehouse)
+        warehouse = Warehouse.open(path)  # its log is not looked at again: what happens from now on does not matter
+        since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
+        logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
+        try:
+            checked = tuple(_check_view(spark, understood, name, warehouse, logged, ticks, listener) for name in names)
+        finally:
+            for relation in logged.values():
+                relation.release()
+    return CheckResult(views=checked)
 
 
 def _stage(
     spark: SparkSession, understood: Understood, names: list[str], folder: Path, warehouse: Warehouse
-) -> dict[RelationName, StagedRelation]:
+) -> dict[RelationName, ShownRelation]:
     """Read every relation whole, one snapshot per source, and wait until the change log knows all that was seen."""
     needed: dict[RelationName, set[str]] = {}
     for name in names:
         for relation, columns in understood.views[name].view.relations.items():
             needed.setdefault(relation, set()).update(columns)
-    staged = {}
+    shown = {}
     for source in sorted({relation.source for relation in needed}):
         with understood.sources[source].snapshot() as snapshot:
             for relation in (name for name in needed if name.source == source):
                 described = understood.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
-                staged[relation] = stage_relation(folder, snapshot, described, wanted, unheard)
+                staged = stage_relation(folder, snapshot, described, wanted, unheard)
+                files = [str(chunk.path) for chunk in staged.chunks]
+                rows = read_files(spark, files, described.arrow_schema(wanted))
+                shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
             _wait_until_followed(spark, understood, warehouse, snapshot.position)
             if not snapshot.is_valid():
                 raise SourceUnavailable(
                     f'source "{source}" restarted during the check', code="HW-533", hint="run the check again"
                 )
-    return staged
+    return shown
 
 
 def _wait_until_followed(spark: SparkSession, understood: Understood, warehouse: Warehouse, position: Position) -> None:
@@ -98,38 +119,121 @@ def _check_view(
     understood: Understood,
     name: str,
     warehouse: Warehouse,
-    staged: Mapping[RelationName, StagedRelation],
+    logged: Mapping[RelationName, LoggedRelation],
+    count: int | None,
+    listener: Listener,
 ) -> ViewCheck:
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
-    view, entry = understood.views[name].view, warehouse.view(name)
-    frontier = warehouse.frontier(name)
-    oldest = max(entry.birth, warehouse.kept_table(name).horizon(), warehouse.log.horizon())
-    for relation in view.relations:  # what a TRUNCATE removed cannot be brought back
-        oldest = max([oldest, *truncations(warehouse.log, relation, oldest, warehouse.log.last_tick)])
-    ticks = _ticks(oldest, frontier) if oldest <= frontier else []
-    if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
-        ticks = ticks[-1:]
-    first_bad, found = None, None
-    for tick in ticks:
-        plain = {relation: rows_at(spark, staged[relation], warehouse.log, tick) for relation in view.relations}
-        differs = compare_frames(recompute(spark, view, plain), warehouse.view_dataframe(spark, name, tick))
-        if differs:
-            first_bad, found = tick, differs
-            break
-    verdict = Verdict(
-        guarantee=Guarantee(entry.guarantee) if found is None else Guarantee.NONE,
-        states_checked=len(ticks),
-        first_bad_tick=first_bad,
-        difference=found,
+    entry, frontier, view = warehouse.view(name), warehouse.frontier(name), understood.views[name].view
+    if entry.sql != view.sql:
+        raise HeadwaterError(
+            f'view "{name}" is not yet what the project says',
+            code="HW-536",
+            detail="its SQL was changed, and the warehouse still keeps the old one",
+            hint="wait until it is built anew (`headwater status`), then check it",
+        )
+    states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)
+    claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
+    sample = spread(claimed, count)
+    found: dict[Tick, Difference] = {}
+    for number, tick in enumerate(sample, 1):
+        try:
+            found[tick] = states.difference(tick)
+        except NotReadable:
+            if tick == frontier:
+                raise  # an older one went out of retention meanwhile
+        listener(CheckProgress(view=name, states_checked=number, states_expected=len(sample)))
+    promised = Guarantee(entry.guarantee)
+    verdict = _verdict(states, claimed, found) if found else Verdict(guarantee=promised, states_checked=0)
+    if promised < Guarantee.COMPLETE:  # it claims only the ticks that were compared, and skips the others
+        verdict = replace(verdict, guarantee=min(verdict.guarantee, promised))
+    return ViewCheck(view=name, promised=promised, tick=frontier, verdict=verdict)
+
+
+def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontier: Tick) -> list[Tick]:
+    """Return the ticks whose states a view claims to show: all, or those that some commit ended at."""
+    if Guarantee(entry.guarantee) is Guarantee.COMPLETE:
+        return [Tick(tick) for tick in range(oldest, frontier + 1)]
+    ends = {commit.record.frontiers.get(entry.name, frontier) for commit in warehouse.commits.read()}
+    return sorted(tick for tick in ends | {frontier} if oldest <= tick <= frontier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _States:
+    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it."""
+
+    spark: SparkSession
+    view: JoinView
+    table: KeptTable
+    log: ChangeLog
+    logged: Mapping[RelationName, LoggedRelation]
+
+    def oldest(self, birth: Tick) -> Tick:
+        """Return the first tick at which both can be known."""
+        oldest = max(birth, self.table.horizon(), self.log.horizon())
+        for relation in self.view.relations:  # what a TRUNCATE removed cannot be brought back
+            oldest = max([oldest, *truncations(self.log, relation, oldest, self.log.last_tick)])
+        return oldest
+
+    def right(self, tick: Tick) -> DataFrame:
+        """Return what the view's SQL gives."""
+        plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
+        return recompute(self.spark, self.view, plain)
+
+    def difference(self, tick: Tick) -> Difference:
+        """Return what the warehouse shows wrongly, to a reader; where its rows cannot even be read, what it holds."""
+        try:
+            return compare_frames(self.right(tick), self.table.state_dataframe(self.spark, tick))
+        except PySparkException as error:
+            if NEGATIVE in str(error):
+                return compare_counted(self.right(tick), self._held(tick))
+            if IMPOSSIBLE not in str(error):
+                raise
+            raise UnfaithfulLog(
+                f'the change log and the sources of view "{self.view.name}" contradict each other',
+                code="HW-537",
+                detail=str(error).split(IMPOSSIBLE, 1)[1].splitlines()[0].strip(),
+                hint="the log took away a row that the source never had; `headwater teardown`, then `headwater run`, "
+                "reads everything anew",
+            ) from None
+
+    def _held(self, tick: Tick) -> DataFrame:
+        """Return the rows that the table holds at a tick, with `_count`, which may be below zero."""
+        snapshot = self.table.checkpoint.snapshot()
+        rows = read_files(self.spark, snapshot.files, self.table.schema).withColumn(COUNT, F.lit(1).cast("bigint"))
+        changes = self.table.changes_dataframe(self.spark, min(tick, snapshot.tick), max(tick, snapshot.tick))
+        signed = F.col(COUNT) if tick > snapshot.tick else -F.col(COUNT)
+        return rows.unionByName(changes.withColumn(COUNT, signed).drop(TICK))
+
+    def is_right(self, tick: Tick) -> bool:
+        """Tell whether the warehouse shows what it should."""
+        return not self.difference(tick)
+
+
+def _verdict(states: _States, claimed: Sequence[Tick], found: Mapping[Tick, Difference]) -> Verdict:
+    """Grade what was compared; whole states stay on Spark, and the grader is given something that stands for each."""
+    wrong = [tick for tick, differs in found.items() if differs]
+    right: dict[Tick, Row] = {tick: (tick,) for tick in found}
+    if wrong:
+        right = {tick: fingerprint(states.right(tick)) for tick in found}
+    seen = {tick: _sign(states, tick, right[tick]) if tick in wrong else right[tick] for tick in found}
+    verdict = grade(
+        {tick: {sign: 1} for tick, sign in right.items()},
+        [Observation(tick=tick, state={sign: 1}) for tick, sign in seen.items()],
     )
-    return ViewCheck(view=name, promised=Guarantee(entry.guarantee), tick=frontier, verdict=verdict)
+    if not wrong:
+        return verdict
+    good = max((tick for tick in found if tick < wrong[0]), default=None)
+    first = first_wrong(claimed, good, wrong[0], states.is_right)
+    return replace(verdict, first_bad_tick=first, difference=found.get(first) or states.difference(first))
 
 
-def _ticks(oldest: Tick, newest: Tick) -> list[Tick]:
-    """Return a few ticks spread over what can be read, oldest first.
-
-    >>> _ticks(Tick(10), Tick(110)), _ticks(Tick(3), Tick(3))
-    ([10, 43, 76, 110], [3])
-    """
-    parts = _STATES - 1
-    return sorted({Tick(oldest + (newest - oldest) * part // parts) for part in range(parts + 1)})
+def _sign(states: _States, tick: Tick, right: Row) -> Row:
+    """Return what stands for a wrong state: never what stands for the right one of its tick."""
+    try:
+        sign = fingerprint(states.table.state_dataframe(states.spark, tick))
+    except PySparkException as error:
+        if NEGATIVE not in str(error):
+            raise
+        return ("unreadable", tick)
+    return ("differs", tick) if sign == right else sign

@@ -24,6 +24,9 @@ from headwater.relation import COUNT
 
 _COPIES = "_copies"
 
+NEGATIVE = "a row would have to exist fewer than zero times"
+"""What Spark says where the changes of a table contradict its checkpoint."""
+
 
 def net(changes: DataFrame, columns: list[str]) -> DataFrame:
     """Return one row for each distinct row whose counts do not cancel, with the sum of its counts."""
@@ -33,9 +36,9 @@ def net(changes: DataFrame, columns: list[str]) -> DataFrame:
 
 def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
     """Return each row as often as its count says; a count below zero contradicts the checkpoint and stops the query."""
-    copies = F.when(
-        F.col(COUNT) < 0, F.raise_error(F.lit("a row would have to exist fewer than zero times"))
-    ).otherwise(F.array_repeat(F.lit(0), F.col(COUNT).cast("int")))
+    copies = F.when(F.col(COUNT) < 0, F.raise_error(F.lit(NEGATIVE))).otherwise(
+        F.array_repeat(F.lit(0), F.col(COUNT).cast("int"))
+    )
     return counted.withColumn(_COPIES, F.explode(copies)).select(*quoted(columns))
 
 

@@ -158,7 +158,8 @@ class MadeUpProject:
     def explain(self, view: str) -> ExplainResult:
         return ExplainResult(view=view, text=f"{view}\n└─ join", data={"view": view, "relations": ["shop.sales"]})
 
-    def check(self, view: str | None) -> CheckResult:
+    def check(self, view: str | None, *, ticks: int | None) -> CheckResult:
+        self.asked.append(("check", ticks))
         one = ViewCheck(view=view or "sales", promised=Guarantee.COMPLETE, tick=Tick(7), verdict=self.verdict)
         return CheckResult(views=(one,))
 
@@ -287,6 +288,11 @@ def test_a_broken_promise_is_2_with_the_smallest_difference() -> None:
     assert result.exit_code == 2
     assert "tick 7 differs\n  missing 1 × (1, 'pen')" in result.stdout
     data = json.loads(invoke(MadeUpProject(verdict=WRONG), "check", "--json").stdout)
+    project = MadeUpProject()
+    for arguments in ((), ("--ticks", "3"), ("--ticks", "all")):
+        invoke(project, "check", *arguments)
+    assert [one for one in project.asked if isinstance(one, tuple)] == [("check", 8), ("check", 3), ("check", None)]
+    assert "HW-128" in invoke(project, "check", "--ticks", "none").stderr
     assert data["views"][0]["verdict"]["difference"]["missing"] == [{"row": [1, "pen"], "count": 1}]
 
 

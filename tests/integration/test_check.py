@@ -1,0 +1,144 @@
+"""`check` beside a running maintainer: nothing where nothing is wrong, and the very tick where something is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from audited import STRONG, VIEWS, AuditedWorld, assert_exact, audited_world, state_at
+from pyspark.sql import SparkSession
+from running import Running, running
+from writers import busy_writers
+
+from headwater.errors import HeadwaterError
+from headwater.guarantee import Guarantee
+from headwater.judge.compare import difference
+from headwater.position import Tick
+from headwater.results import ViewCheck
+from headwater.runtime.events import ViewBorn
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
+
+CHECKED = ("probing", "mixed", "lately")
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    with audited_world(three_servers, tmp_path / "shop") as made:
+        made.note_before()
+        made.write_project({name: VIEWS[name] for name in CHECKED}, settings="[maintenance]\nbatch_ticks = 20\n")
+        yield made
+
+
+def check(world: AuditedWorld, ticks: int | None) -> dict[str, ViewCheck]:
+    return {one.view: one for one in world.open().check(ticks=ticks).views}
+
+
+def touch(world: AuditedWorld, maintainer: Running, times: int) -> None:
+    for number in range(times):
+        world.execute("shop", f"UPDATE sales SET amount = {number + 5} WHERE no = 8")
+    newest = maintainer.maintainer.log
+    maintainer.wait_until(lambda: newest.last_tick and maintainer.frontier("probing") >= newest.last_tick)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change what is appended to the view "probing"; whoever appends to another never notices."""
+    append = KeptTable.append
+
+    def spoilt(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
+        return append(table, change(rows) if "/probing/" in table.folder else rows, upto)
+
+    monkeypatch.setattr(KeptTable, "append", spoilt)
+
+
+def test_check_beside_a_busy_maintainer(world: AuditedWorld, spark: SparkSession) -> None:
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.6, seed=5)
+    with running(world, spark) as maintainer:
+        maintainer.wait_until(lambda: len(maintainer.heard(ViewBorn)) == len(CHECKED))
+        writers.start()
+        maintainer.wait_until(lambda: maintainer.frontier("mixed") > 60)
+        before = maintainer.frontier("mixed")
+        found = check(world, 3)
+        assert found["mixed"].tick >= before
+        maintainer.wait_until(lambda: maintainer.frontier("mixed") > found["mixed"].tick)  # it went on all the time
+        writers.finish(stop=True)
+    for name, one in found.items():
+        promised = Guarantee.STRONG if name in STRONG else Guarantee.COMPLETE
+        assert (one.promised, one.verdict.guarantee, one.verdict.first_bad_tick) == (promised, promised, None)
+        assert 2 <= one.verdict.states_checked <= 3
+    world.open().run(until_idle=True)
+    assert_exact(world, spark)
+
+
+def test_a_lost_row_is_found_at_its_tick(
+    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        touch(world, maintainer, 3)
+        bad = Tick(maintainer.frontier("probing") + 3)
+        spoil(monkeypatch, lambda rows: rows.filter(pc.not_equal(rows["_tick"], bad)))
+        touch(world, maintainer, 6)  # the states after the bad one cannot even be read
+        found = check(world, 3)
+    verdict = found["probing"].verdict
+    assert not found["probing"].kept
+    assert found["mixed"].kept
+    assert (verdict.guarantee, verdict.first_bad_tick) == (Guarantee.NONE, bad)
+    right = judged_state(world, spark, bad)
+    shown = Warehouse.open(maintainer.path).view_dataframe(spark, "probing", bad)
+    assert verdict.difference == difference(right, {tuple(row): 1 for row in shown.collect()})
+    assert verdict.difference is not None
+    assert verdict.difference.size == 2, "the old row is still there, the new one is not"
+
+
+def test_a_right_state_under_a_wrong_tick_is_weak(
+    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        touch(world, maintainer, 3)
+        late = Tick(maintainer.frontier("probing") + 2)
+
+        held: list[pa.Table] = []
+
+        def hold(rows: pa.Table) -> pa.Table:
+            """Keep one tick's rows back, and let them come with those of a later tick, whatever the batches are."""
+            held.append(rows.filter(pc.equal(rows["_tick"], late)))
+            others = rows.filter(pc.not_equal(rows["_tick"], late))
+            if pc.max(others["_tick"]).as_py() is None or pc.max(others["_tick"]).as_py() < late:
+                return others
+            due, held[:] = pa.concat_tables(held), []
+            ticks = pa.repeat(pa.scalar(late + 1, pa.int64()), due.num_rows)
+            return pa.concat_tables([others, due.set_column(due.column_names.index("_tick"), "_tick", ticks)])
+
+        spoil(monkeypatch, hold)
+        world.execute("shop", "UPDATE sales SET amount = 50 WHERE no = 8")
+        world.execute("shop", "UPDATE sales SET amount = 51 WHERE no = 8")
+        world.execute("geo", "UPDATE places SET label = 'nobody' WHERE id = 3")
+        touch(world, maintainer, 1)
+        found = check(world, None)
+    verdict = found["probing"].verdict
+    assert (verdict.guarantee, verdict.first_bad_tick) == (Guarantee.WEAK, late)
+    assert verdict.states_checked == found["probing"].tick + 1, "every tick since the birth"
+    assert found["mixed"].verdict.guarantee is Guarantee.COMPLETE
+
+
+def test_a_view_that_is_being_replaced_is_not_compared_with_its_new_sql(
+    world: AuditedWorld, spark: SparkSession
+) -> None:
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        touch(world, maintainer, 1)
+        world.write_project({"probing": VIEWS["probing"].replace("> 1", "> 2")})
+        with pytest.raises(HeadwaterError, match="not yet what the project says"):
+            world.open().check()
+
+
+def judged_state(world: AuditedWorld, spark: SparkSession, tick: Tick) -> dict[tuple[object, ...], int]:
+    from audited import judge  # noqa: PLC0415 - here it is asked about one view that is wrong on purpose
+
+    return dict(state_at(judge(world, spark).expected["probing"], tick))
