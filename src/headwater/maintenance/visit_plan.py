@@ -11,17 +11,19 @@ visit binds all that hang together there.
 
 What is not done: the search knows the shape of the view and not its rows. A probe that was asked before, or a term that
 comes to nothing, makes a transaction cheaper than its plan; a row put back by rebasing whose onward keys a closure did
-not ask for makes it dearer (PAPERS.md §3.2). Past `_LARGEST_EXACT` states the plan is only a good one.
+not ask for makes it dearer (PAPERS.md §3.2). Past `_LARGEST_EXACT` states the plan goes along a tree (`probe_plan`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+
+from headwater.maintenance.probe_plan import plan_visits
 
 Bound = frozenset[str]
-_LARGEST_EXACT = 20_000
+_State = tuple[Bound, ...]
+_LARGEST_EXACT = 5_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,46 +82,61 @@ def plan(layout: Layout, terms: Iterable[Bound]) -> tuple[str, ...]:
     >>> [len(plan(Layout.of(rrr, ["ab", "bc"], closure=closure), map(frozenset, "abc"))) for closure in (False, True)]
     [2, 1]
     """
+    moves = _Moves(layout)
     start = tuple(dict.fromkeys(terms))
-    paths: dict[tuple[Bound, ...], tuple[str, ...]] = {start: ()}
+    paths: dict[_State, tuple[str, ...]] = {start: ()}
     waiting = [start]
     for state in waiting:
-        if _is_complete(layout, state):
+        if moves.is_complete(state):
             return paths[state]
         if len(paths) > _LARGEST_EXACT:
-            return paths[state] + _greedy(layout, state)
-        for source in _useful(layout, state):
-            following = _after(layout, state, source)
+            return _along_a_tree(moves, start)
+        for source in moves.useful(state):
+            following = moves.after(state, source)
             if following not in paths:
                 paths[following] = (*paths[state], source)
                 waiting.append(following)
     raise AssertionError("every term can be completed: an occurrence that nothing leads to is read whole")
 
 
-def _is_complete(layout: Layout, state: tuple[Bound, ...]) -> bool:
-    return all(len(bound) == len(layout.sources) for bound in state)
+class _Moves:
+    """Where visits lead to; the same sets of bound occurrences come up again and again, so they are remembered."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._sources = tuple(dict.fromkeys(layout.sources.values()))
+        self._after: dict[Bound, dict[str, Bound]] = {}
+
+    def is_complete(self, state: _State) -> bool:
+        return all(len(bound) == len(self.layout.sources) for bound in state)
+
+    def useful(self, state: _State) -> tuple[str, ...]:
+        """Return the sources where some term finds an occurrence to bind, in the order of the view."""
+        return tuple(source for source in self._sources if any(source in self._from(bound) for bound in state))
+
+    def after(self, state: _State, source: str) -> _State:
+        """Return the state after a visit; terms that have bound the same occurrences are one from then on."""
+        return tuple(dict.fromkeys(self._from(bound).get(source, bound) for bound in state))
+
+    def _from(self, bound: Bound) -> Mapping[str, Bound]:
+        """Return where each visit that binds something leads to."""
+        if bound not in self._after:
+            near = {self.layout.sources[alias] for alias in self.layout.reachable(bound)}
+            self._after[bound] = {source: self.layout.after_visit(bound, source) for source in near}
+        return self._after[bound]
 
 
-def _useful(layout: Layout, state: tuple[Bound, ...]) -> tuple[str, ...]:
-    """Return the sources where some term finds an occurrence to bind, in the order of the view."""
-    useful = {layout.sources[alias] for bound in state for alias in layout.reachable(bound)}
-    return tuple(dict.fromkeys(source for source in layout.sources.values() if source in useful))
-
-
-def _after(layout: Layout, state: tuple[Bound, ...], source: str) -> tuple[Bound, ...]:
-    """Return the state after a visit; terms that have bound the same occurrences are one from then on."""
-    return tuple(dict.fromkeys(layout.after_visit(bound, source) for bound in state))
-
-
-def _greedy(layout: Layout, state: tuple[Bound, ...]) -> tuple[str, ...]:
-    """Return visits that each bind as much as can be."""
+def _along_a_tree(moves: _Moves, state: _State) -> tuple[str, ...]:
+    """Return visits along a tree of the join graph: from the leaves to the root, and back; those of use."""
+    neighbours = moves.layout.neighbours
+    edges = [(alias, near) for alias, others in neighbours.items() for near in others]
+    trees = plan_visits(neighbours, edges)
+    inwards = [alias for tree in trees for level in reversed(tree.levels[:-1]) for alias in level]
+    outwards = [alias for tree in trees for level in tree.levels for alias in level]
     visits: list[str] = []
-    while not _is_complete(layout, state):
-        source = max(_useful(layout, state), key=partial(_bound_count, layout, state))
-        visits.append(source)
-        state = _after(layout, state, source)
+    while not moves.is_complete(state):
+        for source in (moves.layout.sources[alias] for alias in (*inwards, *outwards)):
+            if source in moves.useful(state):
+                visits.append(source)
+                state = moves.after(state, source)
     return tuple(visits)
-
-
-def _bound_count(layout: Layout, state: tuple[Bound, ...], source: str) -> int:
-    return sum(len(layout.after_visit(bound, source)) for bound in state)
