@@ -27,7 +27,7 @@ AT_ONE_SOURCE = """
     SELECT s.no, p.id, s.amount, p.price FROM shop.sales s JOIN shop.products p ON s.product = p.id WHERE s.amount > 1
 """
 AT_THREE = """
-    SELECT s.no, c.id, g.id AS place, c.score FROM shop.sales s JOIN crm.customers c ON s.customer = c.id
+    SELECT s.no, c.id, c.city, g.id AS place, c.score FROM shop.sales s JOIN crm.customers c ON s.customer = c.id
     JOIN geo.places g ON g.city = c.city
 """
 
