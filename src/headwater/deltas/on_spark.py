@@ -4,20 +4,29 @@ A batch's tables are small, so the fixed costs of a Spark job are what matters:
 - a session of its own for small batches, kept, with one shuffle partition. Inputs of one partition
   leave the planner no reason to exchange anything: hash joins without a broadcast, one stage, one task;
 - the text of a query must not change from batch to batch: Spark compiles code for it, literals included, and keeps the
-  code by its text. Compiling costs more than running.
+  code by its text. Compiling costs more than running. So tables have the same names in every batch, and the next
+  batch's take the place of the last one's: dropping them would cost as much as making them;
+- every call into the JVM is a round trip, and on a busy machine it waits for its turn twice. PySpark's
+  `createDataFrame` and `toArrow` read their settings with 50 of them; ours are pinned, so what they call is called.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Hashable, Iterable, Mapping
 from functools import cache
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 _ONE_TASK_ROWS = 50_000
+_ROWS_PER_PIECE = 65_536
 _numbers = itertools.count()
+_names_in_use = threading.Lock()
+
+K = TypeVar("K", bound=Hashable)
 
 
 def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
@@ -25,7 +34,20 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
 
     Chunks are combined first: PySpark 4.3 silently drops the rows after an empty chunk.
     """
-    return spark.createDataFrame(table.combine_chunks())
+    return spark._create_from_arrow_table(  # noqa: SLF001 - what `createDataFrame` calls, without its 33 round trips
+        table.combine_chunks(),
+        table.schema.names,
+        timezone="UTC",
+        prefer_timestamp_ntz=False,
+        prefers_large_var_types=False,
+        arrow_batch_size=_ROWS_PER_PIECE,
+    )
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """Run a query and return its rows."""
+    collect = frame._collect_as_arrow  # noqa: SLF001 - as above, for `toArrow`
+    return pa.Table.from_batches(collect(empty_list_if_zero_records=False))  # type: ignore[operator]  # not a column
 
 
 def quoted(columns: Iterable[str]) -> list[str]:
@@ -42,18 +64,32 @@ def fresh_name(prefix: str) -> str:
     return f"{prefix}_{next(_numbers)}"
 
 
+def stamped_names(keys: Iterable[K]) -> dict[K, str]:
+    """Return the names that the tables of a stamped query have, the same in every batch.
+
+    >>> stamped_names(["orders", "customers"])
+    {'orders': 'stamped_0', 'customers': 'stamped_1'}
+    """
+    return {key: f"stamped_{number}" for number, key in enumerate(keys)}
+
+
 def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """Run a query over tables given by the names it uses, and return its rows."""
+    """Run a query over tables given by the names it uses (`stamped_names`), and return its rows.
+
+    Small tables stay where they are until the next ones take their names; large ones are let go.
+    """
     small = sum(table.num_rows for table in tables.values()) <= _ONE_TASK_ROWS
     session = _session(spark, small=small)
-    try:
-        for name, table in tables.items():
-            frame = to_dataframe(session, table)
-            (frame.coalesce(1).hint("shuffle_hash") if small else frame).createOrReplaceTempView(name)
-        return session.sql(sql).toArrow()
-    finally:
-        for name in tables:
-            session.catalog.dropTempView(name)
+    with _names_in_use:
+        try:
+            for name, table in tables.items():
+                frame = to_dataframe(session, table)
+                (frame.coalesce(1).hint("shuffle_hash") if small else frame).createOrReplaceTempView(name)
+            return to_arrow(session.sql(sql))
+        finally:
+            if not small:
+                for name in tables:
+                    session.catalog.dropTempView(name)
 
 
 @cache

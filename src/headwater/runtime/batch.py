@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import fresh_name, run_stamped
+from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.guarantee import Guarantee
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import pieces
@@ -63,7 +63,7 @@ def change_view(
     asked = time.perf_counter()
     tables = []
     for after, _, part in pieces(view, bags, lo, hi):
-        names = {relation: fresh_name("stamped") for relation in part}
+        names = stamped_names(part)
         for relation, bag in part.items():
             _check_old_rows(str(relation), bag, after)
         shifted = {names[relation]: _shifted(bag.table, -after) for relation, bag in part.items()}

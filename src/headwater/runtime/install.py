@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import fresh_name, quoted, run_stamped, to_dataframe
+from headwater.deltas.on_spark import quoted, run_stamped, stamped_names, to_dataframe
 from headwater.maintenance.messages import Install
 from headwater.maintenance.terms import Term
 from headwater.position import Tick
@@ -48,7 +48,7 @@ def _sum_of_terms(
     numbered = [(Tick(install.upto - lo), term) for install in installs for term in install.terms]
     if not numbered:
         return ArrowBag(schema.empty_table())
-    names = {occurrence.alias: fresh_name("term") for occurrence in view.occurrences}
+    names = stamped_names(occurrence.alias for occurrence in view.occurrences)
     tables = {
         name: pa.concat_tables([_rows(term, alias, tick, number) for number, (tick, term) in enumerate(numbered)])
         for alias, name in names.items()

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import quoted, to_dataframe
+from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
@@ -56,7 +56,7 @@ class ReplicaReader:
         if keys is not None:
             looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
             frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*quoted((*wanted, COUNT)))
-        found = frame.toArrow()
+        found = to_arrow(frame)
         schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
         typed = found.cast(schema).append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
         return Answer(rows=ArrowBag(typed.select([*wanted, TICK, COUNT])), sight=SawTicks(upto=self.tick))
