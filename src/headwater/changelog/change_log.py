@@ -22,6 +22,7 @@ from itertools import chain
 from typing import Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.changelog import layout
 from headwater.changelog.fenced_table import FencedTable
@@ -166,12 +167,15 @@ class ChangeLog:
 
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
         """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""
-        records = self.tail.rows(None, layout.RECORDS, after, upto)
-        if records is None:
-            tables = list(read_records(self.files(after, upto), after, upto))
-            records = pa.concat_tables([layout.RECORDS.empty_table(), *tables])
-        found = layout.read_records(records)
+        found = layout.read_records(self._records(after, upto))
         return [(tick, one) for tick, one in found if source is None or one.source == source]
+
+    def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int]]:
+        """Return the ticks in (after, upto] of a source, in order, with what snapshots know their transactions by."""
+        records = self._records(after, upto)
+        own = records.filter(pc.equal(records["_source"], source))
+        ticks = (Tick(tick) for tick in own[TICK].to_pylist())
+        return list(zip(ticks, own["_identity"].to_pylist(), strict=True))
 
     def tick_at(self, source: str, position: Position) -> Tick | None:
         """Return the tick of the source's newest transaction at or before a position; None if the log holds none."""
@@ -199,6 +203,13 @@ class ChangeLog:
         reach("after log append")
         self.tail.append(records, rows)
         self._mark = mark
+
+    def _records(self, after: Tick, upto: Tick) -> pa.Table:
+        """Return the transactions' own rows with after < tick <= upto, in tick order."""
+        recent = self.tail.rows(None, layout.RECORDS, after, upto)
+        if recent is not None:
+            return recent
+        return pa.concat_tables([layout.RECORDS.empty_table(), *read_records(self.files(after, upto), after, upto)])
 
     def _place(self, relation: RelationName, columns: pa.Schema) -> str:
         while True:

@@ -39,8 +39,8 @@ class AcceptedLog:
             case SawTicks():
                 return self.changes(relation, columns, tick, max(tick, sight.upto))
             case SawTransactions():
-                known = self._log.transactions(relation.source, tick, self._log.last_tick)
-                seen = [at for at, transaction in known if sight.seen.sees(transaction.identity)]
+                known = self._log.identities(relation.source, tick, self._log.last_tick)
+                seen = [at for at, identity in known if sight.seen.sees(identity)]
                 return self._at(relation, columns, seen)
         assert_never(sight)
 
@@ -51,16 +51,16 @@ class AcceptedLog:
                 return self.changes(relation, columns, min(tick, sight.upto), tick)
             case SawTransactions():
                 settled = min(self._settled_upto(relation.source), tick)
-                known = self._log.transactions(relation.source, Tick(settled), tick)
-                unseen = [at for at, transaction in known if not sight.seen.sees(transaction.identity)]
+                known = self._log.identities(relation.source, Tick(settled), tick)
+                unseen = [at for at, identity in known if not sight.seen.sees(identity)]
                 return self._at(relation, columns, unseen)
         assert_never(sight)
 
     def settle(self, source: str, sight: SawTransactions) -> None:
         """Note how far every transaction of a source is visible by now."""
         settled = self._settled_upto(source)
-        for at, transaction in self._log.transactions(source, settled, self._log.last_tick):
-            if not sight.seen.sees(transaction.identity):
+        for at, identity in self._log.identities(source, settled, self._log.last_tick):
+            if not sight.seen.sees(identity):
                 break
             settled = at
         self._settled[source] = settled

@@ -65,6 +65,8 @@ def test_ticks_are_consecutive_over_captures_and_rows_carry_them(path: str) -> N
     assert flat(again.rows(SALES, ("name",), Tick(1), Tick(2))) == [("pen", 2, -1), ("ink", 2, 1)]
     assert again.transactions(None, Tick(0), Tick(3)) == log.transactions(None, Tick(0), Tick(3))
     assert [tick for tick, _ in again.transactions("bank", Tick(0), Tick(3))] == [3]
+    assert log.identities("shop", Tick(0), Tick(3)) == again.identities("shop", Tick(0), Tick(3)) == [(1, 50), (2, 60)]
+    assert log.identities("shop", Tick(1), Tick(3)) == [(2, 60)]
     assert again.positions() == log.positions()
 
 
