@@ -116,14 +116,11 @@ class Round:
     def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
         """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
         touched = [view for view in due if self._is_touched(view, last)]
-        for source in dict.fromkeys(name.source for view in touched for name in self._probed(view)):
-            try:
-                snapshots.open(source)
-                log.settle(source, snapshots.sight(source))
-            except SourceUnavailable:
-                self._waiting |= {
-                    view.name for view in due if any(name.source == source for name in self._probed(view))
-                }
+        asked = dict.fromkeys(name.source for view in touched for name in self._probed(view))
+        away = snapshots.open(asked)
+        for source in asked.keys() - away:
+            log.settle(source, snapshots.sight(source))
+        self._waiting |= {view.name for view in due if any(name.source in away for name in self._probed(view))}
 
     def _probed(self, view: LiveView) -> list[RelationName]:
         return [name for name in view.understood.view.relations if name not in self.replicas]

@@ -7,7 +7,7 @@ batch chosen. So an answer never saw a transaction that the log does not know.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -68,17 +68,24 @@ class Snapshots:
         """Tell whether a source's snapshot is open."""
         return name in self._open
 
-    def open(self, name: str) -> None:
-        """Open a snapshot of a source, then wait until the change log knows all that it saw."""
-        snapshot = self._stack.enter_context(self.sources[name].snapshot())
-        if not self.acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
-            raise SourceUnavailable(
-                f'the log of source "{name}" cannot be followed to what its snapshot saw',
-                code="HW-530",
-                detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
-                hint="the batch is tried again when the source answers",
-            )
-        self._open[name] = snapshot
+    def open(self, names: Iterable[str]) -> frozenset[str]:
+        """Open snapshots of sources, then wait until the change log knows all that they saw.
+
+        Return the sources that are away, or whose log cannot be followed so far: the batch is tried again without them.
+        """
+        opened = {}
+        away = set()
+        for name in names:
+            try:
+                opened[name] = self._stack.enter_context(self.sources[name].snapshot())
+            except SourceUnavailable:
+                away.add(name)
+        for name, snapshot in opened.items():
+            if self.acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
+                self._open[name] = snapshot
+            else:
+                away.add(name)
+        return frozenset(away)
 
     def sight(self, name: str) -> SawTransactions:
         """Return what the snapshot of a source saw."""

@@ -1,0 +1,92 @@
+"""Appends share their cost, and nobody who waits for the log waits for that."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from headwater.changelog import ChangeLog
+from headwater.position import Position, Tick
+from headwater.runtime import acceptor as acceptor_module
+from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.events import Event, TransactionsAccepted
+from headwater.runtime.follow import Followed
+from headwater.transaction import Capture, Transaction
+
+
+class Thread:
+    """A source's thread that hands over what a test says."""
+
+    has_ended = False
+
+    def __init__(self, out: queue.Queue[Followed]) -> None:
+        self._out = out
+
+    def commit(self, offset: int) -> Position:
+        position = Position(source="shop", history="1:1", offset=offset)
+        transaction = Transaction(position=position, identity=offset, committed_at=datetime.now(UTC))
+        capture = Capture(transactions=(transaction,), rows={})
+        self._out.put(Followed(source="shop", capture=capture, followed_to=position))
+        return position
+
+    def hasten(self, position: Position) -> None: ...
+
+    def acknowledge(self, position: Position) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@pytest.fixture
+def appends() -> list[TransactionsAccepted]:
+    return []
+
+
+@pytest.fixture
+def accepting(
+    tmp_path: Path, appends: list[TransactionsAccepted], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[Acceptor, Thread]]:
+    monkeypatch.setattr(acceptor_module, "_GATHER_TIMES", 1e9)
+    monkeypatch.setattr(acceptor_module, "_GATHER_SECONDS", 60.0)
+
+    def listen(event: Event) -> None:
+        if isinstance(event, TransactionsAccepted):
+            appends.append(event)
+
+    made = Acceptor(ChangeLog.create(str(tmp_path / "log")), listen, lambda capture: capture)
+    thread = Thread(made._queue)
+    made._threads["shop"] = thread  # type: ignore[assignment]
+    made.start()
+    yield made, thread
+    made.stop()
+
+
+def test_transactions_that_come_while_others_are_gathered_share_an_append(
+    accepting: tuple[Acceptor, Thread], appends: list[TransactionsAccepted]
+) -> None:
+    acceptor, thread = accepting
+    assert acceptor.wait_for(thread.commit(1), 10)
+    time.sleep(0.1)  # it gathers now, for a minute
+    for offset in range(2, 30):
+        last = thread.commit(offset)
+    assert acceptor.wait_for(last, 10)
+    assert [(event.first, event.last) for event in appends] == [(1, 1), (2, 29)]
+
+
+def test_who_waits_ends_the_gathering_and_so_does_stopping(accepting: tuple[Acceptor, Thread]) -> None:
+    acceptor, thread = accepting
+    assert acceptor.wait_for(thread.commit(1), 10)
+    time.sleep(0.1)
+    waiting = threading.Thread(target=acceptor.wait_for, args=(thread.commit(2), 30))
+    started = time.monotonic()
+    waiting.start()
+    waiting.join(20)
+    thread.commit(3)
+    acceptor.stop()
+    assert time.monotonic() - started < 20
+    assert acceptor._log.last_tick == Tick(3)
