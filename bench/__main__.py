@@ -17,6 +17,7 @@ from bench.measure import (
     measure_freshness,
     measure_recompute,
     peak_megabytes,
+    warm_until_flat,
 )
 from bench.setting import servers, setting
 
@@ -100,9 +101,14 @@ def _measure_scale(
             report.say()
             report.say(f"### reading = {reading!r}: bootstrap {place.bootstrap_seconds:.1f} s")
             report.say()
+            warm = warm_until_flat(place)
+            report.say(
+                f"The first batch took {warm.cold_seconds * 1000:.0f} ms; after {warm.batch_count} batches of 20 "
+                f"transactions they took {warm.warm_seconds * 1000:.0f} ms and no longer became faster."
+            )
+            report.say()
             report.say(f"| {' | '.join(COLUMNS)} |")
             report.say("|---" * len(COLUMNS) + "|")
-            measure_batches(place, 20, 12, place.stream.take)  # warm
             for size in options.sizes:
                 repeats = options.repeats if size < 10_000 else max(3, options.repeats // 3)
                 with BusyWriter(urls):

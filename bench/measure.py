@@ -17,6 +17,8 @@ from bench import tpch
 from bench.setting import PLACES, Setting
 from bench.stream import Change, apply
 
+MOST_WARM_GROUPS = 15
+
 
 @dataclass(frozen=True)
 class BatchFigures:
@@ -87,6 +89,26 @@ def measure_batches(
     runs.sort(key=lambda run: run.seconds)
     middle = runs[len(runs) // 2]
     return BatchFigures(**{**middle.__dict__, "spread": (runs[0].seconds, runs[-1].seconds)})
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """How many batches it took until they no longer became faster; the first one's seconds, and the last ones'."""
+
+    batch_count: int
+    cold_seconds: float
+    warm_seconds: float
+
+
+def warm_until_flat(setting: Setting) -> WarmUp:
+    """Maintain batches of 20 transactions, ten at a time, until ten are not a tenth faster than the ten before."""
+    medians: list[float] = []
+    cold = 0.0
+    while len(medians) < MOST_WARM_GROUPS and (len(medians) < 2 or medians[-1] < 0.9 * medians[-2]):
+        group = [measure_batches(setting, 20, 1, setting.stream.take).seconds for _ in range(10)]
+        cold = cold or group[0]
+        medians.append(median(group))
+    return WarmUp(batch_count=10 * len(medians), cold_seconds=cold, warm_seconds=medians[-1])
 
 
 def measure_recompute(spark: SparkSession, scale: float, folder: Path, repeats: int) -> tuple[float, float, float]:
