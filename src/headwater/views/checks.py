@@ -1,7 +1,8 @@
-"""What is refused by the shape of the statement alone, before any relation is known.
+"""What is refused by the statement alone, before any relation is known.
 
-`CHECKS` runs in order: what explains most comes first, so that a view with a subquery that groups is told about the
-subquery. Rules for more of SQL will turn refusals here into rewrites; a check goes when its rewrite comes.
+`VIEW_CHECKS` are for every view: what depends on when or where it runs, and what is not understood with certainty.
+`JOIN_CHECKS` are for select-project-join views, one segment of any other: what more a text has, the compiler takes
+apart (`compile`). Both run in order: what explains most comes first.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.views import support
-from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS, is_called, spelled_name
+from headwater.views.functions import (
+    AGGREGATE_FUNCTIONS,
+    NOT_REPEATABLE_FUNCTIONS,
+    SCALAR_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+    is_called,
+    spelled_name,
+)
+from headwater.views.scope import relations_in
 from headwater.views.statement import Span, Statement
 from headwater.views.support import Reason
 
@@ -46,10 +55,31 @@ _OPERATORS = (
     exp.TryCast, exp.Var,
 )  # fmt: skip
 
+_MAKE_ROWS = (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Inline)
+_CLAUSE_PARTS = (
+    exp.CTE, exp.Cluster, exp.Cube, exp.Distinct, exp.Distribute, exp.Except, exp.Exists, exp.Fetch, exp.Filter,
+    exp.From, exp.Group, exp.GroupingSets, exp.Having, exp.Hint, exp.Intersect, exp.Join, exp.JoinHint, exp.Lateral,
+    exp.Limit, exp.Offset, exp.Order, exp.Ordered, exp.Qualify, exp.Rollup, exp.Select, exp.Sort, exp.Subquery,
+    exp.Table, exp.TableAlias, exp.TableSample, exp.Tuple, exp.Union, exp.Values, exp.Version, exp.Where, exp.Window,
+    exp.WindowSpec, exp.With, exp.WithinGroup,
+)  # fmt: skip
+
 _UNSURE_ESCAPE = re.compile(r"\\(?:\\|['\"nrt%_])|(\\)")
 
 
-def is_one_query(statement: Statement) -> None:
+def is_a_query(statement: Statement) -> None:
+    """Refuse what is no query."""
+    if not isinstance(statement.tree, exp.Query):
+        raise statement.refusal(support.NOT_A_QUERY, statement.tree)
+
+
+def reads_relations(statement: Statement) -> None:
+    """Refuse a view that reads no relation at all."""
+    if not relations_in(statement.tree):
+        raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
+
+
+def is_one_select(statement: Statement) -> None:
     """Refuse what is not a single SELECT."""
     tree = statement.tree
     if isinstance(tree, exp.SetOperation):
@@ -132,34 +162,35 @@ def has_no_parameters(statement: Statement) -> None:
 
 
 def calls_known_functions(statement: Statement) -> None:
-    """Refuse aggregates, windows, and functions that are not known to depend on their arguments alone."""
-    for window in statement.tree.find_all(exp.Window):
-        raise statement.refusal(support.WINDOW, window)
+    """Refuse functions that are not known to depend on their arguments alone."""
     for call in statement.tree.find_all(exp.Func):
-        if isinstance(call, (exp.AggFunc, exp.Filter)):
-            raise statement.refusal(support.AGGREGATE, call)
-        if isinstance(call, (exp.Explode, exp.ExplodeOuter, exp.Posexplode, exp.Inline)):
-            raise statement.refusal(support.LATERAL, call)
-        if isinstance(call, _OPERATORS) or not is_called(call):
+        if isinstance(call, (*_OPERATORS, *_MAKE_ROWS, exp.Exists, exp.Filter)) or not is_called(call):
             continue
         name = spelled_name(call, statement.sql)
         if name in NOT_REPEATABLE_FUNCTIONS:
             span = statement.span_of(call) or statement.span_of_text(name)
             raise statement.refusal(support.NOT_REPEATABLE, span, because=f"{name}()")
-        if name not in SCALAR_FUNCTIONS:
+        if name not in SCALAR_FUNCTIONS and name not in AGGREGATE_FUNCTIONS and name not in WINDOW_FUNCTIONS:
             raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{name}()")
+
+
+def has_no_aggregates(statement: Statement) -> None:
+    """Refuse aggregates, windows, and functions that make rows."""
+    for window in statement.tree.find_all(exp.Window):
+        raise statement.refusal(support.WINDOW, window)
+    for call in statement.tree.find_all(exp.Func):
+        if isinstance(call, (exp.AggFunc, exp.Filter)) or spelled_name(call, statement.sql) in AGGREGATE_FUNCTIONS:
+            raise statement.refusal(support.AGGREGATE, call)
+        if isinstance(call, _MAKE_ROWS):
+            raise statement.refusal(support.LATERAL, call)
 
 
 def has_known_expressions(statement: Statement) -> None:
     """Refuse any other kind of expression that nobody has checked: lambdas, struct fields, COLLATE, AT TIME ZONE."""
-    roots = [*statement.tree.expressions]
-    roots += [join.args["on"] for join in statement.tree.args.get("joins") or () if join.args.get("on")]
-    roots += [where.this for where in (statement.tree.args.get("where"),) if where is not None]
-    for root in roots:
-        for node in root.walk():
-            star_changes = isinstance(node, exp.Star) and any(node.args.values())
-            if star_changes or not isinstance(node, (*_OPERATORS, exp.Func)):
-                raise statement.refusal(support.UNKNOWN_EXPRESSION, statement.span_of(node) or root)
+    for node in statement.tree.walk():
+        star_changes = isinstance(node, exp.Star) and any(node.args.values())
+        if star_changes or not isinstance(node, (*_OPERATORS, *_CLAUSE_PARTS, exp.Func)):
+            raise statement.refusal(support.UNKNOWN_EXPRESSION, statement.span_of(node) or node.parent)
 
 
 def has_known_escapes(statement: Statement) -> None:
@@ -174,14 +205,20 @@ def has_known_escapes(statement: Statement) -> None:
             raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=following.end + 1))
 
 
-CHECKS: tuple[Callable[[Statement], None], ...] = (
-    is_one_query,
-    has_no_query_inside,
-    has_only_maintained_clauses,
-    reads_plain_relations,
-    joins_are_inner,
+VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
+    is_a_query,
+    reads_relations,
     has_no_parameters,
     calls_known_functions,
     has_known_expressions,
     has_known_escapes,
+)
+
+JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (
+    is_one_select,
+    has_no_query_inside,
+    has_only_maintained_clauses,
+    reads_plain_relations,
+    joins_are_inner,
+    has_no_aggregates,
 )

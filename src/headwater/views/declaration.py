@@ -1,6 +1,8 @@
-"""From a view's SQL text to its normal form, or to an error that says what is wrong with the text and where.
+"""From the SQL text of a select-project-join view to its normal form, or to an error that says what is wrong and where.
 
-text ──read──► Statement ──CHECKS──► ──catalog──► Scope ──RULES──► SELECT in full ──► JoinView
+text ──read──► Statement ──VIEW_CHECKS, JOIN_CHECKS──► ──catalog──► Scope ──RULES──► SELECT in full ──► JoinView
+
+Views of any SQL are compiled to several of these (`compile`).
 """
 
 from __future__ import annotations
@@ -10,18 +12,18 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from headwater.relation import Relation, RelationName
-from headwater.views.checks import CHECKS
+from headwater.views.checks import JOIN_CHECKS, VIEW_CHECKS
 from headwater.views.fallibility import ColumnTypes, is_fallible
 from headwater.views.normal_form import Condition, Edge, JoinView, Occurrence, Output
 from headwater.views.normalize import normalize
-from headwater.views.scope import Named, Scope, find_relations, relation_name, tables_of
+from headwater.views.scope import Named, Scope, find_relations, relation_name, relations_in
 from headwater.views.statement import Statement, read_statement
 from headwater.views.support import RESERVED_NAMES
 from headwater.views.value_kinds import join_as_keys, value_of_type
 
 
 def declare(name: str, sql: str, catalog: Mapping[RelationName, Relation], *, path: str = "") -> JoinView:
-    """Understand a view's SQL, given the relations it may read.
+    """Understand the SQL of a select-project-join view, given the relations it may read.
 
     >>> from headwater.relation import Column
     >>> sales = RelationName(source="shop", name="sales")
@@ -31,7 +33,10 @@ def declare(name: str, sql: str, catalog: Mapping[RelationName, Relation], *, pa
     >>> view.output_names, view.conditions[0].expression.sql(dialect="spark")
     (('id',), '`sales`.`price` > 9')
     """
-    scope = find_relations(_checked(sql, name=name, path=path), catalog)
+    statement = check_view(sql, name=name, path=path)
+    for check in JOIN_CHECKS:
+        check(statement)
+    scope = find_relations(statement, catalog)
     return _assemble(normalize(scope), scope)
 
 
@@ -41,13 +46,14 @@ def relations_named(sql: str, *, name: str = "", path: str = "") -> tuple[Relati
     >>> [str(name) for name in relations_named("SELECT 1 AS one FROM shop.sales s, shop.sales t, crm.old.people")]
     ['shop.sales', 'crm.old.people']
     """
-    statement = _checked(sql, name=name, path=path)
-    return tuple(dict.fromkeys(relation_name(table, statement) for table in tables_of(statement.tree)))
+    statement = check_view(sql, name=name, path=path)
+    return tuple(dict.fromkeys(relation_name(table, statement) for table in relations_in(statement.tree)))
 
 
-def _checked(sql: str, *, name: str, path: str) -> Statement:
+def check_view(sql: str, *, name: str, path: str) -> Statement:
+    """Return a view's statement, if nothing in it is refused in any view."""
     statement = read_statement(sql, name=name, path=path)
-    for check in CHECKS:
+    for check in VIEW_CHECKS:
         check(statement)
     return statement
 

@@ -179,6 +179,54 @@ SCALAR_FUNCTIONS: Mapping[str, str] = {
     "year": "year(d)",
 }
 
+AGGREGATE_FUNCTIONS: Mapping[str, str] = {
+    "avg": "avg(n)",
+    "bit_and": "bit_and(n)",
+    "bit_or": "bit_or(n)",
+    "bit_xor": "bit_xor(n)",
+    "bool_and": "bool_and(n > 1)",
+    "bool_or": "bool_or(n > 1)",
+    "corr": "corr(x, n)",
+    "count": "count(n)",
+    "count_if": "count_if(n > 1)",
+    "covar_pop": "covar_pop(x, n)",
+    "covar_samp": "covar_samp(x, n)",
+    "every": "every(n > 1)",
+    "grouping": "count(n)",
+    "kurtosis": "kurtosis(x)",
+    "max": "max(n)",
+    "mean": "mean(n)",
+    "median": "median(n)",
+    "min": "min(n)",
+    "percentile": "percentile(n, 0.5)",
+    "skewness": "skewness(x)",
+    "some": "some(n > 1)",
+    "std": "std(n)",
+    "stddev": "stddev(n)",
+    "stddev_pop": "stddev_pop(n)",
+    "stddev_samp": "stddev_samp(n)",
+    "sum": "sum(n)",
+    "var_pop": "var_pop(n)",
+    "var_samp": "var_samp(n)",
+    "variance": "variance(n)",
+}
+"""Aggregates whose value depends on a bag of rows alone, not on the order in which they are met."""
+
+WINDOW_FUNCTIONS: Mapping[str, str] = {
+    "cume_dist": "cume_dist()",
+    "dense_rank": "dense_rank()",
+    "first_value": "first_value(n)",
+    "lag": "lag(n)",
+    "last_value": "last_value(n)",
+    "lead": "lead(n)",
+    "nth_value": "nth_value(n, 2)",
+    "ntile": "ntile(2)",
+    "percent_rank": "percent_rank()",
+    "rank": "rank()",
+    "row_number": "row_number()",
+}
+"""Functions that have a value only in a window; aggregates may be used in windows too."""
+
 NOT_REPEATABLE_FUNCTIONS: frozenset[str] = frozenset(
     {
         "curdate",

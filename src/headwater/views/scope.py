@@ -19,10 +19,15 @@ from headwater.views.statement import Statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """A relation under the alias by which the view's expressions know it."""
+    """A relation under the alias by which the view's expressions know it.
+
+    `qualifiers` are what may stand before a column of it, in lower case: its alias, or if it was given none any end of
+    its full name.
+    """
 
     alias: str
     relation: Relation
+    qualifiers: frozenset[tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,23 @@ def tables_of(tree: exp.Expr) -> tuple[exp.Table, ...]:
     return (tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ()))
 
 
+def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
+    """Return the relations that a query of any depth names, in textual order; names that WITH gives are none.
+
+    >>> import sqlglot
+    >>> sql = "WITH c AS (SELECT 1 FROM a.r) SELECT 1 FROM c WHERE EXISTS (SELECT 1 FROM b.s)"
+    >>> [table.sql() for table in relations_in(sqlglot.parse_one(sql))]
+    ['a.r', 'b.s']
+    """
+    common = {named.alias.lower() for named in tree.find_all(exp.CTE)}
+    found = [
+        table
+        for table in tree.find_all(exp.Table)
+        if not isinstance(table.this, exp.Func) and (table.db or table.name.lower() not in common)
+    ]
+    return tuple(sorted(found, key=lambda table: table.parts[0].meta.get("start", 0)))
+
+
 def find_relations(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Scope:
     """Look up every relation that the statement names, and what can be seen from each place."""
     named: list[Named] = []
@@ -80,12 +102,20 @@ def find_relations(statement: Statement, catalog: Mapping[RelationName, Relation
         alias = table.alias or table.name
         if any(other.alias.lower() == alias.lower() for other in named):
             raise statement.refusal(support.DUPLICATE_ALIAS, table, because=f'"{alias}"')
-        named.append(Named(alias=alias, relation=_look_up(relation_name(table, statement), table, statement, catalog)))
+        named.append(name_table(table, look_up(relation_name(table, statement), table, statement, catalog)))
     joins = statement.tree.args.get("joins") or []
-    visible = [Visible(plain=_columns(named[0]), hidden=())]
+    visible = [see_columns(named[0])]
     for join, right in zip(joins, named[1:], strict=True):
-        visible.append(_join(visible[-1], right, join.args.get("using") or [], statement))
+        visible.append(see_joined(visible[-1], right, join.args.get("using") or [], statement))
     return Scope(statement=statement, named=tuple(named), visible=tuple(visible))
+
+
+def name_table(table: exp.Table, relation: Relation) -> Named:
+    """Return a relation under the name that FROM gives it."""
+    full = tuple(part.name.lower() for part in table.parts)
+    ends = frozenset(full[-length:] for length in range(1, len(full) + 1))
+    alias = table.alias or table.name
+    return Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}) if table.alias else ends)
 
 
 def find_plain(visible: Visible, identifier: exp.Expr, statement: Statement, *, hint: str = "") -> Seen:
@@ -109,12 +139,8 @@ def find_alias(scope: Scope, visible: Visible, parts: tuple[str, ...], at: exp.E
     """Return the alias that a qualifier means: an alias, or the full name of a relation that was given none."""
     wanted = tuple(part.lower() for part in parts)
     reachable = {seen.alias for seen in (*visible.plain, *visible.hidden)}
-    for named, table in zip(scope.named, tables_of(scope.statement.tree), strict=True):
-        if named.alias not in reachable:
-            continue
-        full = tuple(part.name.lower() for part in table.parts)
-        names = {(named.alias.lower(),)} if table.alias else {full[-length:] for length in range(1, len(full) + 1)}
-        if wanted in names:
+    for named in scope.named:
+        if named.alias in reachable and wanted in named.qualifiers:
             return named.alias
     spelled = ".".join(parts)
     raise scope.statement.refusal(
@@ -122,9 +148,10 @@ def find_alias(scope: Scope, visible: Visible, parts: tuple[str, ...], at: exp.E
     )
 
 
-def _look_up(
+def look_up(
     name: RelationName, table: exp.Table, statement: Statement, catalog: Mapping[RelationName, Relation]
 ) -> Relation:
+    """Return the relation of that name, or refuse the view."""
     if name in catalog:
         return catalog[name]
     sources = sorted({known.source for known in catalog})
@@ -135,14 +162,20 @@ def _look_up(
     raise statement.refusal(support.UNKNOWN_RELATION, table, because=f'"{name}"{nearest(str(name), known)}')
 
 
+def see_columns(named: Named) -> Visible:
+    """Return what is seen of one relation alone."""
+    return Visible(plain=_columns(named), hidden=())
+
+
 def _columns(named: Named) -> tuple[Seen, ...]:
     usable = tuple(Seen(alias=named.alias, column=column.name) for column in named.relation.columns)
     unusable = named.relation.unusable
     return usable + tuple(Seen(alias=named.alias, column=name, unusable=native) for name, native in unusable)
 
 
-def _join(left: Visible, right: Named, using: list[exp.Expr], statement: Statement) -> Visible:
-    new = Visible(plain=_columns(right), hidden=())
+def see_joined(left: Visible, right: Named, using: list[exp.Expr], statement: Statement) -> Visible:
+    """Return what is seen after a relation was joined to others; USING makes two columns one."""
+    new = see_columns(right)
     left_keys = tuple(find_plain(left, key, statement) for key in using)
     right_keys = tuple(find_plain(new, key, statement) for key in using)
     return Visible(

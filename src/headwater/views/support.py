@@ -126,6 +126,17 @@ UNTYPED_OUTPUT = Reason(
     remedy="give it a type: CAST(NULL AS STRING) AS name",
     error=InvalidView,
 )
+NOT_GROUPED = Reason(
+    code="HW-218",
+    summary="the column is neither grouped by nor inside an aggregate",
+    remedy="add it to GROUP BY, or put it into an aggregate such as MAX",
+    error=InvalidView,
+)
+STRICT = Reason(
+    code="HW-219",
+    summary="a part of the view would be computed anew, and the view is strict",
+    remedy="write it otherwise, or remove strict = true",
+)
 COMMON_TABLE = Reason(code="HW-220", summary="WITH is not maintained yet", remedy=_LATER)
 SUBQUERY = Reason(
     code="HW-221",
@@ -208,6 +219,8 @@ REASONS: tuple[Reason, ...] = (
     STRING_ESCAPE,
     RESERVED_COLUMN,
     UNTYPED_OUTPUT,
+    NOT_GROUPED,
+    STRICT,
     COMMON_TABLE,
     SUBQUERY,
     AGGREGATE,

@@ -1,0 +1,109 @@
+"""One SELECT, clause by clause, in SQL's order: FROM, WHERE, GROUP BY, HAVING, windows, DISTINCT, LIMIT."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headwater.views.compile.attach_queries import attach_queries
+from headwater.views.compile.compute_windows import compute_windows
+from headwater.views.compile.context import Context
+from headwater.views.compile.expressions import conjuncts, settle
+from headwater.views.compile.filter_rows import filter_rows
+from headwater.views.compile.group_rows import group_rows
+from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.plan import Block
+from headwater.views.compile.read_from import read_from
+from headwater.views.compile.reasons import UNCOMMON, NoIncrementalForm
+from headwater.views.compile.remove_duplicates import remove_duplicates
+from headwater.views.compile.take_first import take_first
+from headwater.views.compile.written import Written
+from headwater.views.rules.expand_stars import expand_stars
+from headwater.views.rules.name_outputs import name_outputs
+
+_KNOWN_CLAUSES = frozenset(
+    {
+        "with_", "expressions", "from_", "joins", "where", "group", "having", "windows", "qualify", "distinct", "order",
+        "sort", "cluster", "distribute", "limit", "offset", "hint", "laterals", "kind",
+    }
+)  # fmt: skip
+
+
+def compile_select(select: exp.Select, context: Context) -> Block:
+    """Return a SELECT as a join over nodes."""
+    for clause, value in select.args.items():
+        if value and clause not in _KNOWN_CLAUSES:
+            raise NoIncrementalForm(UNCOMMON, clause.rstrip("_").upper())
+    frame, sight = read_from(select, context)
+    written = _read_written(select, sight, context)
+    if where := select.args.get("where"):
+        frame = filter_rows(frame, conjuncts(find_names(where.this, sight)), sight, context)
+    groups = group_rows(select, written, frame, sight, context)
+    empty = None
+    if groups is not None:
+        frame, written = groups.frame, groups.written
+        frame = filter_rows(frame, written.having, sight, context)
+        empty = groups.empty
+    frame, written = compute_windows(select, written, frame, sight, context)
+    values, frame = attach_queries([*written.values, *written.order], frame, sight, context)
+    block = Block(
+        occurrences=frame.occurrences,
+        conditions=frame.conditions,
+        names=written.names,
+        values=tuple(settle(value, frame.columns) for value in values[: len(written.values)]),
+        empty=_empty_values(written, empty),
+    )
+    order = [settle(value, frame.columns) for value in values[len(written.values) :]]
+    if select.args.get("distinct"):
+        if select.args["distinct"].args.get("on"):
+            raise NoIncrementalForm(UNCOMMON, "DISTINCT ON")
+        block, order = remove_duplicates(block, order, context.draft)
+    return take_first(select, block, order, context.draft)
+
+
+def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written:
+    listed = expand_stars(select, sight.scope).expressions
+    found: list[tuple[str, exp.Expr]] = []
+    for item in listed:
+        bare = item.this if isinstance(item, exp.Alias) else item
+        found.append((item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else "", find_names(bare, sight)))
+    if context.is_outermost:
+        name_outputs(exp.Select(expressions=[_named(item) for item in listed]), sight.scope)
+    aliases = {name.lower(): value for name, value in found if name}
+    having = select.args.get("having")
+    qualify = select.args.get("qualify")
+    return Written(
+        names=tuple(name for name, _ in found),
+        values=tuple(value for _, value in found),
+        having=tuple(conjuncts(find_names(having.this, sight, aliases))) if having else (),
+        qualify=tuple(conjuncts(find_names(qualify.this, sight, aliases))) if qualify else (),
+        order=_read_order(select, found, sight),
+    )
+
+
+def _named(item: exp.Expr) -> exp.Expr:
+    if not isinstance(item, exp.Column):
+        return item
+    named = exp.alias_(item.copy(), exp.to_identifier(item.name, quoted=True))
+    named.meta.update(item.this.meta or item.meta)
+    return named
+
+
+def _read_order(select: exp.Select, items: list[tuple[str, exp.Expr]], sight: Sight) -> tuple[exp.Expr, ...]:
+    """Return what LIMIT orders by; without a LIMIT a table has no order. Outputs are found before columns."""
+    if not (select.args.get("limit") or select.args.get("offset")) or not select.args.get("order"):
+        return ()
+    by_name = {name.lower(): value for name, value in items if name}
+    found = []
+    for ordered in select.args["order"].expressions:
+        asked = ordered.this
+        if isinstance(asked, exp.Literal) and not asked.is_string and 1 <= int(asked.name) <= len(items):
+            found.append(items[int(asked.name) - 1][1])
+        elif isinstance(asked, exp.Column) and not asked.table and asked.name.lower() in by_name:
+            found.append(by_name[asked.name.lower()])
+        else:
+            found.append(find_names(asked, sight, by_name))
+    return tuple(found)
+
+
+def _empty_values(written: Written, empty: dict[tuple[str, str], exp.Expr] | None) -> tuple[exp.Expr, ...] | None:
+    return None if empty is None else tuple(settle(value, empty) for value in written.values)

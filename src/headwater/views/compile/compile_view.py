@@ -1,0 +1,114 @@
+"""From a view's SQL to its segments.
+
+text ──read──► Statement ──VIEW_CHECKS──► ──compile_query──► Block ──► nodes ──prune, write──► segments
+
+A select-project-join view is one segment, declared as it is. What has no incremental form is recomputed from its
+relations, unless it must not be (`strict`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from headwater.errors import HeadwaterError, InvalidView
+from headwater.relation import Column, Relation, RelationName
+from headwater.views import support
+from headwater.views.checks import JOIN_CHECKS
+from headwater.views.compile.compile_query import compile_query
+from headwater.views.compile.context import Context
+from headwater.views.compile.draft import Draft, Types
+from headwater.views.compile.expressions import implied
+from headwater.views.compile.plan import Block, Joined
+from headwater.views.compile.reasons import WHYS, NoIncrementalForm
+from headwater.views.compile.recompute_view import recompute_view
+from headwater.views.compile.write_segments import write_segments
+from headwater.views.declaration import check_view, declare
+from headwater.views.scope import relation_name, relations_in
+from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
+from headwater.views.statement import Statement
+
+UNTYPED_CODE = "HW-244"
+"""The code with which whoever types a SELECT refuses what Spark cannot run."""
+
+
+def compile_view(
+    name: str,
+    sql: str,
+    catalog: Mapping[RelationName, Relation],
+    types: Types,
+    *,
+    path: str = "",
+    strict: bool = False,
+) -> SegmentedView:
+    """Understand any view's SQL, given the relations it may read and who types a SELECT over relations."""
+    statement = check_view(sql, name=name, path=path)
+    view = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
+    whole = {why.code for why in WHYS if why.whole}
+    if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
+        raise statement.refusal(
+            support.STRICT, None, because=f"{forbidden[0].what} ({forbidden[0].code})", hint=forbidden[0].remedy
+        )
+    return view
+
+
+def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:
+    """Return the view as one join, if it is no more than that."""
+    try:
+        for check in JOIN_CHECKS:
+            check(statement)
+    except HeadwaterError:
+        return None
+    join = declare(statement.name, statement.sql, catalog, path=statement.path)
+    columns = types(statement.sql, _read(statement, catalog))
+    relation = Relation(name=RelationName(source=SEGMENTS, name=statement.name), columns=columns)
+    segment = Segment(relation=relation, step=JoinStep(view=join), is_kept=True)
+    return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
+
+
+def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
+    draft = Draft(types=types)
+    context = Context(
+        draft=draft,
+        statement=statement,
+        catalog=catalog,
+        common={},
+        around=(),
+        compile=compile_query,
+        is_outermost=True,
+    )
+    try:
+        block = compile_query(statement.tree, context)
+        expected = types(statement.sql, _read(statement, catalog))
+        root = _root(block, expected, draft)
+    except NoIncrementalForm as found:
+        return recompute_view(statement, catalog, types, found)
+    except InvalidView as error:
+        if error.code == UNTYPED_CODE:
+            types(statement.sql, _read(statement, catalog))  # says it of the author's own text, not of a part of ours
+        raise
+    segments, reasons = write_segments(statement.name, root, block.names, catalog, path=statement.path)
+    return SegmentedView(
+        name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path
+    )
+
+
+def _root(block: Block, expected: tuple[Column, ...], draft: Draft) -> Joined:
+    """Return the last join: the view's columns, in the types that Spark gives the original text."""
+    own = draft.types_of(block.occurrences, block.values)
+    values = tuple(
+        value if kind == one.type else exp.cast(value, exp.DataType.build(one.type, dialect="spark"))
+        for value, kind, one in zip(block.values, own, expected, strict=True)
+    )
+    return Joined(
+        occurrences=block.occurrences,
+        conditions=implied(block.conditions),
+        values=values,
+        columns=tuple(Column(name=f"c{place}", type=one.type, native=one.type) for place, one in enumerate(expected)),
+    )
+
+
+def _read(statement: Statement, catalog: Mapping[RelationName, Relation]) -> dict[RelationName, Relation]:
+    named = (relation_name(table, statement) for table in relations_in(statement.tree))
+    return {name: catalog[name] for name in named}

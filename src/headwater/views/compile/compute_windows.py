@@ -1,0 +1,122 @@
+"""Window functions: the rows they look at are projected, and computed anew partition by partition.
+
+Functions over one partitioning are computed in one step; other partitionings in further steps, one upon the other. All
+steps pass on every column that is still asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from headwater.views.compile.attach_queries import attach_queries
+from headwater.views.compile.context import Context
+from headwater.views.compile.expressions import (
+    UNSETTLED,
+    column,
+    is_linked,
+    replace_parts,
+    settle,
+    walk_outside,
+)
+from headwater.views.compile.filter_rows import filter_rows
+from headwater.views.compile.keep_matching import carried_columns
+from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.plan import Frame
+from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
+from headwater.views.compile.written import Written
+from headwater.views.segments import Windows
+from headwater.views.spark_text import quoted, spark_text
+
+_NEED_TOTAL_ORDER = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
+_PARTITION = "{partition}"
+
+
+def compute_windows(
+    select: exp.Select, written: Written, frame: Frame, sight: Sight, context: Context
+) -> tuple[Frame, Written]:
+    """Return the frame with the values of window functions, and what the SELECT says with names in their place."""
+    named = {one.this.name.lower(): one for one in select.args.get("windows") or ()}
+    calls = list(
+        dict.fromkeys(node for part in written.parts() for node in walk_outside(part) if isinstance(node, exp.Window))
+    )
+    if not calls:
+        return frame, written
+    if any(is_linked(condition) for condition in frame.conditions):
+        raise NoIncrementalForm(LINKED, "a window function in a linked sub-query")
+    number = context.draft.number()
+    marks: dict[exp.Expr, exp.Column] = {
+        call: column(f"{UNSETTLED}{number}", f"w{place}") for place, call in enumerate(calls)
+    }
+    full = {call: _spelled_out(call, named, sight) for call in calls}
+    attached, frame = attach_queries(list(full.values()), frame, sight, context)
+    whole: dict[exp.Expr, exp.Expr] = dict(zip(calls, attached, strict=True))
+    while whole:
+        keys = tuple(next(iter(whole.values())).args.get("partition_by") or ())
+        chosen = {call: one for call, one in whole.items() if tuple(one.args.get("partition_by") or ()) == keys}
+        frame = _compute(chosen, keys, marks, frame, context)
+        whole = {call: one for call, one in whole.items() if call not in chosen}
+    written = written.changed(lambda part: replace_parts(part, lambda node: marks.get(node)))  # noqa: PLW0108 — typed
+    frame = filter_rows(frame, written.qualify, sight, context)
+    return frame, replace(written, qualify=())
+
+
+def _spelled_out(call: exp.Window, named: Mapping[str, exp.Window], sight: Sight) -> exp.Window:
+    """Return a call with its named window written out."""
+    if not call.alias or call.alias.lower() not in named:
+        return call
+    window = find_names(named[call.alias.lower()], sight)
+    result = call.copy()
+    result.set("alias", None)
+    for part in ("partition_by", "order", "spec"):
+        result.set(part, window.args.get(part))
+    return result
+
+
+def _compute(
+    calls: Mapping[exp.Expr, exp.Expr],
+    keys: tuple[exp.Expr, ...],
+    marks: Mapping[exp.Expr, exp.Column],
+    frame: Frame,
+    context: Context,
+) -> Frame:
+    draft = context.draft
+    settled = {call: settle(one, frame.columns) for call, one in calls.items()}
+    inside = [
+        found
+        for one in settled.values()
+        for found in one.find_all(exp.Column)
+        if found.table in {o.alias for o in frame.occurrences}
+    ]
+    carried = list(dict.fromkeys([*carried_columns(frame), *inside]))
+    partition = [settle(key, frame.columns) for key in keys]
+    node, names = draft.join(frame.occurrences, frame.conditions, [*carried, *partition])
+    held = {
+        (one.table, one.name): exp.column(exp.to_identifier(name, quoted=True))
+        for one, name in zip(carried, names, strict=False)
+    }
+    passed = dict.fromkeys(names[: len(carried)])
+    ties = ", ".join(quoted(name) for name in passed)
+    outputs = [(name, quoted(name)) for name in passed]
+    outputs += [(marks[call].name, _text(settle(one, held), ties)) for call, one in settled.items()]
+    why = WINDOW if keys else WHOLE_WINDOW
+    done = draft.regroup(node, names[len(carried) :], Windows(outputs=tuple(outputs)), why=why.code)
+    occurrence = draft.occurrence(done)
+    meant = {(one.table, one.name): column(occurrence.alias, name) for one, name in zip(carried, names, strict=False)}
+    columns = {name: settle(value, meant) for name, value in frame.columns.items()}
+    columns |= {(marks[call].table, marks[call].name): column(occurrence.alias, marks[call].name) for call in calls}
+    return Frame(occurrences=(occurrence,), conditions=(), columns=columns)
+
+
+def _text(call: exp.Expr, ties: str) -> str:
+    """Return a call over what Headwater partitions by; where ties would be broken by chance, all columns break them."""
+    over = [f"PARTITION BY {_PARTITION}"]
+    if order := call.args.get("order"):
+        listed = spark_text(order).removeprefix("ORDER BY ").strip()
+        unsure = isinstance(call.this, _NEED_TOTAL_ORDER) or call.this.find(*_NEED_TOTAL_ORDER)
+        over.append(f"ORDER BY {listed}{f', {ties}' if unsure and ties else ''}")
+    if spec := call.args.get("spec"):
+        over.append(spark_text(spec))
+    return f"{spark_text(call.this)} OVER ({' '.join(over)})"

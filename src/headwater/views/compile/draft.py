@@ -1,0 +1,228 @@
+"""Where nodes are made: with neutral names, Spark's types, and each only once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from headwater.relation import Column, Relation, RelationName
+from headwater.views.compile.expressions import column, implied, settle
+from headwater.views.compile.never_null import is_never_null
+from headwater.views.compile.plan import (
+    ROWS,
+    Block,
+    Branch,
+    Frame,
+    Grouped,
+    Joined,
+    Node,
+    Occurrence,
+    Regrouped,
+    Source,
+    United,
+    known_of,
+    total_of,
+)
+from headwater.views.compile.select_text import select_text
+from headwater.views.segments import SEGMENTS, Aggregates, First, Windows
+from headwater.views.spark_text import quoted, spark_text
+from headwater.views.value_kinds import Kind, value_of_type
+
+Types = Callable[[str, Mapping[RelationName, Relation]], tuple[Column, ...]]
+"""Gives the columns of a SELECT over relations, with Spark's types."""
+
+_MAX_DIGITS = 38
+_SUM_DIGITS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Values of a frame's rows, added to a union or taken away."""
+
+    frame: Frame | Block
+    values: tuple[exp.Expr, ...]
+    sign: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Draft:
+    """The nodes made so far, and the numbers given out."""
+
+    types: Types
+    _made: dict[object, Node] = field(default_factory=dict)
+    _numbers: dict[Node, int] = field(default_factory=dict)
+    _given: int = 0
+
+    def number(self) -> int:
+        """Return a number that was not given before."""
+        self._given += 1
+        return self._given
+
+    def source(self, relation: Relation) -> Node:
+        """Return the node that is a relation of a source."""
+        return self._made.setdefault(("source", relation.name), Source(relation=relation))
+
+    def occurrence(self, node: Node) -> Occurrence:
+        """Return a new appearance of a node."""
+        return Occurrence(alias=f"o{self.number()}", node=node)
+
+    def relation(self, node: Node) -> Relation:
+        """Return a node as a relation, for Spark to type what reads it."""
+        if isinstance(node, Source):
+            return node.relation
+        number = self._numbers.setdefault(node, len(self._numbers))
+        return Relation(name=RelationName(source=SEGMENTS, name=f"n{number}"), columns=node.columns)
+
+    def types_of(self, occurrences: Sequence[Occurrence], values: Sequence[exp.Expr]) -> tuple[str, ...]:
+        """Return the Spark types of expressions over occurrences; Spark is asked only about what is no column."""
+        by_alias = {occurrence.alias: occurrence.node for occurrence in occurrences}
+        unknown = list(dict.fromkeys(value for value in values if not isinstance(value, exp.Column)))
+        found: dict[exp.Expr, str] = {}
+        if unknown:
+            relations = {alias: self.relation(node) for alias, node in by_alias.items()}
+            named = [(f"c{place}", value) for place, value in enumerate(unknown)]
+            text = select_text({alias: relation.name for alias, relation in relations.items()}, (), named)
+            typed = self.types(text, {relation.name: relation for relation in relations.values()})
+            found = {value: one.type for value, one in zip(unknown, typed, strict=True)}
+        return tuple(
+            _column_type(by_alias[value.table], value.name) if isinstance(value, exp.Column) else found[value]
+            for value in values
+        )
+
+    def join(
+        self, occurrences: Sequence[Occurrence], conditions: Iterable[exp.Expr], values: Sequence[exp.Expr]
+    ) -> tuple[Node, tuple[str, ...]]:
+        """Return a node that has these values, and the columns that hold them.
+
+        Values that are columns of one node, whole, need no node of their own.
+        """
+        conditions = implied(conditions)
+        only = occurrences[0].node if len(occurrences) == 1 else None
+        if only and not isinstance(only, Source) and not conditions and all(isinstance(v, exp.Column) for v in values):
+            return only, tuple(value.name for value in values)
+        distinct = list(dict.fromkeys(values))
+        node = self._joined(occurrences, conditions, distinct)
+        return node, tuple(node.columns[distinct.index(value)].name for value in values)
+
+    def _joined(
+        self, occurrences: Sequence[Occurrence], conditions: tuple[exp.Expr, ...], values: list[exp.Expr]
+    ) -> Node:
+        neutral = {o.alias: f"o{place}" for place, o in enumerate(occurrences)}
+        meant = {(o.alias, c.name): column(neutral[o.alias], c.name) for o in occurrences for c in o.node.columns}
+        conditions = tuple(settle(condition, meant) for condition in conditions)
+        outputs = tuple(settle(value, meant) for value in values) or (exp.Literal.number(1),)
+        occurrences = tuple(replace(o, alias=neutral[o.alias]) for o in occurrences)
+        key = (
+            "join", tuple(o.node for o in occurrences), tuple(map(spark_text, conditions)),
+            tuple(map(spark_text, outputs)),
+        )  # fmt: skip
+        if key not in self._made:
+            types = self.types_of(occurrences, outputs)
+            columns = tuple(_column(f"c{place}", kind) for place, kind in enumerate(types))
+            known = frozenset(
+                c.name for c, v in zip(columns, outputs, strict=True) if is_never_null(v, occurrences, conditions)
+            )
+            self._made[key] = Joined(
+                occurrences=occurrences, conditions=conditions, values=outputs, columns=columns, never_null=known
+            )
+        return self._made[key]
+
+    def group(self, node: Node, keys: Sequence[str], totals: Sequence[str] = ()) -> Node:
+        """Return the groups of a node's rows."""
+        keys, totals = tuple(dict.fromkeys(keys)), tuple(dict.fromkeys(totals))
+        key = ("group", node, keys, totals)
+        if key not in self._made:
+            counted = [(total_of(name), _total_type(_column_type(node, name))) for name in totals]
+            counted += [(known_of(name), "bigint") for name in totals]
+            columns = [*((name, _column_type(node, name)) for name in keys), (ROWS, "bigint"), *counted]
+            never_null = {name for name in keys if name in node.never_null} | {ROWS, *(name for name, _ in counted)}
+            self._made[key] = Grouped(
+                input=node,
+                keys=keys,
+                totals=totals,
+                columns=tuple(_column(name, kind) for name, kind in columns),
+                never_null=frozenset(never_null),
+            )
+        return self._made[key]
+
+    def regroup(self, node: Node, keys: Sequence[str], computed: Aggregates | Windows | First, *, why: str) -> Node:
+        """Return what is computed within partitions of a node's rows."""
+        keys = tuple(dict.fromkeys(keys))
+        key = ("regroup", node, keys, computed)
+        if key not in self._made:
+            self._made[key] = Regrouped(
+                input=node, keys=keys, computed=computed, why=why, columns=self._computed(node, keys, computed)
+            )
+        return self._made[key]
+
+    def _computed(
+        self, node: Node, keys: tuple[str, ...], computed: Aggregates | Windows | First
+    ) -> tuple[Column, ...]:
+        if isinstance(computed, First):
+            return node.columns
+        own = tuple(node_column for node_column in node.columns if node_column.name in keys)
+        own = tuple(sorted(own, key=lambda c: keys.index(c.name))) if isinstance(computed, Aggregates) else ()
+        relation = self.relation(node)
+        partition = ", ".join(map(quoted, keys)) or "1"
+        values = [f"{text.replace('{partition}', partition)} AS {quoted(name)}" for name, text in computed.outputs]
+        grouping = f" GROUP BY {partition}" if isinstance(computed, Aggregates) and keys else ""
+        text = f"SELECT {', '.join(values)} FROM {quoted(SEGMENTS)}.{quoted(relation.name.name)}{grouping}"
+        typed = self.types(text, {relation.name: relation})
+        return own + tuple(_column(name, one.type) for (name, _), one in zip(computed.outputs, typed, strict=True))
+
+    def unite(self, branches: Sequence[tuple[Node, tuple[str, ...], int]]) -> Node:
+        """Return the signed sum of branches whose columns have the same types, in order."""
+        first, names, _ = branches[0]
+        key = ("union", tuple(branches))
+        if key not in self._made:
+            columns = tuple(_column(f"c{n}", _column_type(first, name)) for n, name in enumerate(names))
+            known = frozenset(
+                c.name for n, c in enumerate(columns)
+                if all(held[n] in node.never_null for node, held, sign in branches if sign > 0)
+            )  # fmt: skip
+            self._made[key] = United(
+                branches=tuple(Branch(node=node, names=held, sign=sign) for node, held, sign in branches),
+                columns=columns,
+                never_null=known,
+            )
+        return self._made[key]
+
+    def unite_parts(self, parts: Sequence[Part], kinds: Sequence[str]) -> Node:
+        """Return the signed sum of joins, each value cast to the kind of its place where it has another."""
+        return self.unite([(*self._join_part(part, kinds), part.sign) for part in parts])
+
+    def _join_part(self, part: Part, kinds: Sequence[str]) -> tuple[Node, tuple[str, ...]]:
+        own = self.types_of(part.frame.occurrences, part.values)
+        alike = [
+            value if is_type == wanted else exp.cast(value, exp.DataType.build(wanted, dialect="spark"))
+            for value, is_type, wanted in zip(part.values, own, kinds, strict=True)
+        ]
+        return self.join(part.frame.occurrences, part.frame.conditions, alike)
+
+    def over(self, node: Node, meant: Mapping[tuple[str, str], str]) -> Frame:
+        """Return a frame that reads one node; `meant` says which names of the text are which of its columns."""
+        occurrence = self.occurrence(node)
+        return Frame(
+            occurrences=(occurrence,),
+            conditions=(),
+            columns={name: column(occurrence.alias, held) for name, held in meant.items()},
+        )
+
+
+def _column(name: str, kind: str) -> Column:
+    return Column(name=name, type=kind, native=kind)
+
+
+def _column_type(node: Node, name: str) -> str:
+    return next(found.type for found in node.columns if found.name == name)
+
+
+def _total_type(kind: str) -> str:
+    """Return the type that Spark gives SUM."""
+    value = value_of_type(kind)
+    if value.kind is Kind.DECIMAL:
+        digits = min(_MAX_DIGITS, value.whole_digits + value.fraction_digits + _SUM_DIGITS)
+        return f"decimal({digits},{value.fraction_digits})"
+    return "bigint"

@@ -1,0 +1,142 @@
+"""Small questions and changes that every rule asks of expressions; trees are never edited in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from sqlglot import exp
+
+UNSETTLED = "#"
+"""Stands in the table of a column that is a name of the text, and in no alias of an occurrence."""
+
+SUBQUERIES = (exp.Query, exp.Exists)
+
+REJECT_NULL = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+"""Comparisons that are not TRUE if a side is NULL."""
+
+
+def column(table: str, name: str) -> exp.Column:
+    """Return a column as the rules write it.
+
+    >>> column("o1", "x").sql(dialect="spark")
+    '`o1`.`x`'
+    """
+    return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(table, quoted=True))
+
+
+def conjuncts(expression: exp.Expr | None) -> list[exp.Expr]:
+    """Return what must be true for the whole to be true; TRUE itself is left out."""
+    if expression is None:
+        return []
+    bare = expression.unnest()
+    if isinstance(bare, exp.And):
+        return conjuncts(bare.left) + conjuncts(bare.right)
+    return [] if isinstance(bare, exp.Boolean) and bare.this else [bare]
+
+
+def disjuncts(expression: exp.Expr) -> list[exp.Expr]:
+    """Return the alternatives of which one must be true."""
+    bare = expression.unnest()
+    return disjuncts(bare.left) + disjuncts(bare.right) if isinstance(bare, exp.Or) else [bare]
+
+
+def implied(conditions: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
+    """Return the conditions and what every alternative of an OR has in common: by that rows may find each other.
+
+    >>> import sqlglot
+    >>> [c.sql() for c in implied([sqlglot.parse_one("(a = b AND c) OR (a = b AND d)")])]
+    ['a = b', '(a = b AND c) OR (a = b AND d)']
+    """
+    found: dict[exp.Expr, None] = {}
+    for condition in conditions:
+        if isinstance(condition, exp.Or):
+            first, *others = [conjuncts(part) for part in disjuncts(condition)]
+            found |= dict.fromkeys(part for part in first if all(part in other for other in others))
+        found[condition] = None
+    return tuple(found)
+
+
+def all_of(parts: Iterable[exp.Expr]) -> exp.Expr:
+    """Return the conjunction."""
+    return exp.and_(*parts) if (parts := list(parts)) else exp.true()
+
+
+def columns_in(expression: exp.Expr) -> Iterator[exp.Column]:
+    """Yield the columns of an expression, without those of queries inside it."""
+    return (node for node in walk_outside(expression) if isinstance(node, exp.Column))
+
+
+def walk_outside(expression: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the parts of an expression; a query inside is yielded and not entered."""
+    return (node for node in expression.walk(prune=lambda node: isinstance(node, SUBQUERIES)))
+
+
+def tables_in(expression: exp.Expr) -> frozenset[str]:
+    """Return the aliases that an expression speaks of."""
+    return frozenset(found.table for found in columns_in(expression))
+
+
+def is_linked(expression: exp.Expr) -> bool:
+    """Tell whether an expression speaks of an outer query."""
+    return any(UNSETTLED in table for table in tables_in(expression))
+
+
+def settle(expression: exp.Expr, meant: Mapping[tuple[str, str], exp.Expr]) -> exp.Expr:
+    """Return the expression with columns replaced by what they mean; others stay."""
+
+    def replaced(node: exp.Expr) -> exp.Expr | None:
+        return meant.get((node.table, node.name)) if isinstance(node, exp.Column) else None
+
+    return replace_parts(expression, replaced)
+
+
+def replace_parts(expression: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
+    """Return the expression with its topmost parts replaced for which there is a replacement; queries stay whole."""
+    found = replacement(expression)
+    if found is not None:
+        copied = found.copy()
+        return exp.paren(copied) if isinstance(copied, (exp.Binary, exp.Unary, exp.Between, exp.In)) else copied
+    if isinstance(expression, SUBQUERIES):
+        return expression.copy()
+    result = expression.copy()
+    for key, value in expression.args.items():
+        if isinstance(value, exp.Expr):
+            result.set(key, replace_parts(value, replacement))
+        elif isinstance(value, list):
+            result.set(key, [replace_parts(v, replacement) if isinstance(v, exp.Expr) else v for v in value])
+    return result
+
+
+def split_equality(condition: exp.Expr, own: frozenset[str]) -> tuple[exp.Expr, exp.Expr] | None:
+    """Return an equality's sides, own first, if one side speaks of own aliases alone and the other of none of them."""
+    if not isinstance(condition, exp.EQ):
+        return None
+    left, right = condition.left, condition.right
+    for mine, other in ((left, right), (right, left)):
+        if tables_in(mine) and tables_in(mine) <= own and tables_in(other) and not tables_in(other) & own:
+            return mine, other
+    return None
+
+
+def has_query(expression: exp.Expr) -> bool:
+    """Tell whether a query stands inside an expression."""
+    return any(isinstance(node, SUBQUERIES) for node in walk_outside(expression))
+
+
+def null_of(kind: str) -> exp.Expr:
+    """Return NULL with a type.
+
+    >>> null_of("decimal(12,2)").sql(dialect="spark")
+    'CAST(NULL AS DECIMAL(12, 2))'
+    """
+    return exp.cast(exp.null(), exp.DataType.build(kind, dialect="spark"))
+
+
+def is_surely_null(value: exp.Expr) -> bool:
+    """Tell whether a value is NULL because something in it is, all through arithmetic and casts."""
+    bare = value.unnest()
+    if isinstance(bare, exp.Null):
+        return True
+    if isinstance(bare, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)):
+        return is_surely_null(bare.left) or is_surely_null(bare.right)
+    return isinstance(bare, (exp.Cast, exp.Neg)) and is_surely_null(bare.this)

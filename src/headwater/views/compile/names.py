@@ -1,0 +1,82 @@
+"""What names of the text mean: each column is found in its own SELECT, or else in the ones around it.
+
+A column is written `alias#number`.`column` once it is found, with the number of the SELECT that its alias belongs to:
+then a query inside can be moved out of its place, and still says what it speaks of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from headwater.errors import InvalidView
+from headwater.views import support
+from headwater.views.compile.expressions import UNSETTLED, column, replace_parts
+from headwater.views.rules.qualify_columns import qualifier_of
+from headwater.views.scope import Scope, Visible, find_alias, find_plain, find_qualified
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What can be named at some place: in a SELECT, and in those around it, the nearest first."""
+
+    scope: Scope
+    visible: Visible
+    number: int
+    around: tuple[Sight, ...]
+
+    def named(self, alias: str) -> str:
+        """Return an alias as columns write it that were found here."""
+        return f"{alias}{UNSETTLED}{self.number}"
+
+
+def find_names(expression: exp.Expr, sight: Sight, aliases: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+    """Return an expression with every column found; queries inside are left for later.
+
+    `aliases` are outputs of the SELECT that HAVING and others may name; a column of the same name comes first.
+    """
+
+    def found(node: exp.Expr) -> exp.Expr | None:
+        if not isinstance(node, exp.Column):
+            return None
+        if isinstance(node.this, exp.Star):
+            raise sight.scope.statement.refusal(support.UNKNOWN_EXPRESSION, node)
+        try:
+            return _look_around(node, sight)
+        except InvalidView as error:
+            output = (aliases or {}).get(node.name.lower()) if not node.table else None
+            if output is None or error.code != support.UNKNOWN_COLUMN.code:
+                raise
+            return output
+
+    return replace_parts(expression, found)
+
+
+def _look_around(node: exp.Column, sight: Sight) -> exp.Column:
+    try:
+        return _look(node, sight)
+    except InvalidView as error:
+        if error.code != support.UNKNOWN_COLUMN.code:
+            raise
+        for outer in sight.around:
+            try:
+                return _look(node, outer)
+            except InvalidView as other:
+                if other.code != support.UNKNOWN_COLUMN.code:
+                    raise
+        raise
+
+
+def _look(node: exp.Column, sight: Sight) -> exp.Column:
+    statement = sight.scope.statement
+    if parts := qualifier_of(node):
+        alias = find_alias(sight.scope, sight.visible, parts, node)
+        seen = find_qualified(sight.visible, alias, node.this, statement, at=node)
+    else:
+        seen = find_plain(sight.visible, node.this, statement)
+    result = column(sight.named(seen.alias), seen.column)
+    result.meta.update(node.meta)
+    result.this.meta.update(node.this.meta)
+    return result

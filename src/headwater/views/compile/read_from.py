@@ -1,0 +1,164 @@
+"""FROM and JOIN: relations, named queries and queries in parentheses, joined from left to right.
+
+Inner joins only add to the frame. A query inside that is itself a join becomes part of it, so
+
+    SELECT x.a FROM (SELECT r.a, r.b FROM r JOIN s ON ...) AS x JOIN t ON x.b = t.b
+
+is one join of r, s and t.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from headwater.relation import Column, Relation, RelationName
+from headwater.views import support
+from headwater.views.compile.context import Context
+from headwater.views.compile.expressions import column, conjuncts, settle
+from headwater.views.compile.filter_rows import filter_rows
+from headwater.views.compile.join_outer import Side, join_outer
+from headwater.views.compile.keep_matching import keep_matching, keep_unmatched
+from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.plan import Block, Frame
+from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
+from headwater.views.scope import (
+    Named,
+    Scope,
+    Visible,
+    find_plain,
+    find_qualified,
+    look_up,
+    name_table,
+    relation_name,
+    see_columns,
+    see_joined,
+)
+from headwater.views.segments import SEGMENTS
+from headwater.views.statement import Statement
+
+_PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Item:
+    """One thing that FROM reads: how the text names it, and the frame that gives its columns."""
+
+    named: Named
+    frame: Frame
+
+
+def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
+    """Return what FROM gives, and what can be named after it."""
+    source = select.args.get("from_")
+    if source is None or select.args.get("laterals"):
+        if source is None and context.is_outermost:
+            raise context.statement.refusal(support.NO_RELATION, None)
+        raise NoIncrementalForm(MAKES_ROWS, "LATERAL" if source else "SELECT without FROM")
+    statement = replace(context.statement, tree=select)
+    number = context.draft.number()
+    first = _read_item(source.this, number, context)
+    frame = first.frame
+    named = [first.named]
+    sight = _sight(statement, named, [see_columns(first.named)], number, context)
+    visibles = [sight.visible]
+    for join in select.args.get("joins") or ():
+        item = _read_item(join.this, number, context)
+        if any(other.alias.lower() == item.named.alias.lower() for other in named):
+            raise statement.refusal(support.DUPLICATE_ALIAS, join.this, because=f'"{item.named.alias}"')
+        using = join.args.get("using") or []
+        both = see_joined(sight.visible, item.named, using, statement)
+        at_join = _sight(statement, [*named, item.named], [*visibles, both], number, context)
+        on = [_using(key, sight, at_join, item.named.alias) for key in using]
+        on += conjuncts(find_names(join.args["on"], at_join)) if join.args.get("on") else []
+        if join.kind in {"SEMI", "ANTI"} or join.side in {"SEMI", "ANTI"}:
+            keep = keep_matching if "SEMI" in {join.kind, join.side} else keep_unmatched
+            settled = [settle(condition, {**frame.columns, **item.frame.columns}) for condition in on]
+            frame = keep(frame, item.frame, settled, context.draft)
+            continue
+        frame = _join(frame, item.frame, join, on, at_join, context)
+        named, visibles, sight = [*named, item.named], [*visibles, both], at_join
+    return frame, sight
+
+
+def _sight(statement: Statement, named: list[Named], visible: list[Visible], number: int, context: Context) -> Sight:
+    scope = Scope(statement=statement, named=tuple(named), visible=tuple(visible))
+    return Sight(scope=scope, visible=scope.everything, number=number, around=context.around)
+
+
+def _using(key: exp.Expr, left: Sight, both: Sight, alias: str) -> exp.Expr:
+    statement = both.scope.statement
+    mine = find_plain(left.visible, key, statement)
+    theirs = find_qualified(both.visible, alias, key, statement)
+    return exp.EQ(this=column(left.named(mine.alias), mine.column), expression=column(both.named(alias), theirs.column))
+
+
+def _join(frame: Frame, other: Frame, join: exp.Join, on: list[exp.Expr], sight: Sight, context: Context) -> Frame:
+    statement = sight.scope.statement
+    if join.method:
+        natural = join.method == "NATURAL"
+        raise statement.refusal(support.NATURAL_JOIN if natural else support.CLAUSE, join, because=join.method)
+    if join.kind not in {"", "INNER", "CROSS", "OUTER"}:
+        raise statement.refusal(support.CLAUSE, join, because=f"{join.kind} JOIN")
+    if join.side:
+        if join.args.get("using") and join.side in {"RIGHT", "FULL"}:
+            raise NoIncrementalForm(UNCOMMON, f"{join.side} JOIN ... USING")
+        settled = [settle(condition, {**frame.columns, **other.columns}) for condition in on]
+        return join_outer(frame, other, settled, Side(join.side), context.draft)
+    both = Frame(
+        occurrences=frame.occurrences + other.occurrences,
+        conditions=frame.conditions + other.conditions,
+        columns={**frame.columns, **other.columns},
+    )
+    return filter_rows(both, on, sight, context)
+
+
+def _read_item(item: exp.Expr, number: int, context: Context) -> _Item:
+    if isinstance(item, exp.Table) and not isinstance(item.this, exp.Func):
+        common = context.common.get(item.name.lower()) if not item.db else None
+        if any(value for part, value in item.args.items() if part not in _PLAIN_TABLE):
+            raise NoIncrementalForm(UNCOMMON, item.sql(dialect="spark"))
+        if common is None:
+            relation = look_up(relation_name(item, context.statement), item, context.statement, context.catalog)
+            return _read_relation(item, relation, number, context)
+        return _read_block(item, common(), number, context)
+    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query) and not item.args.get("joins"):
+        inner = replace(context, is_outermost=False)
+        return _read_block(item, context.compile(item.this, inner), number, context)
+    raise NoIncrementalForm(MAKES_ROWS, item.sql(dialect="spark"))
+
+
+def _read_relation(table: exp.Table, relation: Relation, number: int, context: Context) -> _Item:
+    listed = _listed(table)
+    if listed:
+        raise context.statement.refusal(
+            support.CLAUSE, table.args["alias"], hint="rename columns with AS in the SELECT list"
+        )
+    named = name_table(table, relation)
+    occurrence = context.draft.occurrence(context.draft.source(relation))
+    columns = {(f"{named.alias}#{number}", c.name): column(occurrence.alias, c.name) for c in relation.columns}
+    return _Item(named=named, frame=Frame(occurrences=(occurrence,), conditions=(), columns=columns))
+
+
+def _read_block(item: exp.Expr, block: Block, number: int, context: Context) -> _Item:
+    names = _listed(item) or block.names
+    if len(names) != len(block.names):
+        raise context.statement.refusal(
+            support.CLAUSE, item.args["alias"], because="as many names as columns are needed"
+        )
+    alias = item.alias_or_name or f"_{context.draft.number()}"
+    for place, name in enumerate(names):
+        if name and name.lower() in {other.lower() for other in names[:place]}:
+            raise context.statement.refusal(support.DUPLICATE_OUTPUT, item, because=f'"{name}"')
+    columns = tuple(Column(name=name or f"_{place}", type="", native="") for place, name in enumerate(names))
+    relation = Relation(name=RelationName(source=SEGMENTS, name=alias), columns=columns)
+    named = Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}))
+    meant = {(f"{alias}#{number}", c.name): value for c, value in zip(columns, block.values, strict=True)}
+    frame = Frame(occurrences=block.occurrences, conditions=block.conditions, columns=meant)
+    return _Item(named=named, frame=frame)
+
+
+def _listed(item: exp.Expr) -> tuple[str, ...]:
+    alias = item.args.get("alias")
+    return tuple(found.name for found in alias.args.get("columns") or ()) if alias is not None else ()

@@ -1,0 +1,99 @@
+"""Why a part of a view is computed anew: one table for the compiler, for `explain`, and for the reference page.
+
+Codes are stable, like those of refusals. `whole` says that all rows of the part's input are read whenever it changes,
+not only those of touched partitions; a strict view may not have such a part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """A reason to compute anew: what it is about, and what would help."""
+
+    code: str
+    what: str
+    remedy: str
+    whole: bool = False
+
+
+EXTREME = Why(
+    code="HW-260",
+    what="MIN and MAX are found again among the distinct values of every group that changes",
+    remedy="nothing to do: only touched groups are read",
+)
+INEXACT = Why(
+    code="HW-261",
+    what="the aggregate is no sum of exact numbers, so it is computed again for every group that changes",
+    remedy="sum decimals instead of doubles: CAST(x AS DECIMAL(38, 6)); other aggregates stay so",
+)
+SEVERAL_DISTINCT = Why(
+    code="HW-262",
+    what="DISTINCT of several kinds, or beside MIN and MAX, is computed again for every group that changes",
+    remedy="compute one kind of DISTINCT per view, and join the views when reading",
+)
+WINDOW = Why(
+    code="HW-263",
+    what="window functions are computed again for every partition that changes",
+    remedy="nothing to do: only touched partitions are read",
+)
+WHOLE_WINDOW = Why(
+    code="HW-264",
+    what="a window function without PARTITION BY looks at all rows whenever one of them changes",
+    remedy="add PARTITION BY",
+    whole=True,
+)
+FIRST = Why(
+    code="HW-265",
+    what="ORDER BY ... LIMIT is computed again from all rows of its input whenever one of them changes",
+    remedy="leave LIMIT out and limit the rows when reading, or accept it where the input is small",
+    whole=True,
+)
+SINGLE_VALUE = Why(
+    code="HW-266",
+    what="a sub-query that stands for a value and is no aggregate must be seen to have one row",
+    remedy="write it as an aggregate: (SELECT MAX(x) ...)",
+)
+MAKES_ROWS = Why(
+    code="HW-267",
+    what="LATERAL, VALUES, functions that make rows, and queries without FROM are computed anew at every commit",
+    remedy="write the rows into a table of a source, and join it",
+    whole=True,
+)
+LINKED = Why(
+    code="HW-268",
+    what="the sub-query speaks of its outer query in a way that no join says: it is computed anew at every commit",
+    remedy="link it by equalities in its WHERE: inner.x = outer.y",
+    whole=True,
+)
+UNCOMMON = Why(
+    code="HW-269",
+    what="no incremental form is known for this construct: the view is computed anew at every commit",
+    remedy="write it with joins, groups, set operations without ALL, and the sub-queries of the SQL reference",
+    whole=True,
+)
+
+WHYS: tuple[Why, ...] = (
+    EXTREME,
+    INEXACT,
+    SEVERAL_DISTINCT,
+    WINDOW,
+    WHOLE_WINDOW,
+    FIRST,
+    SINGLE_VALUE,
+    MAKES_ROWS,
+    LINKED,
+    UNCOMMON,
+)
+
+
+class NoIncrementalForm(Exception):
+    """Raised inside the compiler when a construct has no incremental form."""
+
+    def __init__(self, why: Why, construct: str) -> None:
+        """Remember the reason, and what in the text it is about."""
+        super().__init__(f"{why.what}: {construct}")
+        self.why = why
+        self.construct = construct

@@ -1,0 +1,67 @@
+"""A view without an incremental form: its own SQL over kept copies of its relations, once per commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from headwater.relation import Relation, RelationName
+from headwater.views.compile.draft import Types
+from headwater.views.compile.expressions import column
+from headwater.views.compile.reasons import NoIncrementalForm
+from headwater.views.compile.select_text import select_text
+from headwater.views.compile.write_segments import keep_needed
+from headwater.views.declaration import declare
+from headwater.views.law import renamed_sql
+from headwater.views.scope import look_up, relation_name, relations_in
+from headwater.views.segments import SEGMENTS, JoinStep, Reason, RecomputeStep, Segment, SegmentedView
+from headwater.views.spark_text import quoted
+from headwater.views.statement import Statement
+from headwater.views.support import RESERVED_NAMES
+
+
+def recompute_view(
+    statement: Statement, catalog: Mapping[RelationName, Relation], types: Types, found: NoIncrementalForm
+) -> SegmentedView:
+    """Return the view as one recomputation over kept copies of the columns that its text may name."""
+    relations = {}
+    for table in relations_in(statement.tree):
+        name = relation_name(table, statement)
+        relations[name] = look_up(name, table, statement, catalog)
+    columns = types(statement.sql, relations)
+    segments = []
+    copies = {}
+    for place, relation in enumerate(relations.values(), start=1):
+        copy = _copy(f"{statement.name}__{place}", relation, statement)
+        segments.append(copy)
+        copies[relation.name] = copy.name
+    gaps = {name: f"{{{copy}}}" for name, copy in copies.items()}
+    text = renamed_sql(statement.sql, gaps, name=statement.name, path=statement.path)
+    for gap in gaps.values():
+        text = text.replace(quoted(gap), gap)
+    step = RecomputeStep(inputs=tuple(copies.values()), sql=text)
+    named = RelationName(source=SEGMENTS, name=statement.name)
+    segments.append(Segment(relation=Relation(name=named, columns=columns), step=step, is_kept=True))
+    reason = Reason(
+        code=found.why.code, segment=named, what=f"{found.why.what}: {found.construct}", remedy=found.why.remedy
+    )
+    return SegmentedView(
+        name=statement.name,
+        sql=statement.sql,
+        segments=keep_needed(segments),
+        reasons=(reason,),
+        path=statement.path,
+    )
+
+
+def _copy(name: str, relation: Relation, statement: Statement) -> Segment:
+    """Return a kept copy of the columns that the text may name: by their names, or all if it has a star."""
+    asked = {found.name.lower() for found in statement.tree.find_all(exp.Identifier)}
+    every = any(not isinstance(star.parent, exp.Count) for star in statement.tree.find_all(exp.Star))
+    usable = [one for one in relation.columns if one.name.lower() not in RESERVED_NAMES]
+    chosen = [one for one in usable if every or one.name.lower() in asked] or usable[:1]
+    text = select_text({"o0": relation.name}, (), [(one.name, column("o0", one.name)) for one in chosen])
+    view = declare(name, text, {relation.name: relation}, path=statement.path)
+    held = Relation(name=RelationName(source=SEGMENTS, name=name), columns=tuple(chosen))
+    return Segment(relation=held, step=JoinStep(view=view), is_kept=True)

@@ -1,0 +1,198 @@
+"""From nodes to segments: names, pruned columns, SQL text for joins, and what is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from headwater.relation import Column, Relation, RelationName
+from headwater.views.compile.expressions import column
+from headwater.views.compile.plan import (
+    ROWS,
+    Grouped,
+    Joined,
+    Node,
+    Regrouped,
+    Source,
+    United,
+    known_of,
+    total_of,
+)
+from headwater.views.compile.prune_columns import inputs_of, kept_places, needed_columns, nodes_in_order
+from headwater.views.compile.reasons import WHYS
+from headwater.views.compile.select_text import select_text
+from headwater.views.declaration import declare
+from headwater.views.segments import (
+    SEGMENTS,
+    Aggregates,
+    GroupStep,
+    JoinStep,
+    Reason,
+    RecomputeStep,
+    RegroupStep,
+    Segment,
+    Signed,
+    Step,
+    Total,
+    UnionStep,
+    Windows,
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Writer:
+    """The segments of one view, as they are written."""
+
+    view: str
+    path: str
+    catalog: Mapping[RelationName, Relation]
+    needed: Mapping[Node, frozenset[str]]
+    segments: list[Segment] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+    written: dict[Node, Relation] = field(default_factory=dict)
+
+    def relation(self, node: Node) -> Relation:
+        """Return what a node became."""
+        return node.relation if isinstance(node, Source) else self.written[node]
+
+    def add(self, node: Node | None, columns: Sequence[Column], step: Step, name: str = "") -> Relation:
+        """Add a segment; the last one goes by the view's own name."""
+        named = RelationName(source=SEGMENTS, name=name or f"{self.view}__{len(self.segments) + 1}")
+        relation = Relation(name=named, columns=tuple(columns), not_null=_never_null(node, columns))
+        self.segments.append(Segment(relation=relation, step=step, is_kept=False))
+        if node is not None:
+            self.written[node] = relation
+        if isinstance(node, Regrouped):
+            why = next(one for one in WHYS if one.code == node.why)
+            self.reasons.append(Reason(code=why.code, segment=named, what=why.what, remedy=why.remedy))
+        return relation
+
+    def join(
+        self,
+        name: str,
+        tables: Mapping[str, Relation],
+        conditions: Sequence[exp.Expr],
+        values: Sequence[tuple[str, exp.Expr]],
+    ) -> JoinStep:
+        """Return the step that joins relations and segments, declared like any view."""
+        known = {**self.catalog, **{relation.name: relation for relation in tables.values()}}
+        text = select_text({alias: relation.name for alias, relation in tables.items()}, conditions, values)
+        return JoinStep(view=declare(name, text, known, path=self.path))
+
+
+def write_segments(
+    view: str, root: Joined, names: Sequence[str], catalog: Mapping[RelationName, Relation], *, path: str
+) -> tuple[tuple[Segment, ...], tuple[Reason, ...]]:
+    """Return the segments that give a root node's rows, whose columns get the view's names, and their reasons."""
+    writer = Writer(view=view, path=path, catalog=catalog, needed=needed_columns(root))
+    order = nodes_in_order(root)
+    last = _united_alone(root, order)
+    for node in order[:-1]:
+        if node is not last:
+            _write(node, writer)
+    finished = [
+        Column(name=name, type=one.type, native=one.type) for name, one in zip(names, root.columns, strict=True)
+    ]
+    if last is not None:
+        writer.add(None, finished, _union(last, writer), name=view)
+    else:
+        values = list(zip(names, root.values, strict=True))
+        tables = {o.alias: writer.relation(o.node) for o in root.occurrences}
+        writer.add(None, finished, writer.join(view, tables, root.conditions, values), name=view)
+    return keep_needed(writer.segments), tuple(writer.reasons)
+
+
+def keep_needed(segments: Sequence[Segment]) -> tuple[Segment, ...]:
+    """Return the segments with those marked as kept whose old rows are asked for, or that are groups, or the view."""
+    asked: set[RelationName] = {segments[-1].name}
+    for segment in segments:
+        match segment.step:
+            case JoinStep(view=view) if len(view.occurrences) > 1:
+                asked |= set(view.relations)
+            case GroupStep():
+                asked.add(segment.name)
+            case RegroupStep() | RecomputeStep():
+                asked |= set(segment.inputs)
+            case _:
+                pass
+    return tuple(replace(segment, is_kept=segment.name in asked) for segment in segments)
+
+
+def _united_alone(root: Joined, order: Sequence[Node]) -> United | None:
+    """Return the union that the view is, if it is nothing more: then the union itself gets the view's names."""
+    only = root.occurrences[0].node if len(root.occurrences) == 1 and not root.conditions else None
+    if not isinstance(only, United) or sum(only in inputs_of(node) for node in order) != 1:
+        return None
+    listed = [column(root.occurrences[0].alias, one.name) for one in only.columns]
+    return only if list(root.values) == listed else None
+
+
+def _write(node: Node, writer: Writer) -> None:
+    needed = writer.needed[node]
+    match node:
+        case Joined():
+            kept = [(node.columns[place], node.values[place]) for place in kept_places(node, needed)]
+            tables = {o.alias: writer.relation(o.node) for o in node.occurrences}
+            name = f"{writer.view}__{len(writer.segments) + 1}"
+            values = [(one.name, value) for one, value in kept]
+            step = writer.join(name, tables, node.conditions, values)
+            writer.add(node, [one for one, _ in kept], step)
+        case Grouped():
+            _write_group(node, needed, writer)
+        case Regrouped():
+            _write_regroup(node, needed, writer)
+        case United():
+            step_columns = [node.columns[place] for place in kept_places(node, needed)]
+            writer.add(node, step_columns, _union(node, writer))
+        case Source():
+            raise AssertionError("a relation is no segment")
+
+
+def _write_group(node: Grouped, needed: frozenset[str], writer: Writer) -> None:
+    totals = [name for name in node.totals if {total_of(name), known_of(name)} & needed]
+    step = GroupStep(
+        input=writer.relation(node.input).name,
+        keys=node.keys,
+        rows=ROWS,
+        totals=tuple(Total(column=name, total=total_of(name), known=known_of(name)) for name in totals),
+    )
+    kept = {*node.keys, ROWS, *(f(name) for name in totals for f in (total_of, known_of))}
+    writer.add(node, [one for one in node.columns if one.name in kept], step)
+
+
+def _write_regroup(node: Regrouped, needed: frozenset[str], writer: Writer) -> None:
+    computed = node.computed
+    columns = list(node.columns)
+    if isinstance(computed, (Aggregates, Windows)):
+        outputs = tuple(one for one in computed.outputs if one[0] in needed) or computed.outputs[:1]
+        computed = replace(computed, outputs=outputs)
+        kept = {name for name, _ in outputs}
+        own = set(node.keys) if isinstance(computed, Aggregates) else set()
+        columns = [one for one in columns if one.name in kept or one.name in own]
+    writer.add(node, columns, RegroupStep(input=writer.relation(node.input).name, keys=node.keys, computed=computed))
+
+
+def _union(node: United, writer: Writer) -> UnionStep:
+    places = kept_places(node, writer.needed[node])
+    signed = []
+    for branch in node.branches:
+        wanted = tuple(branch.names[place] for place in places)
+        relation = writer.relation(branch.node)
+        if relation.column_names != wanted:
+            relation = _project(relation, wanted, writer)
+        signed.append(Signed(input=relation.name, sign=branch.sign))
+    return UnionStep(inputs=tuple(signed))
+
+
+def _project(relation: Relation, wanted: Sequence[str], writer: Writer) -> Relation:
+    """Add a segment with some columns of another, in an order: a union needs exactly its own."""
+    name = f"{writer.view}__{len(writer.segments) + 1}"
+    values = [(f"c{place}", column("o0", held)) for place, held in enumerate(wanted)]
+    columns = [replace(relation.column(held), name=f"c{place}") for place, held in enumerate(wanted)]
+    return writer.add(None, columns, writer.join(name, {"o0": relation}, (), values))
+
+
+def _never_null(node: Node | None, columns: Sequence[Column]) -> frozenset[str]:
+    return frozenset(one.name for one in columns if node is not None and one.name in node.never_null)
