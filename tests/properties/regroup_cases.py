@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 from stamped_history import INPUT, History, Run, check_every_tick, counted, plain, random_history, run_on_duckdb
 
 from headwater.deltas.in_memory import Row
 from headwater.relation import Column, Relation, RelationName
+from headwater.views.extremes_law import extremes_law_sql
 from headwater.views.regroup_law import regroup_law_sql
 from headwater.views.segments import Aggregates, First, RegroupStep, Segment, Windows
 from headwater.views.whole import whole_sql
+
+Law = Callable[[RegroupStep, Relation, Relation, str, str], str]
 
 OUTPUT = RelationName(source="segments", name="regrouped")
 
@@ -52,10 +56,16 @@ CASES = [
 ]
 
 
-def check(history: History, segment: Segment, random: Random, run: Run, sql: str = "") -> None:
+LAWS = {
+    "regroup": [(regroup_law_sql, segment) for segment in CASES],
+    "extremes": [(extremes_law_sql, segment) for segment in CASES[:2]],
+}
+
+
+def check(history: History, segment: Segment, random: Random, run: Run, law: Law) -> None:
     step = segment.step
     assert isinstance(step, RegroupStep)
-    sql = sql or regroup_law_sql(step, INPUT, segment.relation, "changes", "old_rows")
+    sql = law(step, INPUT, segment.relation, "changes", "old_rows")
     changes = history.changes(random)
     given = run(sql, {"changes": changes, "old_rows": counted(history.before)})
     names = segment.relation.column_names
@@ -69,7 +79,8 @@ def recomputed(segment: Segment, rows: Counter[Row], run: Run) -> Counter[Row]:
     return Counter(tuple(row[name] for name in segment.relation.column_names) for row in found.to_pylist())
 
 
-def check_many(run: Run, seeds: range, tick_count: int = 6) -> None:
+def check_many(law: str, run: Run, seeds: range, tick_count: int = 6) -> None:
     for seed in seeds:
         random = Random(seed)
-        check(random_history(random, tick_count), CASES[seed % len(CASES)], random, run)
+        law_sql, segment = LAWS[law][seed % len(LAWS[law])]
+        check(random_history(random, tick_count), segment, random, run, law_sql)

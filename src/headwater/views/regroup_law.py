@@ -75,24 +75,30 @@ def moments_sql(step: RegroupStep, changes: str) -> str:
     )
 
 
-def lives_sql(given: Relation, changes: str, old: str) -> str:
-    """Return the query for the lives of rows: columns, `born`, `dead` (NULL: not in this batch), and `copies`."""
+def entries_sql(given: Relation, changes: str, old: str) -> str:
+    """Return the query for the netted entries of rows: the input's columns, `born` (0 is `lo`), and `copies`."""
     columns = ", ".join(quoted(name) for name in given.column_names)
-    upto = f"(PARTITION BY {columns} ORDER BY born ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
     return f"""\
-SELECT
-  {columns}, born, LEAD(born) OVER (PARTITION BY {columns} ORDER BY born) AS dead,
-  CAST(SUM(copies) OVER {upto} AS BIGINT) AS copies
+SELECT {columns}, born, SUM(copies) AS copies
 FROM (
-  SELECT {columns}, born, SUM(copies) AS copies
-  FROM (
-    SELECT {columns}, CAST(0 AS BIGINT) AS born, {COUNT} AS copies FROM {quoted(old)}
-    UNION ALL
-    SELECT {columns}, {TICK} AS born, {COUNT} AS copies FROM {quoted(changes)}
-  ) AS entries
-  GROUP BY {columns}, born
-  HAVING SUM(copies) <> 0
-) AS netted"""
+  SELECT {columns}, CAST(0 AS BIGINT) AS born, {COUNT} AS copies FROM {quoted(old)}
+  UNION ALL
+  SELECT {columns}, {TICK} AS born, {COUNT} AS copies FROM {quoted(changes)}
+) AS entries
+GROUP BY {columns}, born
+HAVING SUM(copies) <> 0"""
+
+
+def lives_sql(given: Relation, entries: str, stamp: str, *also: str) -> str:
+    """Return the query for the lives of rows: columns, `born`, `dead` (NULL: not in this batch), and `copies`.
+
+    `stamp` is the column of the entries that tells when; `also` are columns to keep.
+    """
+    row = ", ".join(quoted(name) for name in given.column_names)
+    upto = f"(PARTITION BY {row} ORDER BY {stamp} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)"
+    dead = f"LEAD({stamp}) OVER (PARTITION BY {row} ORDER BY {stamp}) AS dead"
+    copies = f"CAST(SUM(copies) OVER {upto} AS BIGINT) AS copies"
+    return f"SELECT {', '.join([row, *also, f'{stamp} AS born', dead, copies])} FROM ({entries}) AS netted"
 
 
 def changes_of_states_sql(columns: Sequence[str], states: str) -> str:
@@ -116,11 +122,12 @@ def _alive(step: RegroupStep, given: Relation, changes: str, old: str) -> str:
     copies = (
         f"LEAST(copies, {step.computed.offset + step.computed.limit})" if isinstance(step.computed, First) else "copies"
     )
+    lives = lives_sql(given, entries_sql(given, changes, old), "born")
     same = [f"lives.{quoted(key)} <=> moments.{quoted(key)}" for key in step.keys]
     there = [f"born <= {TICK}", f"(dead > {TICK} OR dead IS NULL)", "copies > 0"]
     return (
         f"SELECT {columns}, {TICK}, {UNTIL}, EXPLODE(SEQUENCE(1, {copies})) AS copy "
-        f"FROM ({lives_sql(given, changes, old)}) AS lives JOIN ({moments_sql(step, changes)}) AS moments "
+        f"FROM ({lives}) AS lives JOIN ({moments_sql(step, changes)}) AS moments "
         f"ON {' AND '.join([*same, *there])}"
     )
 

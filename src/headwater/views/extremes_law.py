@@ -1,0 +1,113 @@
+"""The law of MIN and MAX: the extremes of a partition at every tick, in little more than its changes.
+
+Computing a partition anew at each of its moments (`regroup_law`) costs moments times rows: much, if it is hot.
+An extreme over parts is the extreme of the parts' extremes, so lives are cut into pieces that many moments share. The
+moments of a partition are numbered 0, 1, 2, ...; the piece (level, n) stands for the moments n · 2^level up to
+(n + 1) · 2^level; a life is a few pieces, at most two of each level, and a moment is in one piece of each level:
+
+    moments     0   1   2   3   4   5   6   7
+    level 0     .   1   .   .   .   .   .   .
+    level 1     .   .   2---3   .   .   .   .        a row alive from moment 1 to the end of 7
+    level 2     .   .   .   .   4-----------7        is in the pieces (0, 1), (1, 1), (2, 1)
+
+    extreme(moment) = the extreme of the pieces (0, moment), (1, moment / 2), (2, moment / 4), ...
+
+Invariants
+1. A moment is a tick at which the partition's rows really change, or `lo`.
+2. A row that nothing touches is one piece: all moments.
+3. A partition all of whose values are NULL has a row, with NULL; without keys there is a row always.
+
+Cost: old rows + changes x log(moments of the partition); no join of all with all.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+
+from headwater.relation import TICK, Relation
+from headwater.views.regroup_law import UNTIL, changes_of_states_sql, entries_sql, lives_sql
+from headwater.views.segments import Aggregates, RegroupStep
+from headwater.views.spark_text import quoted
+
+
+def is_extremes(step: RegroupStep) -> bool:
+    """Tell whether a regroup computes nothing but MIN and MAX of columns.
+
+    >>> from headwater.relation import RelationName
+    >>> def regroup(text):
+    ...     computed = Aggregates(outputs=(("c0", text),))
+    ...     return RegroupStep(input=RelationName(source="segments", name="n0"), keys=(), computed=computed)
+    >>> is_extremes(regroup("MIN(c1)")), is_extremes(regroup("MAX(c1) + 1")), is_extremes(regroup("COUNT(c1)"))
+    (True, False, False)
+    """
+    if not isinstance(step.computed, Aggregates):
+        return False
+    trees = [_tree(text) for _, text in step.computed.outputs]
+    return all(isinstance(tree, exp.Min | exp.Max) and isinstance(tree.this, exp.Column) for tree in trees)
+
+
+def extremes_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, changes: str, old: str) -> str:
+    """Return the query that gives the changes of a regroup by extremes; what `regroup_law_sql` says holds here too."""
+    assert isinstance(step.computed, Aggregates)
+    keys = [quoted(key) for key in step.keys]
+    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
+    numbered = _numbered(given, partition, changes, old, everywhere=not keys)
+    within, over = [], []
+    for place, (name, text) in enumerate(step.computed.outputs):
+        within.append(f"{text} AS e{place}")
+        over.append(f"{_tree(text).key}(pieces.e{place}) AS {quoted(name)}")
+    by_piece = ", ".join([*keys, "level", "piece"])
+    pieces = f"SELECT {by_piece}, {', '.join(within)} FROM ({_cut(given, numbered)}) AS cut GROUP BY {by_piece}"
+    same = " AND ".join(f"pieces.{name} <=> moments.{name}" for name in (*keys, "level", "piece"))
+    by_moment = ", ".join(f"moments.{name}" for name in (*keys, TICK, UNTIL))
+    states = (
+        f"SELECT {by_moment}, {', '.join(over)} FROM ({_moments(keys, partition, numbered)}) AS moments "
+        f"{'' if keys else 'LEFT '}JOIN ({pieces}) AS pieces ON {same} GROUP BY {by_moment}"
+    )
+    return changes_of_states_sql(regrouped.column_names, states)
+
+
+def _tree(text: str) -> exp.Expr:
+    return sqlglot.parse_one(text, read="spark")
+
+
+def _numbered(given: Relation, partition: str, changes: str, old: str, *, everywhere: bool) -> str:
+    """Return the query for the netted entries with the number of their moment, and the level that holds all moments.
+
+    A partition without keys has the moment `lo` even if it had no rows: an entry that counts nothing stands there.
+    """
+    entries = entries_sql(given, changes, old)
+    if everywhere:
+        nothing = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in given.columns)
+        entries += f"\nUNION ALL\nSELECT {nothing}, CAST(0 AS BIGINT) AS born, CAST(0 AS BIGINT) AS copies"
+    top = f"CAST(LOG2(MAX(moment) OVER ({partition.strip()}) + 1) AS INT) + 1 AS top"
+    return (
+        f"SELECT *, {top} FROM (SELECT *, CAST(DENSE_RANK() OVER ({partition}ORDER BY born) - 1 AS BIGINT) AS moment "
+        f"FROM ({entries}) AS entries) AS ranked"
+    )
+
+
+def _moments(keys: list[str], partition: str, numbered: str) -> str:
+    """Return the query for every moment, once per level, with the piece of that level that it is in."""
+    listed = ", ".join([*keys, "born", "moment", "top"])
+    until = f"LEAD(born) OVER ({partition}ORDER BY born) AS {UNTIL}"
+    lasting = f"SELECT {listed}, {until} FROM (SELECT DISTINCT {listed} FROM ({numbered}) AS numbered) AS once"
+    levels = f"SELECT *, EXPLODE(SEQUENCE(0, top)) AS level FROM ({lasting}) AS lasting"
+    outputs = ", ".join([*keys, f"born AS {TICK}", UNTIL, "level", "SHIFTRIGHT(moment, level) AS piece"])
+    return f"SELECT {outputs} FROM ({levels}) AS levels"
+
+
+def _cut(given: Relation, numbered: str) -> str:
+    """Return the query for the pieces of every life: the input's columns, `level` and `piece`."""
+    row = ", ".join(quoted(name) for name in given.column_names)
+    lives = lives_sql(given, numbered, "moment", "top")
+    levels = f"SELECT *, EXPLODE(SEQUENCE(0, top)) AS level FROM ({lives}) AS lives WHERE copies > 0"
+    first = "SHIFTRIGHT(born + SHIFTLEFT(CAST(1 AS BIGINT), level) - 1, level) AS head"
+    after = "SHIFTRIGHT(COALESCE(dead, SHIFTLEFT(CAST(1 AS BIGINT), top)), level) AS tail"
+    bounds = f"SELECT {row}, level, {first}, {after} FROM ({levels}) AS levels"
+    return (
+        f"SELECT {row}, level, CASE WHEN side > 0 THEN head ELSE tail - 1 END AS piece "
+        f"FROM (SELECT *, EXPLODE(ARRAY(1, -1)) AS side FROM ({bounds}) AS bounds WHERE head < tail) AS ends "
+        "WHERE CASE WHEN side > 0 THEN head ELSE tail END % 2 = 1"
+    )
