@@ -45,8 +45,9 @@ from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.live_status import read_messages, read_sources
 from headwater.runtime.plan import show_plan
+from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.spark import spark_session
-from headwater.runtime.start import plan_run, start_maintainer
+from headwater.runtime.start import plan_run
 from headwater.runtime.understand import Understood, connect_sources, understand
 from headwater.views.scope_names import tables_named
 from headwater.warehouse.folders import staging_folder
@@ -93,11 +94,17 @@ class Headwater:
         return show_plan(plan_run(understood, rebuild), understood)
 
     def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted."""
+        """Maintain the views until idle, for so many ticks, or until interrupted.
+
+        Unless it ends once idle, it takes up what is changed in the project's files meanwhile.
+        """
         self._require_views(rebuild)
-        maintainer = start_maintainer(self.spark, self._understood(), self._listener, rebuild)
-        with _stopping_on_signals(maintainer.stop):
-            return maintainer.run(until_idle=until_idle, ticks=ticks)
+        going = ProjectRun(self.spark, self.project, self._listener)
+        try:
+            with _stopping_on_signals(going.stop):
+                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild)
+        finally:
+            self.project = going.project
 
     def status(self) -> StatusResult:
         """Say how the warehouse is doing; neither Spark nor a source is needed."""
@@ -186,14 +193,21 @@ class Headwater:
         self._warehouse()
         return check_views(self.spark, self._understood(), view, ticks, self._listener)
 
-    def teardown(self) -> TeardownResult:
-        """Drop what was made at the sources; the warehouse folder stays readable."""
+    def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
+        """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
+
+        A later run reads these sources anew, and the views that read them; the other views go on.
+        """
+        for name in sources:
+            self.project.source(name)
         path = str(self.project.warehouse)
         if is_warehouse(path):
             refuse_if_held(path)
         dropped: list[Dropped] = []
         failed: list[Dropped] = []
         for name, source in connect_sources(self.project).items():
+            if sources and name not in sources:
+                continue
             try:
                 dropped += [Dropped(source=name, what=what) for what in source.teardown()]
             except HeadwaterError as error:

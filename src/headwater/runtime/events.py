@@ -109,6 +109,20 @@ class ViewDropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectChanged:
+    """The project's files were changed and are taken up; these steps follow."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRefused:
+    """The project's files were changed and cannot be taken up; what ran before goes on."""
+
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
     """So many rows of a relation have been read; the estimate is the source's own and may be off."""
 
@@ -163,6 +177,8 @@ Event: TypeAlias = (
     | ViewBorn
     | ViewStopped
     | ViewDropped
+    | ProjectChanged
+    | ProjectRefused
     | BootstrapProgress
     | CheckProgress
     | CheckpointRolled

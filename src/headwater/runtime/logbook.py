@@ -16,6 +16,8 @@ from headwater.runtime.events import (
     Housekept,
     Idle,
     ProbeAnswered,
+    ProjectChanged,
+    ProjectRefused,
     SourceConnected,
     SourceDisconnected,
     SourceGone,
@@ -41,11 +43,11 @@ def level_of(event: Event) -> int:
     'DEBUG'
     """
     match event:
-        case ViewStopped() | SourceGone():
+        case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
         case SourceDisconnected():
             return logging.WARNING
-        case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped():
+        case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
         case BootstrapProgress() | CheckProgress():
             return logging.INFO
@@ -89,6 +91,11 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f'view "{view}" stopped at tick {tick}: {error.summary}'
         case ViewDropped(view=view):
             return f'view "{view}" is no longer kept'
+        case ProjectChanged(steps=steps):
+            return f"the project was changed and is taken up: {', '.join(steps) or 'no view changes'}"
+        case ProjectRefused(error=error):
+            why = " ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
+            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {why}"
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
             return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):

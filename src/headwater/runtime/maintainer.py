@@ -143,6 +143,15 @@ class Maintainer:
         self.upkeep.stop()
         self._signs.stop()
 
+    def retiring(self) -> tuple[str, ...]:
+        """Return the views that are being built anew and are not there yet."""
+        return tuple(self._retiring)
+
+    def release(self) -> None:
+        """Give back what is cached on Spark, once closed."""
+        for reader in self.replicas.values():
+            reader.release()
+
     def frontier(self) -> Tick:
         """Return the newest tick that some view has reached."""
         return max((view.frontier for view in self.views.values()), default=Tick(0))
