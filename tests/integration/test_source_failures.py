@@ -40,8 +40,12 @@ def status(world: AuditedWorld, name: str) -> ViewStatus:
     return next(view for view in world.open().status().views if view.name == name)
 
 
+def warehouse(world: AuditedWorld) -> Warehouse:
+    return Warehouse.open(str(world.open().project.warehouse))
+
+
 def last_tick(world: AuditedWorld) -> Tick:
-    return Warehouse.open(str(world.open().project.warehouse)).log.last_tick
+    return warehouse(world).log.last_tick
 
 
 def test_truncate_is_exact_for_replicas_and_stops_views_that_probe(world: AuditedWorld, spark: SparkSession) -> None:
@@ -182,6 +186,30 @@ def test_a_column_in_use_is_dropped(world: AuditedWorld, spark: SparkSession) ->
         maintainer.wait_until(lambda: maintainer.frontier("replicated") >= 1)
     with pytest.raises(HeadwaterError, match="score"):
         world.open().run(until_idle=True)
+
+
+def test_a_value_that_cannot_be_held_is_left_behind_by_reading_one_source_anew(world: AuditedWorld) -> None:
+    world.write_project(views("replicated", "probing", "twins"))
+    world.open().run(until_idle=True)
+    world.execute("shop", "UPDATE products SET price = 'NaN' WHERE id = 3")
+    with pytest.raises(HeadwaterError, match="cannot be kept exactly") as unfit:
+        world.open().run(until_idle=True)
+    assert "teardown --source shop" in unfit.value.hint
+    world.execute("shop", "UPDATE products SET price = 3 WHERE id = 3")
+    with pytest.raises(HeadwaterError, match="cannot be kept exactly"):
+        world.open().run(until_idle=True)  # it is in the log all the same
+
+    dropped = world.open().teardown(sources=("shop",)).dropped
+    assert {one.source for one in dropped} == {"shop"}
+    world.execute("crm", "UPDATE customers SET city = 2 WHERE id < 9")
+    world.open().run(until_idle=True)
+    generations = {name: one.generation for name, one in warehouse(world).catalog().views.items()}
+    assert generations == {"replicated": 2, "probing": 2, "twins": 1}, "only what reads shop was built anew"
+    world.execute("shop", "UPDATE products SET price = 4 WHERE id = 3")
+    checked = world.open().check(ticks=3)
+    assert {one.view: one.verdict.guarantee.value for one in checked.views} == dict.fromkeys(
+        ("replicated", "probing", "twins"), "complete"
+    )
 
 
 def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

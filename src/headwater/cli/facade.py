@@ -56,8 +56,8 @@ class Facade(Protocol):
         """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
         ...
 
-    def teardown(self) -> TeardownResult:
-        """Drop what was made at the sources."""
+    def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:
+        """Drop what was made at these sources; none named: at all."""
         ...
 
     def __enter__(self) -> Self:

@@ -19,6 +19,10 @@ from headwater.project import load
 def teardown(
     context: typer.Context,
     *,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", metavar="SOURCE", help="Only at this source; may be repeated.", show_default="all"),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
@@ -26,10 +30,13 @@ def teardown(
 ) -> None:
     """Drop what was made at the sources, after asking.
 
-    These are replication slots and publications. The warehouse folder stays.
+    These are replication slots and publications. The warehouse folder stays; the next `run` reads these sources, and
+    the views that read them, anew, while the other views go on.
     """
     with outcome(as_json=as_json, debug=debug) as output:
-        sources = ", ".join(source.name for source in load(project).sources)
+        said = load(project)
+        chosen = tuple(said.source(name).name for name in source or ())
+        sources = ", ".join(chosen or (one.name for one in said.sources))
         if not yes and not _may_ask(as_json):
             raise HeadwaterError(
                 f"teardown drops what the views live on at {sources}, and nobody is there to ask",
@@ -43,7 +50,7 @@ def teardown(
             progress(as_json=as_json, debug=debug) as listener,
             open_project(context, project, listener) as headwater,
         ):
-            result = headwater.teardown()
+            result = headwater.teardown(sources=chosen)
         output.show(result, draw_teardown)
     if result.failed:
         raise typer.Exit(REFUSED)

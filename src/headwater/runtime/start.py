@@ -62,9 +62,12 @@ def start_maintainer(
 
 def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     catalog = warehouse.catalog()
-    followed = warehouse.log.positions()
+    read = {relation.source for relation in catalog.replicas}
+    for name in catalog.views.keys() & understood.views.keys():
+        read |= {relation.source for relation in understood.views[name].view.relations}
+    known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
     lost = frozenset(
-        name for name, inspection in understood.inspections.items() if name in followed and not inspection.is_followed
+        name for name, inspection in understood.inspections.items() if name in known and not inspection.is_followed
     )
     return Kept(views=catalog.views, replicas=catalog.replicas, lost_sources=lost)
 

@@ -163,8 +163,8 @@ class MadeUpProject:
         one = ViewCheck(view=view or "sales", promised=Guarantee.COMPLETE, tick=Tick(7), verdict=self.verdict)
         return CheckResult(views=(one,))
 
-    def teardown(self) -> TeardownResult:
-        self.asked.append("teardown")
+    def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:
+        self.asked.append(("teardown", *sources))
         dropped = (Dropped(source="shop", what="slot headwater_shop"),)
         return TeardownResult(dropped=dropped, failed=self.failed, warehouse=Path("warehouse"))
 
@@ -306,6 +306,11 @@ def test_teardown_asks(tmp_path: Path) -> None:
     result = invoke(project, "teardown", "--yes", "-p", where)
     assert result.exit_code == 0
     assert "dropped slot headwater_shop at shop" in result.stdout
+    assert ("teardown",) in project.asked
+    [name] = [one.name for one in load(tmp_path / "shop").sources][:1]
+    assert invoke(project, "teardown", "--yes", "-p", where, "--source", name).exit_code == 0
+    assert ("teardown", name) in project.asked
+    assert invoke(project, "teardown", "--yes", "-p", where, "--source", "moon").exit_code == 1
     half = MadeUpProject(failed=(Dropped(source="staff", what="connection refused"),))
     assert invoke(half, "teardown", "--yes", "-p", where).exit_code == 1
 

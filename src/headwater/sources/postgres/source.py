@@ -86,7 +86,7 @@ class PostgresSource:
                     f'source "{self._name}" has lost its publication "{self._channel}"',
                     code="HW-312",
                     detail="the slot is there, but what was logged since cannot be decoded",
-                    hint="run `headwater teardown` and start over",
+                    hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
                 )
             # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
             connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
@@ -177,7 +177,7 @@ class PostgresSource:
                 f'source "{self._name}" has no replication slot "{self._channel}"',
                 code="HW-313",
                 detail="it was dropped, or the server was restored without it",
-                hint="run `headwater teardown` and start over",
+                hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
             )
         described = describe(side, [relation.name for relation in relations])
         self._require_followable(described)

@@ -54,7 +54,9 @@ def typed_column(relation: RelationName, column: Column, texts: pa.Array) -> pa.
             code="HW-330",
             detail=f'column "{column.name}" ({column.native}, kept as {column.type}) is {_shown(value)}',
             hint="correct the value at the source, or give the column a type that Spark can hold exactly"
-            " (numeric needs a precision of at most 38; dates must be finite and between the years 1 and 9999)",
+            " (numeric needs a precision of at most 38; dates must be finite and between the years 1 and 9999);"
+            f" if the log holds it: `headwater teardown --source {relation.source}`, then `headwater run`, reads"
+            " this source anew, and the other views go on",
         ) from None
 
 
