@@ -83,10 +83,9 @@ def test_a_lost_row_is_found_at_its_tick(
         bad = Tick(maintainer.frontier("probing") + 3)
         spoil(monkeypatch, lambda rows: rows.filter(pc.not_equal(rows["_tick"], bad)))
         touch(world, maintainer, 6)  # the states after the bad one cannot even be read
-        found = check(world, 3)
-    verdict = found["probing"].verdict
-    assert not found["probing"].kept
-    assert found["mixed"].kept
+        [found] = world.open().check("probing", ticks=3).views
+    verdict = found.verdict
+    assert not found.kept
     assert (verdict.guarantee, verdict.first_bad_tick) == (Guarantee.NONE, bad)
     right = judged_state(world, spark, bad)
     shown = Warehouse.open(maintainer.path).view_dataframe(spark, "probing", bad)
@@ -120,11 +119,10 @@ def test_a_right_state_under_a_wrong_tick_is_weak(
         world.execute("shop", "UPDATE sales SET amount = 51 WHERE no = 8")
         world.execute("geo", "UPDATE places SET label = 'nobody' WHERE id = 3")
         touch(world, maintainer, 1)
-        found = check(world, None)
-    verdict = found["probing"].verdict
+        [found] = world.open().check("probing", ticks=None).views
+    verdict = found.verdict
     assert (verdict.guarantee, verdict.first_bad_tick) == (Guarantee.WEAK, late)
-    assert verdict.states_checked == found["probing"].tick + 1, "every tick since the birth"
-    assert found["mixed"].verdict.guarantee is Guarantee.COMPLETE
+    assert verdict.states_checked == found.tick + 1, "every tick since the birth"
 
 
 def test_a_view_that_is_being_replaced_is_not_compared_with_its_new_sql(
