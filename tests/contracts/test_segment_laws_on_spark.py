@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import float_cases
 import group_cases
 import pytest
 import regroup_cases
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from stamped_history import Run, random_history, run_on_duckdb
+from stamped_history import Run, counted, random_history, run_on_duckdb, stamped
 
 from headwater.deltas.on_spark import run_stamped
+from headwater.runtime.data_errors import is_data_error
+from headwater.views.group_law import group_law_sql
 
 
 @pytest.fixture
@@ -21,6 +25,17 @@ def run(spark: SparkSession) -> Run:
 
 def test_oracle_groups_at_every_tick(run: Run) -> None:
     group_cases.check_many(run, range(12))
+
+
+def test_a_total_that_does_not_fit_is_an_error_in_the_data(run: Run) -> None:
+    step, relation = group_cases.group(("k",), ("x",))
+    changes = stamped([(1, None, 5, None, None, None, 1, 2**62)])
+    with pytest.raises(PySparkException) as raised:
+        run(
+            group_law_sql(step, relation, "changes", "old_rows"),
+            {"changes": changes, "old_rows": counted(Counter(), relation)},
+        )
+    assert is_data_error(raised.value)
 
 
 @pytest.mark.parametrize("case", range(len(regroup_cases.CASES)))

@@ -1,8 +1,8 @@
 """The law of a regroup: what is computed within a partition, anew at every tick at which the partition changes.
 
 Nothing is assumed of the functions, but that they give the same for the same rows. So a partition's state is computed
-at each of its moments, the ticks at which it changes and `lo`, from the rows alive there; a state lives from its
-moment to the partition's next one:
+at each of its turns, the ticks at which it changes and `lo`, from the rows alive there; a state lives from its
+turn to the partition's next one:
 
     tick       lo          5            7
     rows       a  b        a     c      a  a  c       b goes and c comes at 5, another a comes at 7
@@ -10,7 +10,7 @@ moment to the partition's next one:
     given                  -f(a, b)     -f(a, c)
                            +f(a, c)     +f(a, a, c)   rows that are in both states cancel
 
-Which rows are alive at a moment is read from their lives: the running sums of a row's counts, over the ticks.
+Which rows are alive at a turn is read from their lives: the running sums of a row's counts, over the ticks.
 
 Invariants
 1. A row that counts k stands k times when functions see it.
@@ -19,7 +19,7 @@ Invariants
 
 The text of `Aggregates` and `Windows` names the input's columns as they are.
 
-Cost: the moments of a partition times its rows. That is what functions of which nothing is known cost; MIN and MAX cost
+Cost: the turns of a partition times its rows. That is what functions of which nothing is known cost; MIN and MAX cost
 less (`extremes_law`), counts and exact sums do not come here (`group_law`).
 Not covered: functions whose result depends on the order in which Spark meets the rows (COLLECT_LIST, FIRST, a SUM of
 doubles): their old state may come out otherwise than it did, and is not taken away. `float_sums` has those that can be
@@ -53,7 +53,7 @@ def regroup_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, cha
         case Aggregates():
             states = aggregates_sql(step.computed, keys, f"({alive}) AS alive")
             if not step.keys:
-                states = _also_over_nothing(step.computed, states, moments_sql(step, changes), old)
+                states = _also_over_nothing(step.computed, states, turns_sql(step, changes), old)
         case Windows():
             states = windows_sql(step.computed, keys, f"({alive}) AS alive", also=(TICK, UNTIL))
         case First():
@@ -63,15 +63,15 @@ def regroup_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, cha
     return changes_of_states_sql(regrouped.column_names, states)
 
 
-def moments_sql(step: RegroupStep, changes: str) -> str:
-    """Return the query for the moments of touched partitions: keys, `_tick` (0 is `lo`), and `_until` the next one."""
+def turns_sql(step: RegroupStep, changes: str) -> str:
+    """Return the query for the turns of touched partitions: keys, `_tick` (0 is `lo`), and `_until` the next one."""
     keys = [quoted(key) for key in step.keys]
     listed = ", ".join([*keys, TICK])
     stamps = ", ".join([*keys, f"EXPLODE(ARRAY(CAST(0 AS BIGINT), {TICK})) AS {TICK}"])
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     return (
         f"SELECT {listed}, LEAD({TICK}) OVER ({partition}ORDER BY {TICK}) AS {UNTIL} FROM ("
-        f"SELECT {listed} FROM (SELECT {stamps} FROM {quoted(changes)}) AS stamps GROUP BY {listed}) AS moments"
+        f"SELECT {listed} FROM (SELECT {stamps} FROM {quoted(changes)}) AS stamps GROUP BY {listed}) AS turns"
     )
 
 
@@ -104,42 +104,42 @@ def lives_sql(given: Relation, entries: str, stamp: str, *also: str) -> str:
 def changes_of_states_sql(columns: Sequence[str], states: str) -> str:
     """Return the query that gives the changes between states: they come at `_tick` and go at `_until`."""
     listed = ", ".join(quoted(name) for name in columns)
-    stamp = f"CASE WHEN side > 0 THEN {TICK} ELSE {UNTIL} END"
+    stamp = f"CASE WHEN _side > 0 THEN {TICK} ELSE {UNTIL} END"
     return f"""\
-SELECT {listed}, {TICK}, SUM(side) AS {COUNT}
+SELECT {listed}, {TICK}, SUM(_side) AS {COUNT}
 FROM (
-  SELECT {listed}, {stamp} AS {TICK}, side
-  FROM (SELECT {listed}, {TICK}, {UNTIL}, EXPLODE(ARRAY(1, -1)) AS side FROM ({states}) AS states) AS sides
+  SELECT {listed}, {stamp} AS {TICK}, _side
+  FROM (SELECT {listed}, {TICK}, {UNTIL}, EXPLODE(ARRAY(1, -1)) AS _side FROM ({states}) AS states) AS sides
   WHERE {stamp} > 0
 ) AS stamped
 GROUP BY {listed}, {TICK}
-HAVING SUM(side) <> 0"""
+HAVING SUM(_side) <> 0"""
 
 
 def _alive(step: RegroupStep, given: Relation, changes: str, old: str) -> str:
-    """Return the query for the rows alive at every moment of their partition, each as often as it counts."""
+    """Return the query for the rows alive at every turn of their partition, each as often as it counts."""
     columns = ", ".join(f"lives.{quoted(name)} AS {quoted(name)}" for name in given.column_names)
     copies = (
         f"LEAST(copies, {step.computed.offset + step.computed.limit})" if isinstance(step.computed, First) else "copies"
     )
     lives = lives_sql(given, entries_sql(given, changes, old), "born")
-    same = [f"lives.{quoted(key)} <=> moments.{quoted(key)}" for key in step.keys]
+    same = [f"lives.{quoted(key)} <=> turns.{quoted(key)}" for key in step.keys]
     there = [f"born <= {TICK}", f"(dead > {TICK} OR dead IS NULL)", "copies > 0"]
     return (
         f"SELECT {columns}, {TICK}, {UNTIL}, EXPLODE(SEQUENCE(1, {copies})) AS copy "
-        f"FROM ({lives}) AS lives JOIN ({moments_sql(step, changes)}) AS moments "
+        f"FROM ({lives}) AS lives JOIN ({turns_sql(step, changes)}) AS turns "
         f"ON {' AND '.join([*same, *there])}"
     )
 
 
-def _also_over_nothing(computed: Aggregates, states: str, moments: str, table: str) -> str:
-    """Return states with one at every moment: where no row is alive, what the aggregates give over nothing."""
+def _also_over_nothing(computed: Aggregates, states: str, turns: str, table: str) -> str:
+    """Return states with one at every turn: where no row is alive, what the aggregates give over nothing."""
     names = [quoted(name) for name, _ in computed.outputs]
     chosen = ", ".join(
         f"CASE WHEN some.{TICK} IS NULL THEN none.{name} ELSE some.{name} END AS {name}" for name in names
     )
     nothing = aggregates_sql(computed, (), f"{quoted(table)} WHERE FALSE")
     return (
-        f"SELECT moments.{TICK}, moments.{UNTIL}, {chosen} FROM ({moments}) AS moments "
-        f"LEFT JOIN ({states}) AS some ON some.{TICK} = moments.{TICK} CROSS JOIN ({nothing}) AS none"
+        f"SELECT turns.{TICK}, turns.{UNTIL}, {chosen} FROM ({turns}) AS turns "
+        f"LEFT JOIN ({states}) AS some ON some.{TICK} = turns.{TICK} CROSS JOIN ({nothing}) AS none"
     )

@@ -89,10 +89,10 @@ def windows_sql(computed: Windows, keys: Sequence[str], table: str, also: Sequen
 def first_sql(computed: First, keys: Sequence[str], table: str, columns: Sequence[str]) -> str:
     """Return the query for the first rows of every partition of a table, by keys."""
     partition = f"PARTITION BY {_listed(keys)} " if keys else ""
-    place = f"ROW_NUMBER() OVER ({partition}ORDER BY {computed.order}) AS place"
+    place = f"ROW_NUMBER() OVER ({partition}ORDER BY {computed.order}) AS _place"
     last = computed.offset + computed.limit
     placed = f"(SELECT {_listed(columns)}, {place} FROM {table}) AS placed"
-    return f"SELECT {_listed(columns)} FROM {placed} WHERE place > {computed.offset} AND place <= {last}"
+    return f"SELECT {_listed(columns)} FROM {placed} WHERE _place > {computed.offset} AND _place <= {last}"
 
 
 def _united(step: UnionStep, columns: Sequence[str], tables: Mapping[RelationName, str]) -> str:
