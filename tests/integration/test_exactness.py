@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from audited import VIEWS, AuditedWorld, assert_exact, assert_reads_agree, audited_world
 from pyspark.sql import SparkSession
+from recomputed import assert_spark_agrees
 from writers import busy_writers
 
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
@@ -66,6 +67,7 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
 
     judgement = assert_exact(world, spark)
     assert_reads_agree(world, judgement, spark)
+    assert assert_spark_agrees(world, spark) >= 2 * len(VIEWS), "Spark's own opinion, at a few ticks"
     assert {name for name, _ in judgement.verdicts.items()} == set(VIEWS)
     assert judgement.tick_count >= 2_000
     assert done["committed"] >= 2_000
