@@ -58,6 +58,10 @@ class ImpossibleChange(HeadwaterError):
     """A change contradicts what is known: a row would have to exist fewer than zero times."""
 
 
+class ImpossibleRow(ImpossibleChange):
+    """A batch takes rows away that are not there; the states before it can still be computed."""
+
+
 class LeaseLost(HeadwaterError):
     """Another maintainer has taken this warehouse over; this one must stop."""
 

@@ -103,6 +103,8 @@ class ViewFile:
     """None: whatever the algorithm guarantees."""
     algorithm: str
     """As it is written: which names there are is known by those who maintain."""
+    strict: bool = False
+    """Whether a view is refused that would have to be computed anew, in whole, rather than incrementally."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +161,7 @@ def load(path: Path) -> Project:
     named.allow("name")
     warehouse.allow("path", "retention")
     maintenance.allow("batch_ticks", "batch_interval")
-    defaults.allow("reading")
+    defaults.allow("reading", "strict")
     sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
     return Project(
         name=named.words("name"),
@@ -171,7 +173,9 @@ def load(path: Path) -> Project:
         default_reading=_reading(defaults, "replica"),
         readings=_readings(document.table("relations"), tuple(source.name for source in sources)),
         sources=sources,
-        views=_views(file.parent / VIEWS_FOLDER, document.table("views")),
+        views=_views(
+            file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
+        ),
     )
 
 
@@ -241,7 +245,7 @@ def _readings(table: TomlTable, sources: tuple[str, ...]) -> Mapping[RelationNam
     return readings
 
 
-def _views(folder: Path, settings: TomlTable) -> tuple[ViewFile, ...]:
+def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:
     if not folder.is_dir():
         raise InvalidProject(
             f'the project has no folder "{folder.name}"',
@@ -251,7 +255,7 @@ def _views(folder: Path, settings: TomlTable) -> tuple[ViewFile, ...]:
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee", "algorithm")
+        table.allow("guarantee", "algorithm", "strict")
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -259,10 +263,10 @@ def _views(folder: Path, settings: TomlTable) -> tuple[ViewFile, ...]:
                 detail=f"there is no {VIEWS_FOLDER}/{name}.sql",
                 hint=did_you_mean(name, tuple(files), otherwise="write that file, or remove the table"),
             )
-    return tuple(_view(name, file, settings.table(name)) for name, file in files.items())
+    return tuple(_view(name, file, settings.table(name), strict=strict) for name, file in files.items())
 
 
-def _view(name: str, file: Path, settings: TomlTable) -> ViewFile:
+def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
     shown = f"{VIEWS_FOLDER}/{file.name}"
     _check_name(name, "view", shown)
     try:
@@ -279,6 +283,7 @@ def _view(name: str, file: Path, settings: TomlTable) -> ViewFile:
         file=file,
         guarantee=Guarantee(_choice(settings, "guarantee", None, choices)) if is_said else None,
         algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
+        strict=settings.truth("strict", default=strict),
     )
 
 

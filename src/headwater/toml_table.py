@@ -71,6 +71,13 @@ class TomlTable:
             raise self.refusal(key, f"a whole number of at least {least} belongs here, not {value!r}")
         return value
 
+    def truth(self, key: str, *, default: bool) -> bool:
+        """Return the true or false under a key."""
+        value = self.values.get(key, default)
+        if not isinstance(value, bool):
+            raise self.refusal(key, f"true or false belongs here, not {value!r}")
+        return value
+
     def refusal(self, key: str, detail: str, hint: str = "") -> InvalidProject:
         """Return the error that says why the value under a key cannot be meant; the caller raises it."""
         return InvalidProject(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.guarantee import Guarantee
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import pieces
-from headwater.maintenance.questions import Answer, Ask
+from headwater.maintenance.questions import Answer, Ask, Log
 from headwater.maintenance.rebase import refuse_negative
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
@@ -28,9 +28,13 @@ Performer = Callable[[Ask[ArrowKeys]], Sequence[Answer[ArrowBag]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewChange:
-    """The signed rows by which a view changes in a batch, stamped with their ticks, and what finding them took."""
+    """The signed rows by which a view changes in a batch, stamped with their ticks, and what finding them took.
+
+    `segments` has the same of the segments that are kept for it, where they changed.
+    """
 
     rows: pa.Table
+    segments: Mapping[RelationName, pa.Table] = field(default_factory=dict)
     seconds_asking: float
     seconds_joining: float
 
@@ -45,14 +49,61 @@ def change_view(
     perform: Performer,
 ) -> ViewChange | None:
     """Return how a view changes over the ticks (lo, hi], or None if none of its relations changed."""
-    lo, hi = span
-    changes = {name: log.changes(name, columns, lo, hi) for name, columns in view.relations.items()}
-    if guarantee is not Guarantee.COMPLETE:
-        changes = {name: bag.restamped(hi) for name, bag in changes.items()}
-    changes = {name: bag.net() for name, bag in changes.items()}
+    changes = base_changes(view.relations, guarantee, span, log)
     if not any(len(bag) for bag in changes.values()):
         return None
+    return change_join(spark, view, schema, span, changes, log, perform)
+
+
+def base_changes(
+    relations: Mapping[RelationName, tuple[str, ...]], guarantee: Guarantee, span: tuple[Tick, Tick], log: AcceptedLog
+) -> dict[RelationName, ArrowBag]:
+    """Return how relations change over the ticks (lo, hi]; a view that need not show every tick sees them all at hi."""
+    lo, hi = span
+    changes = {name: log.changes(name, columns, lo, hi) for name, columns in relations.items()}
+    if guarantee is not Guarantee.COMPLETE:
+        changes = {name: bag.restamped(hi) for name, bag in changes.items()}
+    return {name: bag.net() for name, bag in changes.items()}
+
+
+def change_join(
+    spark: SparkSession,
+    view: JoinView,
+    schema: pa.Schema,
+    span: tuple[Tick, Tick],
+    changes: Mapping[RelationName, ArrowBag],
+    log: Log[ArrowBag],
+    perform: Performer,
+) -> ViewChange:
+    """Return how a join changes over the ticks (lo, hi], given how what it reads changes."""
     started = time.perf_counter()
+    bags = reach_rows(view, span[0], changes, log, perform)
+    asked = time.perf_counter()
+    rows = join_in_pieces(spark, view, schema, span, bags)
+    return ViewChange(rows=rows, seconds_asking=asked - started, seconds_joining=time.perf_counter() - asked)
+
+
+def join_in_pieces(
+    spark: SparkSession,
+    view: JoinView,
+    schema: pa.Schema,
+    span: tuple[Tick, Tick],
+    bags: Mapping[RelationName, ArrowBag],
+) -> pa.Table:
+    """Run the law over stamped rows, in as many pieces as hot keys make needful."""
+    tables = []
+    for after, _, part in pieces(view, bags, *span):
+        names = stamped_names(part)
+        check_old_rows(part, after)
+        counted = {names[relation]: shifted(bag.table, -after) for relation, bag in part.items()}
+        tables.append(shifted(run_stamped(spark, law_sql(view, names, 0), counted), after))
+    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
+
+
+def reach_rows(
+    view: JoinView, lo: Tick, changes: Mapping[RelationName, ArrowBag], log: Log[ArrowBag], perform: Performer
+) -> Mapping[RelationName, ArrowBag]:
+    """Return the changes of what a join reads, and the old rows that they can join, stamped `lo`."""
     sweep = batched_sweep(view, lo, changes, log)
     try:
         ask = next(sweep)
@@ -60,25 +111,18 @@ def change_view(
             ask = sweep.send(perform(ask))
     except StopIteration as finished:
         bags: Mapping[RelationName, ArrowBag] = finished.value
-    asked = time.perf_counter()
-    tables = []
-    for after, _, part in pieces(view, bags, lo, hi):
-        names = stamped_names(part)
-        for relation, bag in part.items():
-            _check_old_rows(str(relation), bag, after)
-        shifted = {names[relation]: _shifted(bag.table, -after) for relation, bag in part.items()}
-        tables.append(_shifted(run_stamped(spark, law_sql(view, names, 0), shifted), after))
-    rows = pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
-    return ViewChange(rows=rows, seconds_asking=asked - started, seconds_joining=time.perf_counter() - asked)
+    return bags
 
 
-def _shifted(table: pa.Table, ticks: int) -> pa.Table:
+def shifted(table: pa.Table, ticks: int) -> pa.Table:
     """Return the rows with their ticks moved: counted from the batch's beginning, so that no query ever differs."""
     moved = pc.add(table[TICK], pa.scalar(ticks, pa.int64()))
     return table.set_column(table.column_names.index(TICK), TICK, moved)
 
 
-def _check_old_rows(relation: str, bag: ArrowBag, lo: Tick) -> None:
-    old = pc.equal(bag.table[TICK], lo)
-    negative = pc.sum(pc.and_(old, pc.less(bag.table[COUNT], 0))).as_py()
-    refuse_negative(negative or 0, relation, lo)
+def check_old_rows(bags: Mapping[RelationName, ArrowBag], lo: Tick) -> None:
+    """Refuse old rows that would have to exist fewer than zero times."""
+    for relation, bag in bags.items():
+        old = pc.equal(bag.table[TICK], lo)
+        negative = pc.sum(pc.and_(old, pc.less(bag.table[COUNT], 0))).as_py()
+        refuse_negative(negative or 0, str(relation), lo)

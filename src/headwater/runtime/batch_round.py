@@ -12,13 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.errors import HeadwaterError, ImpossibleRow, SourceUnavailable
 from headwater.position import Tick
-from headwater.relation import RelationName
+from headwater.relation import TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.batch import ViewChange, change_view
@@ -27,6 +28,7 @@ from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.segment_batch import change_segments
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 
@@ -129,6 +131,13 @@ class Round:
         relations = view.understood.view.relations.items()
         return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
 
+    def _next_change(self, view: LiveView, upto: Tick) -> Tick:
+        """Return the first tick at which a relation of a view changes, or the last one if none does."""
+        rows = (
+            self.log.rows(name, columns[:1], view.lo, upto) for name, columns in view.understood.view.relations.items()
+        )
+        return min([upto, *(Tick(pc.min(found[TICK]).as_py()) for found in rows if found.num_rows)])
+
     def _end(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
         """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
         hi = min(self.log.last_tick, Tick(lo + self.understood.project.batch_ticks))
@@ -143,6 +152,7 @@ class Round:
         """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
         if view.name in self._waiting:
             return Outcome(upto=view.frontier)
+        hi = view.end(self._next_change(view, hi) if view.understood.is_recomputed_per_tick else hi)
         if view.lo >= hi:
             return Outcome(upto=view.lo)
         performer = Performer(self.understood.relations, self.replicas, snapshots)
@@ -151,21 +161,26 @@ class Round:
             return Outcome(upto=end, change=self._change(view, end, log, performer), halt=halt)
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
-        except HeadwaterError as error:
-            return Outcome(upto=view.frontier, halt=error)
-        except PySparkException as error:
+        except (ImpossibleRow, PySparkException) as error:
             if not is_data_error(error):
                 raise
             good, change = self._change_before_error(view, end, log, performer)
             [(tick, transaction)] = self.log.transactions(None, good, Tick(good + 1))
             return Outcome(upto=good, change=change, halt=stopping_error(view.name, error, tick, transaction))
+        except HeadwaterError as error:
+            return Outcome(upto=view.frontier, halt=error)
         finally:
             self._note(view, performer, log)
 
     def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, performer: Performer) -> ViewChange | None:
-        understood, columns = view.understood, view.table.changes.schema()
-        span = (view.lo, upto)
-        return change_view(self.spark, understood.view, columns, understood.guarantee, span, log, performer)
+        understood, span = view.understood, (view.lo, upto)
+        join = understood.view.only_join
+        if join is None:
+            return change_segments(
+                self.spark, understood.view, understood.guarantee, span, log, performer, view.readers
+            )
+        columns = view.table.changes.schema()
+        return change_view(self.spark, join, columns, understood.guarantee, span, log, performer)
 
     def _change_before_error(
         self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer
@@ -177,7 +192,7 @@ class Round:
             try:
                 change = self._change(view, middle, log, performer)
                 good = middle
-            except PySparkException as error:
+            except (ImpossibleRow, PySparkException) as error:
                 if not is_data_error(error):
                     raise
                 bad = middle

@@ -30,8 +30,10 @@ from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
+from headwater.runtime.kept_segments import create_segments, segment_readers, shape
 from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.sources.source import Source
@@ -78,6 +80,8 @@ class Newborn:
     understood: UnderstoodView
     entry: ViewEntry
     table: KeptTable
+    segments: Mapping[RelationName, KeptTable]
+    readers: Mapping[RelationName, SegmentReader]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +184,9 @@ class Bootstrap:
             for relation in understood.view.relations
         }
         generation = next_generation(view_folder(self.warehouse, name, 0))
-        table = KeptTable.create(view_folder(self.warehouse, name, generation), understood.schema, tick)
+        folder = view_folder(self.warehouse, name, generation)
+        segments = create_segments(self.spark, understood.view, folder, plain, tick)
+        table = KeptTable.create(folder, understood.schema, tick)
         table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, plain), tick)
         entry = ViewEntry(
             name=name,
@@ -189,5 +195,8 @@ class Bootstrap:
             birth=tick,
             guarantee=understood.guarantee.value,
             schema=tuple((field.name, str(field.type)) for field in understood.schema),
+            segments=tuple(segment.name for segment in segments),
+            shape=shape(understood.view),
         )
-        return Newborn(understood=understood, entry=entry, table=table)
+        readers = segment_readers(self.spark, understood.view, table, segments, tick)
+        return Newborn(understood=understood, entry=entry, table=table, segments=segments, readers=readers)

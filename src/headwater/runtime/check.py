@@ -36,7 +36,7 @@ from headwater.runtime.staging import stage_relation
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
-from headwater.views.normal_form import JoinView
+from headwater.views.segments import SegmentedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.lease import maintainer_is_alive
@@ -163,7 +163,7 @@ class _States:
     """A view's states, each twice: as its SQL gives it, and as the warehouse shows it."""
 
     spark: SparkSession
-    view: JoinView
+    view: SegmentedView
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]

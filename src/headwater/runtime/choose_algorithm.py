@@ -7,7 +7,7 @@ from headwater.guarantee import Guarantee
 from headwater.maintenance.algorithms import NAMES, Described, algorithm
 from headwater.project import PROJECT_FILE, Project, Reading, ViewFile
 from headwater.toml_table import did_you_mean
-from headwater.views.normal_form import JoinView
+from headwater.views.segments import RecomputeStep, SegmentedView
 
 
 def chosen_algorithm(file: ViewFile) -> Described:
@@ -20,6 +20,17 @@ def chosen_algorithm(file: ViewFile) -> Described:
             hint=did_you_mean(file.algorithm, NAMES, otherwise="remove the line: the default needs nothing"),
         )
     return algorithm(file.algorithm)
+
+
+def view_guarantee(file: ViewFile, view: SegmentedView) -> Guarantee:
+    """Return what readers of a view may rely on, once it is known how it is computed.
+
+    A view that is recomputed is so once per commit, unless its author asks for every tick.
+    """
+    promised = promised_guarantee(file)
+    if file.guarantee is None and is_recomputed(view):
+        return min(promised, Guarantee.STRONG)
+    return promised
 
 
 def promised_guarantee(file: ViewFile) -> Guarantee:
@@ -37,10 +48,19 @@ def promised_guarantee(file: ViewFile) -> Guarantee:
     return file.guarantee
 
 
-def check_algorithm(file: ViewFile, view: JoinView, project: Project) -> Described:
+def is_recomputed(view: SegmentedView) -> bool:
+    """Tell whether some part of a view is computed from whole inputs, once per commit."""
+    return any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
+
+
+def check_algorithm(file: ViewFile, view: SegmentedView, project: Project) -> Described:
     """Refuse a view that lacks what its algorithm needs."""
     described = chosen_algorithm(file)
-    missing = list(described.missing(view))
+    join = view.only_join
+    if join is None:
+        missing = [] if described.run is None else ["it maintains joins, and this view is more than one join"]
+    else:
+        missing = list(described.missing(join))
     if described.run is not None:
         copied = [str(name) for name in view.relations if project.reading(name) is not Reading.PROBE]
         if copied:

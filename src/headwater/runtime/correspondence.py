@@ -151,7 +151,7 @@ class Correspondence:
         self._open: dict[int, _Open] = {}
         self._installs: list[Install[ArrowBag]] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
-        self._running = algorithm(view.understood.view, view.lo, self._accepted)
+        self._running = algorithm(view.understood.join, view.lo, self._accepted)
         self._act(next(self._running))
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class Correspondence:
     def deliver(self) -> None:
         """Hand over to the algorithm whatever has arrived, in the one order that is right."""
         view = self._view
-        relations = list(view.understood.view.relations)
+        relations = list(view.understood.join.relations)
         self._end, self._halt = before_truncate(self._log, view.name, relations, view.lo, self._log.last_tick)
         try:
             while self._deliver_next():
@@ -274,7 +274,7 @@ class Correspondence:
                 case Install():
                     self._installs.append(effect)
         for look in looks:
-            self._send(look_on_spark(self._spark, self._view, self._view.understood.view, look))
+            self._send(look_on_spark(self._spark, self._view, self._view.understood.join, look))
 
     def _ask_later(self, query: Query[ArrowBag]) -> _Read:
         time.sleep(_PAUSE_SECONDS)
@@ -290,7 +290,7 @@ class Correspondence:
                     detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
                     hint="it is asked again when the source answers",
                 )
-            view = self._view.understood.view
+            view = self._view.understood.join
             parts = tuple(
                 answer_part(view, part, self._like, lambda probe: self._probe(snapshot, probe)) for part in query.parts
             )
@@ -305,7 +305,7 @@ class Correspondence:
 
     def _like(self, relation: RelationName) -> ArrowBag:
         last = self._log.last_tick
-        return self._accepted.changes(relation, self._view.understood.view.relations[relation], last, last)
+        return self._accepted.changes(relation, self._view.understood.join.relations[relation], last, last)
 
     def _probe(self, snapshot: Snapshot, probe: Probe[Any]) -> ArrowBag:
         started = time.perf_counter()

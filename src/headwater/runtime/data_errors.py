@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.errors import PySparkException
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, ImpossibleRow
 from headwater.position import Tick
 from headwater.transaction import Transaction
 
@@ -13,12 +13,22 @@ _DATA_EXCEPTION = "22"
 
 
 def is_data_error(error: BaseException) -> bool:
-    """Tell whether Spark refused a value, rather than failed."""
+    """Tell whether Spark refused a value, rather than failed, or the rows cannot be what they are said to be."""
+    if isinstance(error, ImpossibleRow):
+        return True
     return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
 
 
 def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Transaction) -> HeadwaterError:
     """Return why a view stops: what Spark said, and the transaction that brought it about."""
+    if isinstance(error, ImpossibleRow):
+        return ImpossibleRow(
+            f'view "{view}" has no state from tick {tick} on',
+            code=error.code,
+            detail=f"{error.detail} (transaction {transaction.position})",
+            hint="was the table changed by something its log does not show? "
+            f"Run `headwater check`, then `headwater run --rebuild {view}`",
+        )
     return HeadwaterError(
         f'view "{view}" has no state from tick {tick} on',
         code="HW-520",

@@ -5,14 +5,20 @@ from __future__ import annotations
 from headwater.maintenance.probe_plan import plan_visits
 from headwater.project import Reading
 from headwater.results import ExplainResult
+from headwater.runtime.explain_segments import explain_segments, how_read
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
 from headwater.views.law import law_sql
+from headwater.views.normal_form import JoinView
 
 
 def explain_view(understood: Understood, name: str) -> ExplainResult:
     """Return a description to read, and the same as data."""
-    view = understood.views[name].view
+    view = understood.views[name].view.only_join
+    return explain_segments(understood, name) if view is None else _explain_join(understood, name, view)
+
+
+def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainResult:
     readings = {relation: understood.project.reading(relation) for relation in view.relations}
     trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
     visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
@@ -32,7 +38,7 @@ def explain_view(understood: Understood, name: str) -> ExplainResult:
         if len(trees) > 1:
             lines.append("  visits       parts that share no equality are read whole when another part changes")
     lines += [
-        f"  {'reads from' if index == 0 else '':12} {relation}: {_how(reading)}"
+        f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
         for index, (relation, reading) in enumerate(readings.items())
     ]
     lines.append(f"  asks sources {'yes, by probes, rebased' if probing else 'never: self-maintained from replicas'}")
@@ -59,11 +65,3 @@ def _order(levels: tuple[tuple[str, ...], ...]) -> str:
     up = [node for level in reversed(levels[1:-1]) for node in level]
     down = [node for level in levels[1:] for node in level]
     return " → ".join([*up, *levels[0], *down])
-
-
-def _how(reading: Reading) -> str:
-    match reading:
-        case Reading.REPLICA:
-            return "replica, kept in the warehouse"
-        case Reading.PROBE:
-            return "probes at the source, rebased"

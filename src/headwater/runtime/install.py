@@ -28,7 +28,7 @@ from headwater.views.normal_form import JoinView
 def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]]) -> pa.Table:
     """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
     schema = view.table.changes.schema()
-    gained = _sum_of_terms(spark, view.understood.view, schema, view.lo, installs)
+    gained = _sum_of_terms(spark, view.understood.join, schema, view.lo, installs)
     if not any(install.distinct or install.removed for install in installs):
         return gained.table
     changed = ArrowBag(schema.empty_table())
@@ -76,8 +76,8 @@ def _not_there_yet(
 
     `before` is what the installs before it changed; the view's table does not hold that yet.
     """
-    first = view.understood.view.occurrences[0].alias
-    columns = _key_columns(view.understood.view, first)
+    first = view.understood.join.occurrences[0].alias
+    columns = _key_columns(view.understood.join, first)
     keys = {first: gained.keys(columns, gained, columns)}
     there = _held(spark, view, before, install, keys).plus(removed.negated()).net()
     there = _with_counts(there, 1)
@@ -96,7 +96,7 @@ def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Instal
     found = ArrowBag(view.table.changes.schema().empty_table())
     for alias, values in keys.items():
         if len(values):
-            columns = _key_columns(view.understood.view, alias)
+            columns = _key_columns(view.understood.join, alias)
             stored = stored_rows(spark, view, columns, values)
             rows = stored.plus(before.matching(columns, values)).restamped(install.upto).net()
             found = found.widest(rows)

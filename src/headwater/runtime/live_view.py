@@ -1,11 +1,17 @@
-"""A view while it is maintained: its table, how far it has come, and why it cannot go on if it cannot."""
+"""A view while it is maintained: its tables, how far it has come, and why it cannot go on if it cannot."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
 
 from headwater.errors import HeadwaterError
 from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.runtime.batch import ViewChange
+from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.understand import UnderstoodView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.commit_record import Stopped
@@ -14,12 +20,17 @@ from headwater.warehouse.kept_table import KeptTable
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LiveView:
-    """One view. `frontier` is what the last commit says; the table may hold more, and is adopted then."""
+    """One view. `frontier` is what the last commit says; the tables may hold more, and that is adopted then.
+
+    `segments` are the hidden tables that are kept for it, and `readers` look rows up in them, as of the frontier.
+    """
 
     understood: UnderstoodView
     entry: ViewEntry
     table: KeptTable
     frontier: Tick
+    segments: Mapping[RelationName, KeptTable] = field(default_factory=dict)
+    readers: Mapping[RelationName, SegmentReader] = field(default_factory=dict)
     stopped: Stopped | None = None
 
     @property
@@ -29,12 +40,41 @@ class LiveView:
 
     @property
     def lo(self) -> Tick:
-        """The tick up to which the table holds every change: where the next batch begins."""
+        """The tick where the next batch begins.
+
+        A view that is one join goes on where its table ends. Of a view with segments a dead maintainer may have
+        appended some tables and not others, so the batch is computed again from the frontier.
+        """
+        if self.understood.view.only_join is None:
+            return self.frontier
         return max(self.frontier, self.table.appended_upto())
+
+    def end(self, hi: Tick) -> Tick:
+        """Return where a batch must end: where one ended that was appended in part, else where it would."""
+        if self.understood.view.only_join is not None:
+            return hi
+        appended = max(table.appended_upto() for table in (self.table, *self.segments.values()))
+        return appended if appended > self.frontier else hi
+
+    def append(self, change: ViewChange, upto: Tick) -> None:
+        """Append a batch's changes to the tables; those that have them already are left as they are."""
+        for name, rows in change.segments.items():
+            self.segments[name].append(rows, upto)
+        self.table.append(change.rows, upto)
+
+    def advance(self, change: ViewChange | None, upto: Tick) -> None:
+        """Move to a tick whose changes are in the tables."""
+        self.frontier = upto
+        for name, reader in self.readers.items():
+            reader.absorb(None if change is None else _rows(change, name, self.understood), upto)
 
     def stop(self, error: HeadwaterError) -> None:
         """Stop here for good; the others go on."""
         self.stopped = _as_stopped(error)
+
+
+def _rows(change: ViewChange, name: RelationName, understood: UnderstoodView) -> pa.Table | None:
+    return change.rows if name == understood.view.output.name else change.segments.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

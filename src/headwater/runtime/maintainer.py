@@ -239,7 +239,12 @@ class Maintainer:
         for newborn in made.views:
             self._retiring.pop(newborn.entry.name, None)
             self.views[newborn.entry.name] = LiveView(
-                understood=newborn.understood, entry=newborn.entry, table=newborn.table, frontier=newborn.entry.birth
+                understood=newborn.understood,
+                entry=newborn.entry,
+                table=newborn.table,
+                frontier=newborn.entry.birth,
+                segments=newborn.segments,
+                readers=newborn.readers,
             )
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
         for newborn in made.views:
@@ -294,7 +299,7 @@ class Maintainer:
         appended = time.perf_counter()
         for name, outcome in found.outcomes.items():
             view = self.views[name]
-            view.frontier = outcome.upto
+            view.advance(outcome.change, outcome.upto)
             if outcome.halt is not None:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
@@ -320,7 +325,7 @@ class Maintainer:
         change = outcome.change
         if change is None:
             return None
-        view.table.append(change.rows, outcome.upto)
+        view.append(change, outcome.upto)
         counts = change.rows[COUNT]
         positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
         return ViewDelta(rows_added=positive, rows_removed=positive - (pc.sum(counts).as_py() or 0))

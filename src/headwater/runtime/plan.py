@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from headwater.relation import RelationName
 from headwater.results import Action, OwnerSql, PlanResult, PlanStep, Subject
+from headwater.runtime.kept_segments import shape
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
 
@@ -79,17 +80,17 @@ def _holds(replica: ReplicaEntry | None, columns: tuple[str, ...]) -> bool:
 def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
     """Return why a view has to be computed anew; empty if it goes on."""
     lost = sorted({name.source for name in view.view.relations} & kept.lost_sources)
-    if rebuilt:
-        return "asked for"
-    if lost:
-        return f"the log of source {lost[0]} does not go on where the warehouse stopped"
-    if entry.sql != view.view.sql:
-        return "its SQL changed"
-    if entry.guarantee != view.guarantee.value:
-        return f"its guarantee changed from {entry.guarantee} to {view.guarantee.value}"
-    if entry.schema != tuple((field.name, str(field.type)) for field in view.schema):
-        return "the types of its columns changed"
-    return ""
+    columns = tuple((field.name, str(field.type)) for field in view.schema)
+    guarantee = view.guarantee.value
+    reasons = (
+        (rebuilt, "asked for"),
+        (bool(lost), f"the log of source {''.join(lost[:1])} does not go on where the warehouse stopped"),
+        (entry.sql != view.view.sql, "its SQL changed"),
+        (entry.guarantee != guarantee, f"its guarantee changed from {entry.guarantee} to {guarantee}"),
+        (entry.schema != columns, "the types of its columns changed"),
+        (entry.shape != shape(view.view), "it is computed in other steps than before"),
+    )
+    return next((reason for is_so, reason in reasons if is_so), "")
 
 
 def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
@@ -18,7 +19,7 @@ from headwater.relation import TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.staging import StagedRelation
 from headwater.views.law import recompute_sql
-from headwater.views.normal_form import JoinView
+from headwater.views.segments import SegmentedView, described_relations
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
 
@@ -38,13 +39,19 @@ def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: T
     return rows
 
 
-def recompute(spark: SparkSession, view: JoinView, plain: Mapping[RelationName, DataFrame]) -> DataFrame:
-    """Run a view's original SQL over plain rows of its relations."""
+def recompute(spark: SparkSession, view: SegmentedView, plain: Mapping[RelationName, DataFrame]) -> DataFrame:
+    """Run a view's original SQL over plain rows of its relations; columns that do not matter to it may be missing."""
     names = {relation: fresh_name("whole") for relation in view.relations}
-    for relation, columns in view.relations.items():
-        plain[relation].select(*quoted(columns)).createOrReplaceTempView(names[relation])
+    for name, relation in described_relations(view.joins).items():
+        columns = (
+            F.col(quoted([column.name])[0])
+            if column.name in view.relations[name]
+            else F.lit(None).cast(column.type).alias(column.name)
+            for column in relation.columns
+        )
+        plain[name].select(*columns).createOrReplaceTempView(names[name])
     try:
         return spark.sql(recompute_sql(view, names))
     finally:
-        for name in names.values():
-            spark.catalog.dropTempView(name)
+        for registered in names.values():
+            spark.catalog.dropTempView(registered)

@@ -8,11 +8,13 @@ from pyspark.sql import SparkSession
 
 from headwater.relation import RelationName
 from headwater.runtime.events import Listener
+from headwater.runtime.kept_segments import segment_readers
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.understand import Understood
+from headwater.views.segments import SEGMENTS
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.format import is_warehouse
@@ -53,7 +55,7 @@ def start_maintainer(
         understood=understood,
         plan=plan,
         epoch=epoch,
-        views=[_live_view(warehouse, understood, name) for name in plan.kept],
+        views=[_live_view(spark, warehouse, understood, name) for name in plan.kept],
         retiring={name: _retiring_view(warehouse, name) for name in plan.changed},
         replicas=_load_replicas(spark, path, understood, lasting),
         listener=listener,
@@ -72,13 +74,17 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     return Kept(views=catalog.views, replicas=catalog.replicas, lost_sources=lost)
 
 
-def _live_view(warehouse: Warehouse, understood: Understood, name: str) -> LiveView:
-    record = warehouse.head().record
+def _live_view(spark: SparkSession, warehouse: Warehouse, understood: Understood, name: str) -> LiveView:
+    record, frontier, table = warehouse.head().record, warehouse.frontier(name), warehouse.kept_table(name)
+    view = understood.views[name].view
+    segments = {RelationName(source=SEGMENTS, name=own): kept for own, kept in warehouse.kept_segments(name).items()}
     return LiveView(
         understood=understood.views[name],
         entry=warehouse.view(name),
-        table=warehouse.kept_table(name),
-        frontier=warehouse.frontier(name),
+        table=table,
+        frontier=frontier,
+        segments=segments,
+        readers=segment_readers(spark, view, table, segments, frontier),
         stopped=record.stopped.get(name),
     )
 

@@ -10,32 +10,43 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.deltas.on_spark import fresh_name, to_dataframe
-from headwater.errors import InvalidView
 from headwater.guarantee import Guarantee
 from headwater.maintenance.algorithms import Described
 from headwater.project import Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
-from headwater.runtime.choose_algorithm import check_algorithm, promised_guarantee
+from headwater.runtime.choose_algorithm import check_algorithm, is_recomputed, view_guarantee
+from headwater.runtime.spark_types import SelectTypes
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
-from headwater.views.declaration import declare, relations_named
-from headwater.views.law import recompute_sql
+from headwater.views.compile import compile_view
+from headwater.views.declaration import relations_named
 from headwater.views.normal_form import JoinView
+from headwater.views.segments import SEGMENTS, SegmentedView, described_relations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderstoodView:
     """A view with the types of its columns, the guarantee it was promised, and the algorithm that keeps it."""
 
-    view: JoinView
+    view: SegmentedView
     schema: pa.Schema
     guarantee: Guarantee
     algorithm: Described
+
+    @property
+    def join(self) -> JoinView:
+        """The view as one join of relations: nothing else can be given to a published algorithm."""
+        join = self.view.only_join
+        assert join is not None, "a view of a published algorithm is one join"
+        return join
+
+    @property
+    def is_recomputed_per_tick(self) -> bool:
+        """Whether some part is computed from whole inputs, and at every tick: a batch then has one change."""
+        return self.guarantee is Guarantee.COMPLETE and is_recomputed(self.view)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,34 +125,20 @@ def _shown(file: ViewFile) -> str:
 def _understand_view(
     file: ViewFile, catalog: Mapping[RelationName, Relation], spark: SparkSession, project: Project
 ) -> UnderstoodView:
-    view = declare(file.name, file.sql, catalog, path=_shown(file))
+    types = SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns
+    view = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict)
     return UnderstoodView(
         view=view,
         schema=output_schema(view, spark),
-        guarantee=promised_guarantee(file),
+        guarantee=view_guarantee(file, view),
         algorithm=check_algorithm(file, view, project),
     )
 
 
-def output_schema(view: JoinView, spark: SparkSession) -> pa.Schema:
+def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
-    names = {relation: fresh_name("typed") for relation in view.relations}
-    relations = {occurrence.relation.name: occurrence.relation for occurrence in view.occurrences}
-    for relation, name in names.items():
-        schema = relations[relation].arrow_schema()
-        to_dataframe(spark, schema.empty_table()).createOrReplaceTempView(name)
-    try:
-        typed = spark.sql(recompute_sql(view, names)).schema
-    except AnalysisException as error:
-        raise InvalidView(
-            f'Spark cannot run view "{view.name}"',
-            code="HW-244",
-            detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
-            hint=f"correct the SQL{f' in {view.path}' if view.path else ''}; casts are explicit in ANSI mode",
-        ) from None
-    finally:
-        for name in names.values():
-            spark.catalog.dropTempView(name)
+    relations = described_relations(view.joins if isinstance(view, SegmentedView) else [view])
+    typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(view.sql, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
 
@@ -149,14 +146,13 @@ def output_schema(view: JoinView, spark: SparkSession) -> pa.Schema:
 def _missing_indexes(project: Project, views: Mapping[str, UnderstoodView]) -> list[str]:
     """Return a warning for every column that will be probed and has no index."""
     warnings: dict[str, None] = {}
-    for understood in views.values():
-        view = understood.view
+    for view in (join for understood in views.values() for join in understood.view.joins):
         ends = [(edge.left, [own for own, _ in edge.pairs]) for edge in view.edges] + [
             (edge.right, [own for _, own in edge.pairs]) for edge in view.edges
         ]
         for alias, columns in ends:
             relation = view.occurrence(alias).relation
-            if project.reading(relation.name) is not Reading.PROBE:
+            if relation.name.source == SEGMENTS or project.reading(relation.name) is not Reading.PROBE:
                 continue
             if not any(index[:1] and index[0] in columns for index in relation.indexes):
                 listed = ", ".join(columns)

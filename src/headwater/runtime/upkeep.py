@@ -92,7 +92,8 @@ class Upkeep:
                 continue
             started = time.monotonic()
             tick = warehouse.frontier(name)
-            if warehouse.kept_table(name).roll_checkpoint(self._spark, tick):
+            tables = [warehouse.kept_table(name), *warehouse.kept_segments(name).values()]
+            if [table for table in tables if table.roll_checkpoint(self._spark, tick)]:
                 seconds = time.monotonic() - started
                 self._listener(CheckpointRolled(table=name, tick=tick, seconds=seconds))
                 self._next_roll[name] = time.monotonic() + max(_SOONEST_SECONDS, seconds / _SHARE_OF_TIME)

@@ -41,7 +41,8 @@ from sqlglot.tokenizer_core import TokenType
 
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.normal_form import Condition, JoinView, Occurrence
-from headwater.views.scope import relation_name, tables_of
+from headwater.views.scope import relation_name
+from headwater.views.segments import SegmentedView
 from headwater.views.spark_text import quoted, spark_text
 from headwater.views.statement import read_statement
 
@@ -75,14 +76,21 @@ def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[
     return _evaluate_then_net(view, tables, lo, same)
 
 
-def recompute_sql(view: JoinView, tables: Mapping[RelationName, str]) -> str:
-    """Return the author's text with the names of relations replaced, and nothing else: the judge, and the bootstrap.
+def recompute_sql(view: JoinView | SegmentedView, tables: Mapping[RelationName, str]) -> str:
+    """Return the author's text with the names of relations replaced, and nothing else: the judge, and the bootstrap."""
+    return renamed_sql(view.sql, tables, name=view.name, path=view.path)
+
+
+def renamed_sql(sql: str, tables: Mapping[RelationName, str], *, name: str = "", path: str = "") -> str:
+    """Return a text with the names of relations replaced; a name of one part is of a query that WITH names.
 
     A relation without an alias gets its own name as alias, so that the rest of the text still finds it.
     """
-    statement = read_statement(view.sql, name=view.name, path=view.path)
+    statement = read_statement(sql, name=name, path=path)
     changes: list[tuple[int, int, str]] = []
-    for table in tables_of(statement.tree):
+    for table in statement.tree.find_all(exp.Table):
+        if not table.db:
+            continue
         parts = [part.meta for part in table.parts]
         alias = "" if table.alias else f" AS {quoted(table.name)}"
         text = quoted(tables[relation_name(table, statement)]) + alias
@@ -92,7 +100,7 @@ def recompute_sql(view: JoinView, tables: Mapping[RelationName, str]) -> str:
             first, table_part = column.parts[0].meta, column.parts[-2]
             changes.append((first["start"], table_part.meta["end"] + 1, quoted(table_part.name)))
     changes += [(t.start, t.end + 1, " ") for t in statement.tokens if t.token_type is TokenType.SEMICOLON]
-    text = view.sql
+    text = sql
     for start, end, replacement in sorted(changes, reverse=True):
         text = text[:start] + replacement + text[end:]
     return text

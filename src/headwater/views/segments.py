@@ -25,7 +25,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headwater.relation import Relation, RelationName
@@ -210,3 +210,9 @@ class SegmentedView:
                     known = {*needed.get(name, ()), *columns}
                     needed[name] = tuple(column for column in described[name].column_names if column in known)
         return needed
+
+
+def described_relations(joins: Iterable[JoinView]) -> dict[RelationName, Relation]:
+    """Return the relations of sources that joins read, as their sources describe them."""
+    occurring = (occurrence.relation for join in joins for occurrence in join.occurrences)
+    return {relation.name: relation for relation in occurring if relation.name.source != SEGMENTS}

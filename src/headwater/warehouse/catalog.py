@@ -12,7 +12,11 @@ from headwater.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewEntry:
-    """A view; `schema` has (column, Arrow type) pairs."""
+    """A view; `schema` has (column, Arrow type) pairs.
+
+    `segments` names the hidden tables that are kept to maintain it, and `shape` says how it is computed from them: a
+    view whose shape has changed is built anew, though its SQL has not.
+    """
 
     name: str
     generation: int
@@ -20,6 +24,8 @@ class ViewEntry:
     birth: Tick
     guarantee: str
     schema: tuple[tuple[str, str], ...]
+    segments: tuple[str, ...] = ()
+    shape: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,7 @@ def parse_catalog(text: str) -> Catalog:
     >>> sales = RelationName(source="shop", name="sales")
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
-    ...                           schema=(("a", "int"),))},
+    ...                           schema=(("a", "int"),), segments=("s1",), shape="s1: ...")},
     ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",))})
     >>> parse_catalog(catalog_text(catalog)) == catalog
     True
@@ -67,6 +73,8 @@ def parse_catalog(text: str) -> Catalog:
             birth=Tick(view["birth"]),
             guarantee=view["guarantee"],
             schema=tuple((name, kind) for name, kind in view["schema"]),
+            segments=tuple(view.get("segments", ())),
+            shape=view.get("shape", ""),
         )
         for view in value["views"]
     ]

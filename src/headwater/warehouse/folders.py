@@ -4,6 +4,7 @@ A generation is a folder of its own, so that a changed view starts afresh while 
 
     format.json  lease.json  changelog/  commits/
     views/<name>/<generation>/{changes,checkpoint}/
+    views/<name>/<generation>/segments/<segment>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
 """
 
@@ -31,6 +32,15 @@ def view_folder(warehouse: str, name: str, generation: int) -> str:
     'w/views/sales_by_city/3'
     """
     return f"{warehouse}/views/{name}/{generation}"
+
+
+def segment_folder(view: str, segment: str) -> str:
+    """Return where a hidden table is that a view's maintenance keeps, given the view's folder.
+
+    >>> segment_folder("w/views/sales_by_city/3", "s1")
+    'w/views/sales_by_city/3/segments/s1'
+    """
+    return f"{view}/segments/{segment}"
 
 
 def replica_folder(warehouse: str, relation: RelationName, generation: int) -> str:

@@ -20,7 +20,7 @@ from headwater.changelog.fenced_table import FencedTable
 from headwater.fail_points import reach
 from headwater.position import Tick
 from headwater.warehouse.chores import Chore, CleanLog, Compact, DropRows, Policy, TableFacts, Vacuum, chores, droppable
-from headwater.warehouse.folders import changelog_folder, commits_folder, replica_folder, view_folder
+from headwater.warehouse.folders import changelog_folder, commits_folder, replica_folder, segment_folder, view_folder
 from headwater.warehouse.generations import abandoned
 from headwater.warehouse.query import Warehouse
 
@@ -62,12 +62,13 @@ class Housekeeper:
         old_enough = self._old_enough(now)
         log_needed = [needed, *head.record.frontiers.values()]
         for view in catalog.views.values():
-            folder = view_folder(self._warehouse.path, view.name, view.generation)
-            at = self._tick(f"{folder}/checkpoint")
+            own = view_folder(self._warehouse.path, view.name, view.generation)
             last = head.record.frontiers.get(view.name, view.birth)
-            upto = droppable(self._policy, last=last, old_enough=old_enough, needed=at)
-            yield from self._table(f"{folder}/changes", now, upto)
-            yield from self._table(f"{folder}/checkpoint", now, Tick(0))
+            for folder in (own, *(segment_folder(own, segment) for segment in view.segments)):
+                at = self._tick(f"{folder}/checkpoint")
+                upto = droppable(self._policy, last=last, old_enough=old_enough, needed=at)
+                yield from self._table(f"{folder}/changes", now, upto)
+                yield from self._table(f"{folder}/checkpoint", now, Tick(0))
         for replica in catalog.replicas.values():
             path = f"{replica_folder(self._warehouse.path, replica.relation, replica.generation)}/checkpoint"
             log_needed.append(self._tick(path))

@@ -16,7 +16,7 @@ from headwater.position import Position, Tick
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
-from headwater.warehouse.folders import changelog_folder, commits_folder, view_folder
+from headwater.warehouse.folders import changelog_folder, commits_folder, segment_folder, view_folder
 from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
@@ -104,6 +104,12 @@ class Warehouse:
     def kept_table(self, name: str) -> KeptTable:
         """Open the tables of a view's present generation."""
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
+
+    def kept_segments(self, name: str) -> dict[str, KeptTable]:
+        """Open the hidden tables that a view's maintenance keeps; nobody reads them but the maintainer."""
+        view = self.view(name)
+        folder = view_folder(self.path, name, view.generation)
+        return {segment: KeptTable.open(segment_folder(folder, segment)) for segment in view.segments}
 
     def history(self, name: str) -> list[ViewCommit]:
         """Return the commits that changed a view, oldest first."""

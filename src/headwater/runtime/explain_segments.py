@@ -1,0 +1,138 @@
+"""How a view of segments is maintained: the DAG, what is kept where, how each segment gets its changes, and why not."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from headwater.project import Reading
+from headwater.relation import RelationName
+from headwater.results import ExplainResult
+from headwater.runtime.understand import Understood
+from headwater.views.explain import describe_view
+from headwater.views.segments import (
+    SEGMENTS,
+    Aggregates,
+    First,
+    GroupStep,
+    JoinStep,
+    RecomputeStep,
+    RegroupStep,
+    Segment,
+    SegmentedView,
+    UnionStep,
+    Windows,
+)
+
+
+def explain_segments(understood: Understood, name: str) -> ExplainResult:
+    """Return a description to read, and the same as data."""
+    known = understood.views[name]
+    view = known.view
+    readings = {relation: understood.project.reading(relation) for relation in view.relations}
+    told = [_tell(segment, is_view=segment is view.output) for segment in view.segments]
+    lines = [
+        f"view {name}",
+        f"  guarantee    {known.guarantee.value}",
+        f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
+        *(line for one in told for line in _drawn(one)),
+        *(
+            f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
+            for index, (relation, reading) in enumerate(readings.items())
+        ),
+        *_reasons(view),
+    ]
+    return ExplainResult(
+        view=name,
+        text="\n".join(lines),
+        data={
+            "guarantee": known.guarantee.value,
+            "algorithm": known.algorithm.name,
+            "relations": {str(relation): reading.value for relation, reading in readings.items()},
+            "columns": {field.name: str(field.type) for field in known.schema},
+            "segments": told,
+            "reasons": [
+                {"code": why.code, "segment": why.segment.name, "what": why.what, "remedy": why.remedy}
+                for why in view.reasons
+            ],
+        },
+    )
+
+
+def how_read(reading: Reading) -> str:
+    """Return how a relation is read, in words."""
+    match reading:
+        case Reading.REPLICA:
+            return "replica, kept in the warehouse"
+        case Reading.PROBE:
+            return "probes at the source, rebased"
+
+
+def _tell(segment: Segment, *, is_view: bool) -> dict[str, Any]:
+    kind, detail, how = _step(segment)
+    kept = "the view" if is_view else "hidden table" if segment.is_kept else "no"
+    return {
+        "name": segment.name.name,
+        "step": kind,
+        "inputs": [_shown(one) for one in segment.inputs],
+        "detail": detail,
+        "kept": kept,
+        "maintained": how,
+        "columns": {column.name: column.type for column in segment.relation.columns},
+    }
+
+
+def _drawn(told: dict[str, Any]) -> list[str]:
+    kept = {"the view": "the view", "hidden table": "kept", "no": "flows through"}[told["kept"]]
+    head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}]"
+    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"]))]
+
+
+def _reasons(view: SegmentedView) -> list[str]:
+    if not view.reasons:
+        return ["  recomputed   nothing: every change is computed from the changes of the inputs"]
+    lines = []
+    for why in view.reasons:
+        lines += [f"  {why.code}       {why.segment.name}: {why.what}", f"  {'':12} {why.remedy}"]
+    return lines
+
+
+def _step(segment: Segment) -> tuple[str, list[str], str]:
+    """Return what a step is called, what it does, and how it is maintained."""
+    step = segment.step
+    match step:
+        case JoinStep(view=join):
+            text = str(describe_view(join)).splitlines()[1:]
+            kind = "join" if len(join.occurrences) > 1 else "selection"
+            need = "its other inputs' old rows that the changes reach" if kind == "join" else "nothing more"
+            return kind, [line.strip() for line in text], f"from its inputs' changes, and {need}"
+        case GroupStep():
+            totals = ", ".join(f"{total.total} = SUM({total.column})" for total in step.totals)
+            by = ", ".join(step.keys) or "nothing: one row always"
+            detail = [f"by {by}", f"{step.rows} = COUNT(*)" + (f", {totals}" if totals else "")]
+            return "group", detail, "from its input's changes, and its own old rows of touched keys"
+        case RegroupStep():
+            where = f"partitions by {', '.join(step.keys)}" if step.keys else "one partition: all rows"
+            detail = [where, *_computed(step.computed)]
+            return "regroup", detail, "computed anew for touched partitions, from its input's rows of them"
+        case UnionStep():
+            signed = " ".join(f"{'+' if one.sign > 0 else '-'} {_shown(one.input)}" for one in step.inputs)
+            return "union", [signed], "from its inputs' changes alone"
+        case RecomputeStep():
+            return "recompute", [" ".join(step.sql.split())], "all of it, once per commit in which an input changed"
+        case _:
+            assert_never(step)
+
+
+def _computed(computed: Aggregates | Windows | First) -> list[str]:
+    match computed:
+        case First():
+            skipped = f" after {computed.offset}" if computed.offset else ""
+            return [f"the first {computed.limit}{skipped} ordered by {computed.order}"]
+        case Aggregates() | Windows():
+            return [f"{name} = {text}" for name, text in computed.outputs]
+        case _:
+            assert_never(computed)
+
+
+def _shown(name: RelationName) -> str:
+    return name.name if name.source == SEGMENTS else str(name)

@@ -1,0 +1,96 @@
+"""Look rows up in a kept segment: its rows at one tick, in memory, and recent changes laid on top.
+
+    base (netted rows, as of some tick)  +  recent (signed rows since)  ⋉  keys, NULL being a key like any other
+
+A lookup scans the key columns of what is here, a few milliseconds for a million rows, and nets only what it finds.
+Recent changes are folded into the base once they are a fifth of it, so that every row is moved a few times at most.
+What is kept of a view's segments has to fit into the maintainer's memory; its rows on disk are the kept table's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, Relation
+
+_RECENT_ROWS = 20_000
+_RECENT_SHARE = 0.2
+
+
+@dataclass(slots=True, kw_only=True)
+class SegmentReader:
+    """A kept segment's rows as of `tick`: the columns and `_count` in each part, netted in the first one only."""
+
+    relation: Relation
+    tick: Tick
+    base: pa.Table
+    recent: list[pa.Table] = field(default_factory=list)
+
+    @classmethod
+    def of_rows(cls, relation: Relation, plain: pa.Table, tick: Tick) -> SegmentReader:
+        """Return a reader of plain rows: a row with count k stands k times."""
+        ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
+        typed = plain.select(list(relation.column_names)).cast(relation.arrow_schema())
+        return cls(relation=relation, tick=tick, base=_netted([typed.append_column(COUNT, ones)]))
+
+    @property
+    def row_count(self) -> int:
+        """How many entries are here, netted or not."""
+        return int(sum(part.num_rows for part in (self.base, *self.recent)))
+
+    def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table | None) -> ArrowBag:
+        """Return the rows whose `columns` hold one of the keys, NULLs included, or all rows; stamped with `tick`."""
+        parts = [self.base, *self.recent]
+        if keys is not None and columns:
+            parts = [part.filter(_is_among(part, columns, keys)) for part in parts]
+        found = pa.concat_tables([part.select([*wanted, COUNT]) for part in parts])
+        stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows)
+        return ArrowBag(found.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
+
+    def absorb(self, rows: pa.Table | None, upto: Tick) -> None:
+        """Lay the signed rows of the ticks (tick, upto] on top."""
+        self.tick = upto
+        if rows is None or not rows.num_rows:
+            return
+        self.recent.append(rows.select([*self.relation.column_names, COUNT]).cast(self.base.schema))
+        if self.row_count - self.base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * self.base.num_rows):
+            self.base, self.recent = _netted([self.base, *self.recent]), []
+
+
+def _netted(parts: list[pa.Table]) -> pa.Table:
+    rows = pa.concat_tables(parts)
+    stamped = rows.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    return ArrowBag(stamped).net().table.select(rows.column_names).combine_chunks()
+
+
+def _is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
+    """Tell for each row whether it holds one of the keys; NULL is NULL.
+
+    Each column's value becomes its place among the keys' values of that column, none if it is not there; the places of
+    a row's columns become one number.
+    """
+    typed = [keys[name].cast(rows.schema.field(name).type) for name in columns]
+    if len(columns) == 1:
+        return pc.is_in(rows[columns[0]], value_set=typed[0].combine_chunks())
+    sets = [values.unique() for values in typed]
+    row_numbers = _numbers([rows[name] for name in columns], sets)
+    key_numbers = _numbers(typed, sets)
+    return pc.fill_null(pc.is_in(row_numbers, value_set=key_numbers.combine_chunks(), skip_nulls=True), False)
+
+
+def _numbers(columns: list[pa.ChunkedArray], sets: list[pa.Array]) -> pa.ChunkedArray:
+    places = [
+        pc.cast(pc.index_in(column, value_set=found), pa.int64()) for column, found in zip(columns, sets, strict=True)
+    ]
+    sized = list(zip(places, sets, strict=True))
+    return reduce(
+        lambda number, one: pc.add(pc.multiply(number, pa.scalar(len(one[1]), pa.int64())), one[0]),
+        sized[1:],
+        places[0],
+    )

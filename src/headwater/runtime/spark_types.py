@@ -1,0 +1,50 @@
+"""What types Spark gives the columns of a SELECT: asked over tables that are empty, so nothing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from headwater.deltas.on_spark import fresh_name
+from headwater.errors import InvalidView
+from headwater.relation import Column, Relation, RelationName
+from headwater.views.law import renamed_sql
+from headwater.views.spark_text import quoted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectTypes:
+    """Asks Spark on behalf of a view, whose name and file are told if Spark cannot run the text."""
+
+    spark: SparkSession
+    view: str
+    path: str = ""
+
+    def schema(self, sql: str, relations: Mapping[RelationName, Relation]) -> StructType:
+        """Return the columns of a SELECT over relations; what Spark cannot type is refused in its words."""
+        names = {name: fresh_name("typed") for name in relations}
+        tables = ", ".join(f"{quoted(names[name])} AS ({_empty(relation)})" for name, relation in relations.items())
+        text = f"WITH {tables} SELECT * FROM (\n{renamed_sql(sql, names)}\n) AS typed"
+        try:
+            return self.spark.sql(text).schema
+        except AnalysisException as error:
+            raise InvalidView(
+                f'Spark cannot run view "{self.view}"',
+                code="HW-244",
+                detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+                hint=f"correct the SQL{f' in {self.path}' if self.path else ''}; casts are explicit in ANSI mode",
+            ) from None
+
+    def columns(self, sql: str, relations: Mapping[RelationName, Relation]) -> tuple[Column, ...]:
+        """Return the same as columns of a relation."""
+        typed = [(field.name, field.dataType.simpleString()) for field in self.schema(sql, relations)]
+        return tuple(Column(name=name, type=kind, native=kind) for name, kind in typed)
+
+
+def _empty(relation: Relation) -> str:
+    values = (f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in relation.columns)
+    return f"SELECT {', '.join(values)}"
