@@ -12,23 +12,47 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from headwater.maintenance.messages import Answered, Delivered, Effect, Install, Running
 from headwater.maintenance.walk import Questions, Walks
 from headwater.position import Tick
 
-Begin = Callable[[Tick, Callable[[], Tick]], Questions[Install[Any]]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What has to be asked for a transaction, all of it at once, and what to install once everything has been found."""
+
+    questions: tuple[Questions[Any], ...]
+    finish: Callable[[Sequence[Any]], Install[Any]]
+
+
+Begin = Callable[[Tick, Callable[[], Tick]], Plan]
 """Begins to compute for a tick; the second argument tells the last tick delivered, whenever it is called."""
+
+
+def one_by_one(questions: Questions[Install[Any]]) -> Plan:
+    """Return the plan to ask one question after another, of which the last answer tells what to install."""
+    return Plan(questions=(questions,), finish=lambda found: found[0])
 
 
 @dataclass(slots=True)
 class Job:
-    """A transaction that is being computed: the number it is known by while it asks, and what came of it."""
+    """A transaction that is being computed: the numbers its questions are known by, and what they have found."""
 
-    number: int
-    install: Install[Any] | None = None
+    plan: Plan
+    numbers: tuple[int, ...]
+    found: dict[int, Any] = field(default_factory=dict)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether everything has been found."""
+        return len(self.found) == len(self.numbers)
+
+    def install(self) -> Install[Any]:
+        """Return what came of it."""
+        return self.plan.finish([self.found[number] for number in self.numbers])
 
 
 Ready = Callable[[Sequence[Job]], Sequence[Job]]
@@ -36,13 +60,13 @@ Ready = Callable[[Sequence[Job]], Sequence[Job]]
 
 def oldest_first(jobs: Sequence[Job]) -> Sequence[Job]:
     """Return the jobs that may be installed: from the oldest one on, as long as they have ended."""
-    unfinished = next((place for place, job in enumerate(jobs) if job.install is None), len(jobs))
+    unfinished = next((place for place, job in enumerate(jobs) if not job.has_ended), len(jobs))
     return jobs[:unfinished]
 
 
 def in_order(lo: Tick, begin: Begin, *, in_flight: int, ready: Ready = oldest_first) -> Running:
     """Compute for up to `in_flight` transactions at once, and install each in its turn."""
-    walks: Walks[Install[Any]] = Walks()
+    walks: Walks[Any] = Walks()
     queue: deque[Tick] = deque()
     jobs: list[Job] = []
     effects: list[Effect] = []
@@ -62,15 +86,14 @@ def in_order(lo: Tick, begin: Begin, *, in_flight: int, ready: Ready = oldest_fi
             case Answered():
                 effects += walks.take(event)
         while True:
-            ended = dict(walks.finished())
-            for job in jobs:
-                job.install = ended.get(job.number, job.install)
+            for number, found in walks.finished():
+                next(job for job in jobs if number in job.numbers).found[number] = found
             for job in list(ready(jobs)):
-                assert job.install is not None, "only what has ended is installed"
-                effects.append(job.install)
+                effects.append(job.install())
                 jobs.remove(job)
             if not queue or len(jobs) >= in_flight:
                 break
-            number, queries = walks.start(begin(queue.popleft(), latest))
-            jobs.append(Job(number))
-            effects += queries
+            plan = begin(queue.popleft(), latest)
+            started = [walks.start(questions) for questions in plan.questions]
+            jobs.append(Job(plan, tuple(number for number, _ in started)))
+            effects += [query for _, queries in started for query in queries]

@@ -27,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headwater.maintenance.in_order import in_order
+from headwater.maintenance.in_order import in_order, one_by_one
 from headwater.maintenance.messages import History, Install, Running, changes_of
 from headwater.maintenance.terms import needed_at, started_terms
 from headwater.maintenance.visits import Begun, Manner, visit_sources
@@ -47,7 +47,7 @@ def multi_appearance_with_closure(view: JoinView, lo: Tick, log: History[Any]) -
 
 
 def _one_at_a_time(view: JoinView, lo: Tick, log: History[Any], manner: Manner) -> Running:
-    def begin(tick: Tick, latest: Callable[[], Tick]) -> Questions[Install[Any]]:
+    def compute(tick: Tick, latest: Callable[[], Tick]) -> Questions[Install[Any]]:
         changes = changes_of(view, log, Tick(tick - 1), tick)
         begun = Begun(
             terms=started_terms(view, tick, changes),
@@ -58,4 +58,4 @@ def _one_at_a_time(view: JoinView, lo: Tick, log: History[Any], manner: Manner) 
         terms = yield from visit_sources(view, begun, log, manner)
         return Install(upto=tick, terms=terms)
 
-    return in_order(lo, begin, in_flight=1)
+    return in_order(lo, lambda tick, latest: one_by_one(compute(tick, latest)), in_flight=1)

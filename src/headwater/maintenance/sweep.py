@@ -29,23 +29,14 @@ Transactions of several relations and self-joins: one term per changed occurrenc
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from headwater.maintenance.messages import (
-    Answered,
-    Delivered,
-    Effect,
-    History,
-    Install,
-    Query,
-    Running,
-    changes_of,
-)
+from headwater.maintenance.in_order import Plan, in_order
+from headwater.maintenance.messages import History, Install, Running, changes_of
 from headwater.maintenance.terms import Term, needed_at, started_terms
-from headwater.maintenance.walk import Walks, walk
+from headwater.maintenance.walk import walk
 from headwater.position import Tick
 from headwater.views.normal_form import JoinView
 
@@ -65,65 +56,35 @@ def pipelined_sweep(view: JoinView, lo: Tick, log: History[Any]) -> Running:
     return _sweep(view, lo, log, parallel=True, in_flight=8)
 
 
-@dataclass(slots=True)
-class _Job:
-    """The sweeps of one transaction: which are under way, and what the others found, by term."""
-
-    tick: Tick
-    waiting: dict[int, int]
-    terms: list[Term[Any]]
-
-    def take(self, number: int, found: Term[Any]) -> None:
-        """Take over what one sweep found."""
-        place = self.waiting.pop(number)
-        for alias, rows in found.bound.items():
-            self.terms[place] = self.terms[place].bind(alias, rows)
-
-
 def _sweep(view: JoinView, lo: Tick, log: History[Any], *, parallel: bool, in_flight: int) -> Running:
-    walks: Walks[Term[Any]] = Walks()
-    queue: deque[Tick] = deque()
-    jobs: deque[_Job] = deque()
-    effects: list[Effect] = []
-    delivered = lo
-    while True:
-        event = yield effects
-        effects = []
-        match event:
-            case Delivered():
-                assert event.tick == delivered + 1, "ticks are delivered in order, none left out"
-                delivered = event.tick
-                queue.append(delivered)
-            case Answered():
-                effects += walks.take(event)
-        while True:
-            _hand_over(walks, jobs)
-            effects += _installs(jobs)
-            if not queue or len(jobs) >= in_flight:
-                break
-            job, queries = _start(view, queue.popleft(), log, walks, parallel=parallel)
-            jobs.append(job)
-            effects += queries
+    def begin(tick: Tick, _: Callable[[], Tick]) -> Plan:
+        terms = started_terms(view, tick, changes_of(view, log, Tick(tick - 1), tick))
+        sweeps = [
+            (place, walk(view, term, log, partial(_needed, view, term), side))
+            for place, term in enumerate(terms)
+            for side in (_sides(view, *term.bound) if parallel else [None])
+        ]
+        places = [place for place, _ in sweeps]
+        return Plan(
+            questions=tuple(questions for _, questions in sweeps),
+            finish=lambda found: _joined(tick, terms, list(zip(places, found, strict=True))),
+        )
+
+    return in_order(lo, begin, in_flight=in_flight)
 
 
-def _start(
-    view: JoinView, tick: Tick, log: History[Any], walks: Walks[Term[Any]], *, parallel: bool
-) -> tuple[_Job, Sequence[Query[Any]]]:
-    """Begin the sweeps of a transaction: one per changed occurrence, or one per side of it."""
-    terms = started_terms(view, tick, changes_of(view, log, Tick(tick - 1), tick))
-    job = _Job(tick, {}, list(terms))
-    queries: list[Query[Any]] = []
-    for place, term in enumerate(terms):
-        (start,) = term.bound
+def _needed(view: JoinView, term: Term[Any], alias: str) -> Tick:
+    (start,) = term.bound
+    return needed_at(view, alias, start, term.tick)
 
-        def needed(alias: str, start: str = start) -> Tick:
-            return needed_at(view, alias, start, tick)
 
-        for side in _sides(view, start) if parallel else [None]:
-            number, first = walks.start(walk(view, term, log, needed, side))
-            job.waiting[number] = place
-            queries += first
-    return job, queries
+def _joined(tick: Tick, terms: Sequence[Term[Any]], found: Sequence[tuple[int, Term[Any]]]) -> Install[Any]:
+    """Return what the sweeps of a transaction found: the sides of one term are one term."""
+    whole = list(terms)
+    for place, side in found:
+        for alias, rows in side.bound.items():
+            whole[place] = whole[place].bind(alias, rows)
+    return Install(upto=tick, terms=tuple(term for term in whole if not term.is_empty))
 
 
 def _sides(view: JoinView, start: str) -> list[set[str]]:
@@ -136,17 +97,3 @@ def _sides(view: JoinView, start: str) -> list[set[str]]:
         touching = [side for side in sides if side & near]
         sides = [side for side in sides if side not in touching] + [{alias}.union(*touching)]
     return sides
-
-
-def _hand_over(walks: Walks[Term[Any]], jobs: deque[_Job]) -> None:
-    for number, found in walks.finished():
-        next(job for job in jobs if number in job.waiting).take(number, found)
-
-
-def _installs(jobs: deque[_Job]) -> list[Install[Any]]:
-    """Return what can be installed: from the oldest transaction on, as long as its sweeps have ended."""
-    done: list[Install[Any]] = []
-    while jobs and not jobs[0].waiting:
-        job = jobs.popleft()
-        done.append(Install(upto=job.tick, terms=tuple(term for term in job.terms if not term.is_empty)))
-    return done

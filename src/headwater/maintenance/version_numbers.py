@@ -44,7 +44,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headwater.maintenance.in_order import Ready, in_order, oldest_first
+from headwater.maintenance.in_order import Ready, in_order, oldest_first, one_by_one
 from headwater.maintenance.messages import History, Install, Running, changes_of
 from headwater.maintenance.telescope import telescope
 from headwater.maintenance.terms import Term
@@ -72,7 +72,7 @@ def by_versions(
 ) -> Running:
     """Compute by version numbers, with a given manner of visiting and a given order of installing."""
 
-    def begin(tick: Tick, latest: Callable[[], Tick]) -> Questions[Install[Any]]:
+    def compute(tick: Tick, latest: Callable[[], Tick]) -> Questions[Install[Any]]:
         changes = changes_of(view, log, Tick(tick - 1), tick)
         parts = telescope(view, changes)
         begun = Begun(
@@ -84,4 +84,4 @@ def by_versions(
         terms = yield from visit_sources(view, begun, log, manner)
         return Install(upto=tick, terms=terms, removed=parts.removed)
 
-    return in_order(lo, begin, in_flight=IN_FLIGHT, ready=ready)
+    return in_order(lo, lambda tick, latest: one_by_one(compute(tick, latest)), in_flight=IN_FLIGHT, ready=ready)

@@ -23,7 +23,7 @@ def _run(view: JoinView, lo: Tick, log: History[Any]) -> Running:
 
 def whoever_is_done(jobs: Sequence[Job]) -> Sequence[Job]:
     """Return the jobs that have ended, whether or not older ones have."""
-    return [job for job in jobs if job.install is not None]
+    return [job for job in jobs if job.has_ended]
 
 
 COMPLETION_ORDER_INSTALL = Variant(

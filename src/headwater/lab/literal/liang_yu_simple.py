@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headwater.lab.literal.variant import Variant
-from headwater.maintenance.in_order import in_order
+from headwater.maintenance.in_order import in_order, one_by_one
 from headwater.maintenance.messages import History, Install, Running, changes_of
 from headwater.maintenance.terms import Term, needed_at
 from headwater.maintenance.walk import Questions, walk
@@ -29,7 +29,7 @@ def _run(view: JoinView, lo: Tick, log: History[Any]) -> Running:
 def in_place_of_all(view: JoinView, lo: Tick, log: History[Any], complete: Complete) -> Running:
     """Compute one term for each changed relation, all of whose appearances are bound to its change."""
 
-    def begin(tick: Tick, _: Callable[[], Tick]) -> Questions[Install[Any]]:
+    def compute(tick: Tick) -> Questions[Install[Any]]:
         terms: list[Term[Any]] = []
         for name, change in changes_of(view, log, Tick(tick - 1), tick).items():
             if not len(change):
@@ -44,7 +44,7 @@ def in_place_of_all(view: JoinView, lo: Tick, log: History[Any], complete: Compl
             terms.append((yield from complete(view, term, log, needed)))
         return Install(upto=tick, terms=tuple(term for term in terms if not term.is_empty))
 
-    return in_order(lo, begin, in_flight=1)
+    return in_order(lo, lambda tick, _: one_by_one(compute(tick)), in_flight=1)
 
 
 LIANG_YU_SIMPLE = Variant(
