@@ -115,7 +115,7 @@ def measure_recompute(spark: SparkSession, scale: float, folder: Path, repeats: 
     """Run the view's SQL over Parquet files of the whole tables and write the result; (median, least, most) seconds."""
     files = tpch.generate(scale, tpch.cache_folder() / str(scale))
     for table in PLACES:
-        columns = spark.read.csv(str(files[table]), schema=_CSV[table])
+        columns = spark.read.csv(str(files[table]), schema=tpch.spark_columns(table))
         columns.select(*_NEEDED[table]).write.mode("overwrite").parquet(str(folder / table))
         spark.read.parquet(str(folder / table)).createOrReplaceTempView(f"whole_{table}")
     sql = RECOMPUTE
@@ -135,14 +135,6 @@ FROM whole_customer c JOIN whole_orders o ON c.c_custkey = o.o_custkey
 JOIN whole_lineitem l ON l.l_orderkey = o.o_orderkey
 WHERE c.c_mktsegment <> 'HOUSEHOLD' AND o.o_orderdate >= DATE '1995-01-01'
 """
-_CSV = {
-    "customer": "c_custkey bigint, c_name string, c_address string, c_nationkey int, c_phone string, "
-    "c_acctbal decimal(15,2), c_mktsegment string, c_comment string",
-    "orders": "o_orderkey bigint, o_custkey bigint, o_orderstatus string, o_totalprice decimal(15,2), "
-    "o_orderdate date, o_orderpriority string, o_clerk string, o_shippriority int, o_comment string",
-    "lineitem": "l_orderkey bigint, l_partkey bigint, l_suppkey bigint, l_linenumber int, l_quantity decimal(15,2), "
-    "l_extendedprice decimal(15,2), l_discount decimal(15,2), l_tax decimal(15,2)",
-}
 _NEEDED = {
     "customer": ("c_custkey", "c_mktsegment"),
     "orders": ("o_orderkey", "o_custkey", "o_orderdate"),

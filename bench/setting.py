@@ -1,4 +1,4 @@
-"""Two PostgreSQL servers with TPC-H rows, a project with one join view, and a maintainer that is stepped by hand."""
+"""PostgreSQL servers with TPC-H rows, a project with one join view or others, and a maintainer stepped by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import psycopg
 from pyspark.sql import SparkSession
@@ -34,10 +35,7 @@ WHERE c.c_mktsegment <> 'HOUSEHOLD' AND o.o_orderdate >= DATE '1995-01-01'
 PROJECT = """
 [project]
 name = "bench"
-[sources.crm]
-url = "${{CRM_URL}}"
-[sources.sales]
-url = "${{SALES_URL}}"
+{sources}
 [defaults]
 reading = "{reading}"
 [maintenance]
@@ -91,16 +89,16 @@ class Setting:
 
 
 @contextmanager
-def servers(scale: float) -> Iterator[dict[str, str]]:
-    """Start the two servers with their rows, and give their URLs."""
+def servers(scale: float, places: Mapping[str, str] = PLACES) -> Iterator[dict[str, str]]:
+    """Start a server per source with its rows, and give their URLs; `places` says where each table is."""
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     folder.chmod(0o755)
-    running = {name: EmbeddedServer(folder / name, settings=SERVER) for name in ("crm", "sales")}
+    running = {name: EmbeddedServer(folder / name, settings=SERVER) for name in dict.fromkeys(places.values())}
     files = tpch.generate(scale, tpch.cache_folder() / str(scale))
     try:
         for server in running.values():
             server.start()
-        for table, source in PLACES.items():
+        for table, source in places.items():
             tpch.load(running[source].url(), table, files[table])
         yield {name: server.url() for name, server in running.items()}
     finally:
@@ -110,12 +108,16 @@ def servers(scale: float) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def setting(spark: SparkSession, urls: dict[str, str], reading: str) -> Iterator[Setting]:
+def setting(
+    spark: SparkSession, urls: dict[str, str], reading: str, views: Mapping[str, str] = MappingProxyType({"w1": VIEW})
+) -> Iterator[Setting]:
     """Bootstrap a warehouse that reads every relation one way, and take it down again."""
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     (folder / "views").mkdir()
-    (folder / "headwater.toml").write_text(PROJECT.format(reading=reading))
-    (folder / "views" / "w1.sql").write_text(VIEW)
+    sources = "\n".join(f'[sources.{name}]\nurl = "${{{name.upper()}_URL}}"' for name in urls)
+    (folder / "headwater.toml").write_text(PROJECT.format(reading=reading, sources=sources))
+    for name, sql in views.items():
+        (folder / "views" / f"{name}.sql").write_text(sql)
     os.environ.update({f"{name.upper()}_URL": url for name, url in urls.items()})
     ear = Ear()
     understood = understand(load(folder), spark)
@@ -124,7 +126,7 @@ def setting(spark: SparkSession, urls: dict[str, str], reading: str) -> Iterator
     try:
         started = time.perf_counter()
         maintainer.begin()
-        while not maintainer.views:
+        while len(maintainer.views) < len(views):
             maintainer.step()
             time.sleep(0.02)
         seconds = time.perf_counter() - started

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -88,3 +89,15 @@ def fill(connection: psycopg.Connection, table: str, file: Path) -> None:
 
 def cache_folder() -> Path:
     return Path(tempfile.gettempdir()) / "headwater-bench"
+
+
+def spark_columns(table: str) -> str:
+    """Return a table's columns as Spark names their types.
+
+    >>> spark_columns("region")
+    'r_regionkey int, r_name string, r_comment string'
+    """
+    written = SCHEMA[table].split("(", 1)[1].split(", PRIMARY KEY (")[0]
+    typed = re.findall(r"(\w+) (bigint|int|text|date|numeric\(15,2\))", written)
+    spark = {"text": "string", "numeric(15,2)": "decimal(15,2)"}
+    return ", ".join(f"{name} {spark.get(kind, kind)}" for name, kind in typed)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 import sqlglot
-from audited import SOURCES, AuditedWorld, relations, unticked
+from audited import AuditedWorld, relations, unticked
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
@@ -43,7 +43,7 @@ def assert_spark_agrees(world: AuditedWorld, spark: SparkSession, states: int = 
 def over_base_rows(sql: str) -> str:
     """Return a view's SQL with nothing changed but where its relations are found."""
     tree = sqlglot.parse_one(sql, read="spark")
-    for table in tree.find_all(exp.Table):
+    for table in [table for table in tree.find_all(exp.Table) if table.db]:  # others are named by WITH
         found = exp.to_table(f"base_{table.db}_{table.name}")
         found.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
         table.replace(found)
@@ -58,7 +58,7 @@ def base_rows(
     later = [
         (at, one.source, one.identity) for at, one in warehouse.log.transactions(None, tick, warehouse.log.last_tick)
     ]
-    history = [change for source in SOURCES for change in world.audited(source)]
+    history = [change for source in world.names for change in world.audited(source)]
     due = {(source, identity) for _, source, identity in ticks} | set(unticked(world, history, [*ticks, *later]))
     counts: dict[RelationName, Counter[tuple[str | None, ...]]] = {}
     described = {relation.name: relation for relation in relations(world)}

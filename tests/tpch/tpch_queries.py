@@ -1,8 +1,8 @@
 """The 22 queries as they are run on very little data, and as DuckDB must be told them to compute as Spark does.
 
-`queries/` has the texts with the parameters of the specification's validation runs. On a thousandth of the smallest
-official scale (10 suppliers, and of its orders one in three) many of those select nothing; `PARAMETERS` says what is changed so that every
-query has rows and loses and gains some. The queries' shape stays, but for one equality that becomes a LIKE.
+`queries/` has the texts with the parameters of the specification's validation runs. On a thousandth of scale factor 1
+(10 suppliers, and of its orders one in three) many of those select nothing; `PARAMETERS` says what is changed so that
+every query has rows and loses and gains some. The queries' shape stays, but for one equality that becomes a LIKE.
 
 Spark is the authority. DuckDB carries the bulk of the judging; where it computes otherwise, `AS_SPARK` says so:
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import psycopg
 import tpch_queries
 from audited import AuditedWorld
-
 from bench import tpch
+
 from headwater.judge.audit import audit_sql
 from headwater.project import load
 from headwater.runtime.understand import connect_sources

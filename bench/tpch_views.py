@@ -1,0 +1,175 @@
+"""`python -m bench.tpch_views`: each TPC-H query as a view, a batch of changes against Spark computing it anew.
+
+Writes bench/results/tpch.md and tpch.png. Both sides are warm; recomputation reads Parquet files of whole tables, with
+just the columns it needs, and writes its result, so nothing of what it would have to fetch from sources is counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+
+import psycopg
+from pyspark.sql import SparkSession
+
+from bench import tpch
+from bench.measure import BatchFigures, measure_batches
+from bench.refresh import Refresh
+from bench.setting import Setting, servers, setting
+from headwater.relation import RelationName
+from headwater.views.law import renamed_sql
+
+RESULTS = Path(__file__).parent / "results"
+QUERIES = Path(__file__).parents[1] / "tests" / "tpch" / "queries"
+SHARES = (0.0001, 0.001, 0.01, 0.1)
+PLACES = {table: source for source, tables in tpch.SOURCES.items() for table in tables}
+
+
+@dataclass(frozen=True)
+class ViewFigures:
+    """One view at one scale: seconds to compute it anew, and a batch for each share of changed rows."""
+
+    view: str
+    scale: float
+    recompute_seconds: float
+    batches: Mapping[float, BatchFigures]
+    codes: tuple[str, ...]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.tpch_views", description=__doc__)
+    parser.add_argument("--scale", type=float, nargs="+", default=[0.1])
+    parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="changed rows of all rows")
+    parser.add_argument("--views", nargs="+", default=sorted(file.stem for file in QUERIES.glob("*.sql")))
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
+
+    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+
+    spark = spark_session()
+    found: list[ViewFigures] = []
+    for scale in options.scale:
+        folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+        try:
+            tables = whole_tables(spark, scale, folder)
+            with servers(scale, PLACES) as urls:
+                for view in options.views:
+                    recomputed = measure_recompute(spark, _sql(view), tables, folder / "result", options.repeats)
+                    found.append(_measure(spark, urls, view, scale, recomputed, options))
+                    print(_row(found[-1], options.shares), flush=True)
+                    write(spark, found, options.shares)
+        finally:
+            shutil.rmtree(folder)
+
+
+def _sql(view: str) -> str:
+    return (QUERIES / f"{view}.sql").read_text()
+
+
+def whole_tables(spark: SparkSession, scale: float, folder: Path) -> dict[RelationName, str]:
+    """Write every table as Parquet, once, and return the names by which Spark reads them."""
+    names = {}
+    for table, file in tpch.generate(scale, tpch.cache_folder() / str(scale)).items():
+        spark.read.csv(str(file), schema=tpch.spark_columns(table)).write.parquet(str(folder / table))
+        spark.read.parquet(str(folder / table)).createOrReplaceTempView(f"whole_{table}")
+        names[RelationName(source=PLACES[table], name=table)] = f"whole_{table}"
+    return names
+
+
+def measure_recompute(
+    spark: SparkSession, sql: str, tables: Mapping[RelationName, str], result: Path, repeats: int
+) -> float:
+    times = []
+    for _ in range(repeats + 1):
+        started = time.perf_counter()
+        spark.sql(renamed_sql(sql, tables)).write.mode("overwrite").parquet(str(result))
+        times.append(time.perf_counter() - started)
+    return median(times[1:])
+
+
+def _measure(
+    spark: SparkSession,
+    urls: dict[str, str],
+    view: str,
+    scale: float,
+    recompute_seconds: float,
+    options: argparse.Namespace,
+) -> ViewFigures:
+    with setting(spark, urls, "replica", {view: _sql(view)}) as place:
+        refresh = Refresh(11, {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()})
+        smallest = round(options.shares[0] * refresh.row_count)
+        measure_batches(place, smallest, options.repeats, refresh.take)  # warm
+        batches = {share: _batches(place, refresh, share, options.repeats) for share in options.shares}
+        reasons = place.understood.views[view].view.reasons
+    return ViewFigures(view, scale, recompute_seconds, batches, tuple(sorted({reason.code for reason in reasons})))
+
+
+def _batches(place: Setting, refresh: Refresh, share: float, repeats: int) -> BatchFigures:
+    return measure_batches(place, round(share * refresh.row_count), repeats if share < 0.1 else 1, refresh.take)
+
+
+def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) -> None:
+    """Write what is measured so far: the table, and the chart."""
+    RESULTS.mkdir(exist_ok=True)
+    header = ["scale", "view", "recompute ms", *(f"{share:.2%} changed: batch ms (× faster)" for share in shares)]
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}"
+    lines = [
+        f"# TPC-H views: a batch of changes against Spark recompute, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        "",
+        f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm.",
+        "What is computed anew within a view is named by its code; see `headwater explain`.",
+        "",
+        f"| {' | '.join(header)} | anew |",
+        "|---" * (len(header) + 1) + "|",
+        *(_row(figures, shares) for figures in found),
+        "",
+        "![speed-up per view](tpch.png)",
+    ]
+    (RESULTS / "tpch.md").write_text("\n".join(lines) + "\n")
+    draw(found, shares, RESULTS / "tpch.png")
+
+
+def _row(figures: ViewFigures, shares: list[float]) -> str:
+    whole = figures.recompute_seconds
+    cells = [
+        f"{batch.seconds * 1000:.0f} ({whole / batch.seconds:.1f})"
+        for batch in (figures.batches[share] for share in shares)
+    ]
+    codes = ", ".join(figures.codes)
+    return f"| {figures.scale:g} | {figures.view} | {whole * 1000:.0f} | {' | '.join(cells)} | {codes} |"
+
+
+def draw(found: list[ViewFigures], shares: list[float], file: Path) -> None:
+    """Draw how many times faster a batch is than computing anew, one mark per share of changed rows."""
+    import matplotlib as mpl  # noqa: PLC0415 - only a chart needs it
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
+
+    scale = found[-1].scale
+    shown = [figures for figures in found if figures.scale == scale]
+    figure, axes = plt.subplots(figsize=(11, 4.5), layout="constrained")
+    for share, marker in zip(shares, "osD^", strict=False):
+        speed = [figures.recompute_seconds / figures.batches[share].seconds for figures in shown]
+        axes.plot([figures.view for figures in shown], speed, marker, label=f"{share:.2%} of all rows changed")
+    axes.axhline(1, color="grey", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_ylabel("times faster than recompute")
+    axes.set_title(f"TPC-H views, scale factor {scale:g}: a batch of changes against Spark recompute")
+    axes.legend(ncols=len(shares), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    figure.savefig(file, dpi=150)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
