@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -30,11 +31,14 @@ Performer = Callable[[Ask[ArrowKeys]], Sequence[Answer[ArrowBag]]]
 class ViewChange:
     """The signed rows by which a view changes in a batch, stamped with their ticks, and what finding them took.
 
-    `segments` has the same of the segments that are kept for it, where they changed.
+    `segments` has the same of the segments that are kept for it, where they changed. `changed_rows` counts what changed
+    in its relations, `read_rows` the old rows that were read for that, by relation or segment.
     """
 
     rows: pa.Table
     segments: Mapping[RelationName, pa.Table] = field(default_factory=dict)
+    changed_rows: int = 0
+    read_rows: Mapping[RelationName, int] = field(default_factory=dict)
     seconds_asking: float
     seconds_joining: float
 
@@ -80,7 +84,20 @@ def change_join(
     bags = reach_rows(view, span[0], changes, log, perform)
     asked = time.perf_counter()
     rows = join_in_pieces(spark, view, schema, span, bags)
-    return ViewChange(rows=rows, seconds_asking=asked - started, seconds_joining=time.perf_counter() - asked)
+    return ViewChange(
+        rows=rows,
+        changed_rows=sum(len(bag) for bag in changes.values()),
+        read_rows=old_row_counts(changes, bags),
+        seconds_asking=asked - started,
+        seconds_joining=time.perf_counter() - asked,
+    )
+
+
+def old_row_counts(
+    changes: Mapping[RelationName, ArrowBag], reached: Mapping[RelationName, ArrowBag]
+) -> Counter[RelationName]:
+    """Return how many rows are reached that are no changes themselves."""
+    return Counter({name: len(bag) - len(changes[name]) for name, bag in reached.items()})
 
 
 def join_in_pieces(

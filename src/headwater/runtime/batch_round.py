@@ -24,7 +24,7 @@ from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.batch import ViewChange, change_view
 from headwater.runtime.data_errors import is_data_error, stopping_error
-from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered
+from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered, ViewComputed
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.performer import Performer, ProbeCount, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader
@@ -158,7 +158,9 @@ class Round:
         performer = Performer(self.understood.relations, self.replicas, snapshots)
         end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
         try:
-            return Outcome(upto=end, change=self._change(view, end, log, performer), halt=halt)
+            change = self._change(view, end, log, performer)
+            self._tell(view, end, change)
+            return Outcome(upto=end, change=change, halt=halt)
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
         except (ImpossibleRow, PySparkException) as error:
@@ -181,6 +183,19 @@ class Round:
             )
         columns = view.table.changes.schema()
         return change_view(self.spark, join, columns, understood.guarantee, span, log, performer)
+
+    def _tell(self, view: LiveView, upto: Tick, change: ViewChange | None) -> None:
+        if change is not None:
+            self.listener(
+                ViewComputed(
+                    view=view.name,
+                    lo=view.lo,
+                    hi=upto,
+                    changed_rows=change.changed_rows,
+                    read_rows=change.read_rows,
+                    row_count=change.rows.num_rows,
+                )
+            )
 
     def _change_before_error(
         self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer

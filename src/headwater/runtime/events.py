@@ -75,6 +75,18 @@ class ProbeAnswered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ViewComputed:
+    """What a view's ticks (lo, hi] took: changed rows of its relations, old rows that were read for them, by where."""
+
+    view: str
+    lo: Tick
+    hi: Tick
+    changed_rows: int
+    read_rows: Mapping[RelationName, int]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCommitted:
     """All kept tables moved from tick lo to tick hi; `seconds` per part (probe, Spark, commit, …)."""
 
@@ -173,6 +185,7 @@ Event: TypeAlias = (
     | TransactionsAccepted
     | BatchStarted
     | ProbeAnswered
+    | ViewComputed
     | BatchCommitted
     | ViewBorn
     | ViewStopped

@@ -23,6 +23,7 @@ from headwater.runtime.events import (
     SourceGone,
     TransactionsAccepted,
     ViewBorn,
+    ViewComputed,
     ViewDropped,
     ViewStopped,
 )
@@ -51,7 +52,9 @@ def level_of(event: Event) -> int:
             return logging.INFO
         case BootstrapProgress() | CheckProgress():
             return logging.INFO
-        case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | CheckpointRolled() | Housekept() | Idle():
+        case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed():
+            return logging.DEBUG
+        case CheckpointRolled() | Housekept() | Idle():
             return logging.DEBUG
         case _:
             assert_never(event)
@@ -81,6 +84,10 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
                 f'{event.relation} answered {event.key_count} keys for view "{event.view}": {_rows(event.row_count)}, '
                 f"{event.byte_count} bytes in {event.seconds:.3f} s, {event.corrected_rows} corrected by rebasing"
             )
+        case ViewComputed(view=view, lo=lo, hi=hi, changed_rows=changed, row_count=row_count):
+            read = sum(event.read_rows.values())
+            what = f'view "{view}" computed for {_ticks(Tick(lo + 1), hi)}'
+            return f"{what}: {_rows(changed)} changed, {read} read, {row_count} in the view"
         case BatchCommitted(lo=lo, hi=hi, row_count=row_count, seconds=seconds):
             parts = ", ".join(f"{part} {spent:.2f}" for part, spent in seconds.items())
             total = sum(seconds.values())

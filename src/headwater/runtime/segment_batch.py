@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never
@@ -36,6 +37,7 @@ from headwater.runtime.batch import (
     base_changes,
     check_old_rows,
     join_in_pieces,
+    old_row_counts,
     reach_rows,
 )
 from headwater.runtime.segment_probes import SegmentLog, SegmentPerformer
@@ -87,11 +89,14 @@ def change_segments(
         stage=Stage(spark=spark, lo=span[0]),
     )
     started = time.perf_counter()
+    changed = sum(len(bag) for bag in changes.values())
     batch.run()
     kept = {segment.name: changes[segment.name].table for segment in view.segments[:-1] if segment.is_kept}
     return ViewChange(
         rows=changes[view.output.name].table,
         segments={name: rows for name, rows in kept.items() if rows.num_rows},
+        changed_rows=changed,
+        read_rows=batch.read,
         seconds_asking=batch.seconds_asking,
         seconds_joining=time.perf_counter() - started - batch.seconds_asking,
     )
@@ -113,6 +118,7 @@ class _Batch:
     changes: dict[RelationName, ArrowBag]
     stage: Stage
     seconds_asking: float = field(default=0.0)
+    read: Counter[RelationName] = field(default_factory=Counter)
 
     def run(self) -> None:
         """Compute every segment's changes."""
@@ -165,6 +171,7 @@ class _Batch:
         lo, hi = self.span
         started = time.perf_counter()
         bags = reach_rows(join, lo, changes, self.log, self.perform)
+        self.read.update(old_row_counts(changes, bags))
         self.seconds_asking += time.perf_counter() - started
         [(_, _, part), *others] = itertools.islice(pieces(join, bags, lo, hi), 2)
         if others:
@@ -217,10 +224,14 @@ class _Batch:
         columns = reader.relation.column_names
         if name in self.stage and keys and reader.row_count > _FEW_ROWS:
             self._show(place)
+        changes: pa.Table | RelationName = name
         if name in self.stage:
-            return name, reader.lookup(columns, (), None).table
-        changes = self.changes[name].table
-        return changes, reader.lookup(columns, keys, changes.select(keys)).table
+            old = reader.lookup(columns, (), None)
+        else:
+            changes = self.changes[name].table
+            old = reader.lookup(columns, keys, changes.select(keys))
+        self.read[reader.relation.name] += len(old)
+        return changes, old.table
 
     def _require_possible(self, segment: Segment, step: GroupStep, changes: ArrowBag) -> None:
         impossible = impossible_tick(step, changes.table)
@@ -247,6 +258,7 @@ class _Batch:
         """Return all rows of a relation or segment before the batch."""
         probe: Probe[Any] = Probe(relation=name, wanted=tuple(self.changes[name].columns), columns=(), keys=None)
         [answer] = self.perform(Ask(probes=(probe,)))
+        self.read[name] += len(answer.rows)
         return rebase(probe, answer, self.log, self.span[0])
 
     def _run_whole(self, segment: Segment, inputs: Mapping[RelationName, ArrowBag]) -> ArrowBag:
