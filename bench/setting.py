@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from bench import tpch
 from bench.stream import Stream
 from headwater.project import load
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered
+from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood, understand
@@ -51,6 +51,7 @@ class Ear:
 
     commits: list[tuple[float, BatchCommitted]] = field(default_factory=list)
     probes: list[ProbeAnswered] = field(default_factory=list)
+    computed: list[ViewComputed] = field(default_factory=list)
 
     def __call__(self, event: Event) -> None:
         match event:
@@ -58,6 +59,8 @@ class Ear:
                 self.commits.append((time.time(), event))
             case ProbeAnswered():
                 self.probes.append(event)
+            case ViewComputed():
+                self.computed.append(event)
             case _:
                 pass
 
