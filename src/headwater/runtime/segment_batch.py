@@ -10,12 +10,11 @@ rows at lo, of its other inputs or of itself (`views/segments`). A segment whose
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,27 +24,18 @@ from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.errors import ImpossibleRow
 from headwater.guarantee import Guarantee
-from headwater.maintenance.combinations import pieces
 from headwater.maintenance.questions import Ask, Probe
 from headwater.maintenance.rebase import rebase
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
-from headwater.runtime.batch import (
-    Performer,
-    ViewChange,
-    base_changes,
-    check_old_rows,
-    join_in_pieces,
-    old_row_counts,
-    reach_rows,
-)
+from headwater.runtime.batch import Performer, ViewChange, base_changes, change_join, shifted
 from headwater.runtime.segment_probes import SegmentLog, SegmentPerformer
 from headwater.runtime.segment_reader import SegmentReader
-from headwater.runtime.segment_stage import Stage
+from headwater.views.extremes_law import extremes_law_sql, is_extremes
 from headwater.views.group_law import group_law_sql, impossible_tick
-from headwater.views.law import law_sql
 from headwater.views.normal_form import JoinView
+from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
 from headwater.views.segments import (
     GroupStep,
@@ -59,8 +49,8 @@ from headwater.views.segments import (
 from headwater.views.union_law import change_union
 from headwater.views.whole import whole_sql
 
-_FEW_ROWS = 2_000
-"""So many old rows are handed over whole, rather than to wait for the keys that are touched: a job costs more."""
+_HOT_ROWS = 1_000_000
+"""So many pairs of changes and old rows are too many to compute every partition anew at each of its ticks."""
 
 
 def change_segments(
@@ -86,11 +76,11 @@ def change_segments(
         perform=SegmentPerformer(readers=readers, others=perform),
         readers=readers,
         changes=changes,
-        stage=Stage(spark=spark, lo=span[0]),
     )
     started = time.perf_counter()
     changed = sum(len(bag) for bag in changes.values())
-    batch.run()
+    for segment in view.segments:
+        changes[segment.name] = batch.change(segment)
     kept = {segment.name: changes[segment.name].table for segment in view.segments[:-1] if segment.is_kept}
     return ViewChange(
         rows=changes[view.output.name].table,
@@ -104,10 +94,7 @@ def change_segments(
 
 @dataclass(slots=True, kw_only=True)
 class _Batch:
-    """One pass over a view's segments.
-
-    `changes` holds those of relations, and of the segments that are computed; the `stage` has those that wait.
-    """
+    """One pass over a view's segments; `changes` holds those of relations, and of the segments that are done."""
 
     spark: SparkSession
     view: SegmentedView
@@ -115,81 +102,40 @@ class _Batch:
     log: SegmentLog
     perform: SegmentPerformer
     readers: Mapping[RelationName, SegmentReader]
-    changes: dict[RelationName, ArrowBag]
-    stage: Stage
+    changes: Mapping[RelationName, ArrowBag]
     seconds_asking: float = field(default=0.0)
     read: Counter[RelationName] = field(default_factory=Counter)
 
-    def run(self) -> None:
-        """Compute every segment's changes."""
-        for place, segment in enumerate(self.view.segments):
-            if any(name in self.stage or len(self.changes[name]) for name in segment.inputs):
-                self._step(segment, place)
-            else:
-                self.changes[segment.name] = ArrowBag(empty_table(segment.relation.arrow_schema()))
-            if self.stage.is_large:
-                self._show(place + 1)
-        self._show(len(self.view.segments))
-
-    def _step(self, segment: Segment, place: int) -> None:
+    def change(self, segment: Segment) -> ArrowBag:
+        """Return how a segment changes."""
+        if not any(len(self.changes[name]) for name in segment.inputs):
+            return ArrowBag(empty_table(segment.relation.arrow_schema()))
         match segment.step:
             case JoinStep(view=join):
-                self._join(segment, join, place)
+                return self._join(segment, join)
             case GroupStep():
-                self._group(segment, segment.step, place)
+                return self._group(segment, segment.step)
             case RegroupStep():
-                self._regroup(segment, segment.step, place)
+                return self._regroup(segment, segment.step)
             case UnionStep():
-                self._show(place)
-                self.changes[segment.name] = change_union(segment.step, segment.relation, self.changes)
+                return change_union(segment.step, segment.relation, self.changes)
             case RecomputeStep():
-                self._show(place)
-                self.changes[segment.name] = self._recompute(segment, segment.step)
+                return self._recompute(segment, segment.step)
             case _:
                 assert_never(segment.step)
 
-    def _show(self, place: int) -> None:
-        """Compute what waits: what is kept of it, and what the segments from a place on read."""
-        read = {name for segment in self.view.segments[place:] for name in segment.inputs}
-        kept = {segment.name for segment in self.view.segments if segment.is_kept or segment is self.view.output}
-        found = self.stage.run(read | kept)
-        for segment in self.view.segments:
-            if segment.name in found and isinstance(segment.step, GroupStep):
-                self._require_possible(segment, segment.step, found[segment.name])
-        self.changes.update(found)
-
-    def _join(self, segment: Segment, join: JoinView, place: int) -> None:
-        if len(join.occurrences) == 1:
-            self._select(segment, join)
-            return
-        if any(name in self.stage for name in join.relations):
-            self._show(place)
+    def _join(self, segment: Segment, join: JoinView) -> ArrowBag:
         changes = {name: self._pruned(name, columns) for name, columns in join.relations.items()}
-        if not any(len(bag) for bag in changes.values()):
-            self.changes[segment.name] = ArrowBag(empty_table(segment.relation.arrow_schema()))
-            return
-        lo, hi = self.span
-        started = time.perf_counter()
-        bags = reach_rows(join, lo, changes, self.log, self.perform)
-        self.read.update(old_row_counts(changes, bags))
-        self.seconds_asking += time.perf_counter() - started
-        [(_, _, part), *others] = itertools.islice(pieces(join, bags, lo, hi), 2)
-        if others:
-            self.changes[segment.name] = self._in_pieces(segment, join, bags)
-            return
-        check_old_rows(part, lo)
-        words = {str(name): bag.table for name, bag in part.items()}
-        self.stage.add(segment, lambda names: law_sql(join, {name: names[str(name)] for name in part}, 0), words)
-
-    def _select(self, segment: Segment, join: JoinView) -> None:
-        """Let a join of one input wait: there is nothing to ask for."""
-        [(name, columns)] = join.relations.items()
-        given = name if name in self.stage else self._pruned(name, columns).table
-        self.stage.add(segment, lambda names: law_sql(join, {name: names["changes"]}, 0), {"changes": given})
-
-    def _in_pieces(self, segment: Segment, join: JoinView, bags: Mapping[RelationName, ArrowBag]) -> ArrowBag:
         schema = empty_table(segment.relation.arrow_schema()).schema
-        return ArrowBag(join_in_pieces(self.spark, join, schema, self.span, bags))
+        if not any(len(bag) for bag in changes.values()):
+            return ArrowBag(schema.empty_table())
+        if (columns := plain_columns(join)) is not None:
+            [bag] = changes.values()
+            return ArrowBag(pa.table([bag.table[name] for name in (*columns, TICK, COUNT)], schema=schema)).net()
+        found = change_join(self.spark, join, schema, self.span, changes, self.log, self.perform)
+        self.seconds_asking += found.seconds_asking
+        self.read.update(found.read_rows)
+        return ArrowBag(found.rows)
 
     def _pruned(self, name: RelationName, columns: tuple[str, ...]) -> ArrowBag:
         bag = self.changes[name]
@@ -197,50 +143,42 @@ class _Batch:
             return bag
         return ArrowBag(bag.table.select([*columns, TICK, COUNT])).net()
 
-    def _group(self, segment: Segment, step: GroupStep, place: int) -> None:
-        changes, old = self._with_old(step.input, step.keys, self.readers[segment.name], place)
-        self.stage.add(
-            segment,
-            lambda names: group_law_sql(step, segment.relation, names["changes"], names["old"]),
-            {"changes": changes, "old": old},
-        )
-
-    def _regroup(self, segment: Segment, step: RegroupStep, place: int) -> None:
-        reader = self.readers[step.input]
-        changes, old = self._with_old(step.input, step.keys, reader, place)
-        self.stage.add(
-            segment,
-            lambda names: regroup_law_sql(step, reader.relation, segment.relation, names["changes"], names["old"]),
-            {"changes": changes, "old": old},
-        )
-
-    def _with_old(
-        self, name: RelationName, keys: tuple[str, ...], reader: SegmentReader, place: int
-    ) -> tuple[pa.Table | RelationName, pa.Table]:
-        """Return a step's input, and the old rows of the keys that change, or all of them if they are few anyway.
-
-        Which keys change is known once the input is computed. If all old rows are taken, it can go on waiting.
-        """
-        columns = reader.relation.column_names
-        if name in self.stage and keys and reader.row_count > _FEW_ROWS:
-            self._show(place)
-        changes: pa.Table | RelationName = name
-        if name in self.stage:
-            old = reader.lookup(columns, (), None)
-        else:
-            changes = self.changes[name].table
-            old = reader.lookup(columns, keys, changes.select(keys))
-        self.read[reader.relation.name] += len(old)
-        return changes, old.table
-
-    def _require_possible(self, segment: Segment, step: GroupStep, changes: ArrowBag) -> None:
-        impossible = impossible_tick(step, changes.table)
+    def _group(self, segment: Segment, step: GroupStep) -> ArrowBag:
+        tables = self._with_old(step.input, step.keys, self.readers[segment.name])
+        found = self._run(segment, group_law_sql(step, segment.relation, *stamped_names(tables).values()), tables)
+        impossible = impossible_tick(step, found.table)
         if impossible is not None:
             raise ImpossibleRow(
                 f'view "{self.view.name}" cannot lose rows that it does not have',
                 code="HW-502",
                 detail=f"a group ({segment.name.name}) would have fewer than no rows at tick {impossible}",
             )
+        return found
+
+    def _regroup(self, segment: Segment, step: RegroupStep) -> ArrowBag:
+        reader = self.readers[step.input]
+        tables = self._with_old(step.input, step.keys, reader)
+        is_hot = tables["changes"].num_rows * tables["old"].num_rows > _HOT_ROWS
+        law = extremes_law_sql if is_hot and is_extremes(step) else regroup_law_sql
+        names = stamped_names(tables).values()
+        return self._run(segment, law(step, reader.relation, segment.relation, *names), tables)
+
+    def _with_old(
+        self, name: RelationName, keys: tuple[str, ...], reader: SegmentReader
+    ) -> dict[Literal["changes", "old"], pa.Table]:
+        """Return a step's changes, and the old rows of the keys that they touch."""
+        changes = self.changes[name].table
+        old = reader.lookup(reader.relation.column_names, keys, changes.select(keys))
+        self.read[reader.relation.name] += len(old)
+        return {"changes": changes, "old": old.table}
+
+    def _run(self, segment: Segment, sql: str, tables: Mapping[Literal["changes", "old"], pa.Table]) -> ArrowBag:
+        """Run a step's law; on Spark the ticks count from the batch's beginning."""
+        lo, names = self.span[0], stamped_names(tables)
+        schema = empty_table(segment.relation.arrow_schema()).schema
+        placed = {names[word]: shifted(table, -lo) for word, table in tables.items()}
+        found = shifted(run_stamped(self.spark, sql, placed), lo)
+        return ArrowBag(found.select(schema.names).cast(schema))
 
     def _recompute(self, segment: Segment, step: RecomputeStep) -> ArrowBag:
         """Run the whole query over what the inputs hold at the end of the batch; all that differs came at that tick."""
