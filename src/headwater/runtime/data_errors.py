@@ -24,7 +24,7 @@ def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Tra
     if isinstance(error, ImpossibleRow):
         return ImpossibleRow(
             f'view "{view}" has no state from tick {tick} on',
-            code=error.code,
+            code="HW-502",
             detail=f"{error.detail} (transaction {transaction.position})",
             hint="was the table changed by something its log does not show? "
             f"Run `headwater check`, then `headwater run --rebuild {view}`",
