@@ -47,11 +47,14 @@ class Capture:
     `truncated[ordinal]` names the relations that transaction emptied as a whole: every row the relation had before the
     transaction went, and the source does not say which those were. Rows it wrote to the relation before the TRUNCATE
     are not in `rows`; rows it wrote after are.
+
+    A `joint` capture holds what becomes one tick: the parts of a global transaction, from several sources.
     """
 
     transactions: tuple[Transaction, ...]
     rows: Mapping[RelationName, pa.Table]
     truncated: Mapping[int, tuple[RelationName, ...]] = field(default_factory=dict)
+    joint: bool = False
 
 
 class Seen(Protocol):

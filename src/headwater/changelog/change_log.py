@@ -5,7 +5,8 @@
 
 Invariants
 1. A tick, once returned, is never given to another transaction; nothing ever restores the log to an earlier state.
-2. Ticks have no gaps; one source's transactions have ticks in the order of their positions.
+2. Ticks have no gaps; one source's transactions have ticks in the order of their positions. Only the parts of a global
+   transaction share a tick (see `global_parts`).
 3. A transaction at or before its source's newest position in the log was accepted already and is dropped.
 4. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
 
@@ -120,24 +121,30 @@ class ChangeLog:
             self._place(relation.name, relation.arrow_schema())
 
     def append(self, captures: Sequence[Capture]) -> AcceptedSpan:
-        """Accept transactions in the order given, one atomic step for all; those accepted before are dropped."""
+        """Accept transactions in the order given, one atomic step for all; those accepted before are dropped.
+
+        Each gets a tick of its own, but for the transactions of a joint capture, which share one.
+        """
         before, positions = self._mark, dict(self._mark.positions)
         accepted: list[tuple[Tick, Transaction]] = []
         rows: dict[RelationName, list[pa.Table]] = {}
+        last = before.tick
         for capture in captures:
             ticks: list[Tick | None] = []
+            joint = Tick(last + 1)
             for transaction in capture.transactions:
                 known = positions.get(transaction.source)
                 if known is not None and transaction.position <= known:
                     ticks.append(None)
                     continue
                 positions[transaction.source] = transaction.position
-                ticks.append(Tick(before.tick + len(accepted) + 1))
-                accepted.append((Tick(before.tick + len(accepted) + 1), transaction))
+                last = joint if capture.joint else Tick(last + 1)
+                ticks.append(last)
+                accepted.append((last, transaction))
             for relation, table in capture.rows.items():
                 if (stamped := layout.stamp(table, ticks)).num_rows:
                     rows.setdefault(relation, []).append(stamped)
-        span = AcceptedSpan(after=before.tick, upto=Tick(before.tick + len(accepted)), transactions=tuple(accepted))
+        span = AcceptedSpan(after=before.tick, upto=last, transactions=tuple(accepted))
         if accepted:
             mark = LogMark(tick=span.upto, epoch=before.epoch, positions=positions)
             joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
