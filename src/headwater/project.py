@@ -108,6 +108,14 @@ class ViewFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalTransactions:
+    """Each global transaction has a part in each of these sources; rows of it have its id in this column."""
+
+    sources: tuple[str, ...]
+    column: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """Everything a project folder says."""
 
@@ -121,6 +129,7 @@ class Project:
     readings: Mapping[RelationName, Reading]
     sources: tuple[SourceDeclaration, ...]
     views: tuple[ViewFile, ...]
+    global_transactions: GlobalTransactions | None = None
 
     @property
     def folder(self) -> Path:
@@ -155,7 +164,9 @@ def load(path: Path) -> Project:
     """Return the project in a folder, or the one whose project file is named."""
     file = (path if path.name == PROJECT_FILE else path / PROJECT_FILE).absolute()
     document = read_toml(file)
-    document.allow("project", "warehouse", "sources", "maintenance", "defaults", "relations", "views")
+    document.allow(
+        "project", "warehouse", "sources", "maintenance", "defaults", "relations", "views", "global_transactions"
+    )
     named, warehouse = document.table("project"), document.table("warehouse")
     maintenance, defaults = document.table("maintenance"), document.table("defaults")
     named.allow("name")
@@ -176,6 +187,7 @@ def load(path: Path) -> Project:
         views=_views(
             file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
         ),
+        global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
     )
 
 
@@ -243,6 +255,30 @@ def _readings(table: TomlTable, sources: tuple[str, ...]) -> Mapping[RelationNam
         name = RelationName(source=parts[0], schema=parts[1] if len(parts) > 2 else "public", name=parts[-1])  # noqa: PLR2004 — source, schema, table
         readings[name] = _reading(relation, None)
     return readings
+
+
+def _global_transactions(document: TomlTable, sources: tuple[str, ...]) -> GlobalTransactions | None:
+    if "global_transactions" not in document.values:
+        return None
+    table = document.table("global_transactions")
+    table.allow("sources", "column", "prepared")
+    if "prepared" in table.values:
+        raise table.refusal(
+            "prepared",
+            "prepared transactions (PREPARE TRANSACTION) are not told apart from others yet",
+            hint='write the global id into a column of each part, and name it here: column = "…"',
+        )
+    named = table.list_of_words("sources")
+    for name in named:
+        if name not in sources:
+            raise _unknown_source(name, sources, table.where("sources"))
+    if len(set(named)) < max(2, len(named)):
+        raise table.refusal(
+            "sources",
+            "a global transaction has parts in at least two sources, each named once",
+            hint="name all of them",
+        )
+    return GlobalTransactions(sources=named, column=table.words("column"))
 
 
 def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:

@@ -172,6 +172,28 @@ class MaintainerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPart:
+    """A global transaction that is incomplete: the sources whose parts have arrived and those whose are missing.
+
+    Its age counts from when the first of the parts was committed, by its source's clock.
+    """
+
+    id: str
+    arrived: tuple[str, ...]
+    missing: tuple[str, ...]
+    committed_at: datetime
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseResult:
+    """A global transaction whose parts need not wait for each other any more; done at once if somebody maintains."""
+
+    released: WaitingPart
+    maintained: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
     """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
 
@@ -187,6 +209,7 @@ class StatusResult:
     log_last: Tick | None
     messages: tuple[MessageCount, ...] = ()
     messages_since: datetime | None = None
+    waiting_parts: tuple[WaitingPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

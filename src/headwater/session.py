@@ -33,6 +33,7 @@ from headwater.results import (
     MaintainerStatus,
     PlanResult,
     QueryResult,
+    ReleaseResult,
     RunResult,
     StatusResult,
     Stop,
@@ -43,17 +44,20 @@ from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
-from headwater.runtime.live_status import read_messages, read_sources
+from headwater.runtime.global_sources import with_global_transactions
+from headwater.runtime.live_status import read_messages, read_sources, read_waiting_parts
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
 from headwater.runtime.understand import Understood, connect_sources, understand
+from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
 from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
-from headwater.warehouse.lease import read_lease, refuse_if_held
+from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
 
 _AFTER_SECONDS = 60.0
@@ -126,6 +130,7 @@ class Headwater:
             log_last=last_tick or None,
             messages=messages,
             messages_since=since,
+            waiting_parts=read_waiting_parts(warehouse),
         )
 
     def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:
@@ -193,6 +198,20 @@ class Headwater:
         self._warehouse()
         return check_views(self.spark, self._understood(), view, ticks, self._listener)
 
+    def release(self, global_id: str) -> ReleaseResult:
+        """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""
+        warehouse = self._warehouse()
+        waiting = {one.id: one for one in read_waiting_parts(warehouse)}
+        if global_id not in waiting:
+            raise NotReadable(
+                f'no part of a global transaction "{global_id}" is waiting',
+                code="HW-132",
+                detail=f"waiting are parts of {', '.join(waiting)}" if waiting else "no parts are waiting at all",
+                hint=did_you_mean(global_id, tuple(waiting), otherwise="`headwater status` shows what waits"),
+            )
+        note_release(warehouse.path, global_id)
+        return ReleaseResult(released=waiting[global_id], maintained=maintainer_is_alive(warehouse.path))
+
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
         """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
 
@@ -220,7 +239,7 @@ class Headwater:
             self.project.view(name)
 
     def _understood(self) -> Understood:
-        return understand(self.project, self.spark)
+        return with_global_transactions(understand(self.project, self.spark))
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)

@@ -64,6 +64,13 @@ class TomlTable:
             raise self.refusal(key, f'a text in quotes belongs here, not {value!r}; write {key} = "{value}"')
         return value
 
+    def list_of_words(self, key: str) -> tuple[str, ...]:
+        """Return the texts in the list under a key; it must be there."""
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise self.refusal(key, f'a list of texts belongs here; write {key} = ["…", "…"]')
+        return tuple(str(one) for one in value)
+
     def number(self, key: str, default: int, *, least: int = 1) -> int:
         """Return the whole number under a key."""
         value = self.values.get(key, default)

@@ -17,12 +17,13 @@ from headwater.cli.lab import lab
 from headwater.cli.outcome import REFUSED, show_error
 from headwater.cli.plan import plan
 from headwater.cli.query import query
+from headwater.cli.release import release
 from headwater.cli.run import run
 from headwater.cli.status import status
 from headwater.cli.teardown import teardown
 from headwater.errors import HeadwaterError
 
-VERBS = (init, plan, run, status, query, history, explain, check, teardown, demo)
+VERBS = (init, plan, run, status, query, history, explain, check, release, teardown, demo)
 
 app = typer.Typer(
     name="headwater",

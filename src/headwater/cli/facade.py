@@ -18,6 +18,7 @@ from headwater.results import (
     HistoryResult,
     PlanResult,
     QueryResult,
+    ReleaseResult,
     RunResult,
     StatusResult,
     TeardownResult,
@@ -54,6 +55,10 @@ class Facade(Protocol):
 
     def check(self, view: str | None, *, ticks: int | None) -> CheckResult:
         """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
+        ...
+
+    def release(self, global_id: str) -> ReleaseResult:
+        """Let the parts of a global transaction go without each other."""
         ...
 
     def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:

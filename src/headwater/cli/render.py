@@ -17,12 +17,14 @@ from headwater.results import (
     MessageCount,
     PlanResult,
     QueryResult,
+    ReleaseResult,
     RunResult,
     Sample,
     SourceStatus,
     StatusResult,
     TeardownResult,
     ViewStatus,
+    WaitingPart,
 )
 
 _BAD, _GOOD, _WARN, _QUIET = "red", "green", "yellow", "dim"
@@ -98,6 +100,16 @@ def draw_status(result: StatusResult) -> Page:
             right=frozenset({"from tick", "to tick", "rows"}),
         )
     )
+    if result.waiting_parts:
+        page.append(
+            Grid(
+                title="global transactions that wait for a part",
+                headings=("id", "arrived", "missing", "seconds old"),
+                rows=tuple(_waiting_row(one) for one in result.waiting_parts),
+                right=frozenset({"seconds old"}),
+            )
+        )
+        page.append(Line(text="  do:  if a part will never come: headwater release ID"))
     if result.messages and result.messages_since is not None:
         numbers = ("probes", "keys", "rows", "bytes", "rows rebased")
         page.append(
@@ -181,6 +193,18 @@ def draw_check(result: CheckResult) -> Page:
     return [grid, *(broken or [good])]
 
 
+def draw_release(result: ReleaseResult) -> Page:
+    """Show what was released, and when it will be done."""
+    part = result.released
+    when = "is accepted now" if result.maintained else "will be accepted by the next `headwater run`"
+    return [
+        Line(
+            text=f'released "{part.id}": its part of {", ".join(part.arrived)} {when}, without the others', style=_GOOD
+        ),
+        Line(text=f"one of {', '.join(part.missing)} that comes late becomes a tick of its own", style=_QUIET),
+    ]
+
+
 def draw_teardown(result: TeardownResult) -> Page:
     """Show what was dropped, and what is left."""
     return [
@@ -238,6 +262,10 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
 def _message_row(count: MessageCount) -> tuple[str, ...]:
     numbers = (count.probe_count, count.key_count, count.row_count, count.byte_count, count.corrected_row_count)
     return (count.source, count.view, *(_count(number) for number in numbers))
+
+
+def _waiting_row(one: WaitingPart) -> tuple[str, ...]:
+    return (one.id, ", ".join(one.arrived), ", ".join(one.missing), f"{one.age_seconds:,.0f}")
 
 
 def _view_row(view: ViewStatus) -> tuple[str, ...]:

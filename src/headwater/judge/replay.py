@@ -19,6 +19,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import sqlglot
@@ -73,7 +75,8 @@ def replay(
     """Return what every view should have been at its birth, and what should have changed at each tick after.
 
     `history` holds each source's entries in the order its triggers wrote them; `ticks` gives every accepted transaction
-    as (tick, source, identity), in the order of ticks; `progress` hears of every tick that was replayed.
+    as (tick, source, identity), in the order of ticks, the parts of a global one with the same tick; `progress` hears
+    of every tick that was replayed.
     """
     by_transaction: dict[TransactionKey, list[AuditedChange]] = defaultdict(list)
     for change in history:
@@ -85,8 +88,10 @@ def replay(
         recomputed = [_Recomputed(stage, view) for view in views]
         for view in recomputed:
             view.look(Tick(0), set(view.relations))
-        for tick, source, identity in ticks:
-            changed = stage.apply(by_transaction[source, identity])
+        for tick, parts in groupby(ticks, key=itemgetter(0)):
+            changed = set()
+            for _, source, identity in parts:
+                changed |= stage.apply(by_transaction[source, identity])
             for view in recomputed:
                 view.look(tick, changed)
             progress(tick)

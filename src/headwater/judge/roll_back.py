@@ -17,9 +17,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
 from headwater.changelog.change_log import ChangeLog
+from headwater.errors import SourceUnavailable
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
-from headwater.transaction import Seen, Transaction
+from headwater.transaction import Seen
 from headwater.warehouse.log_rows import spark_rows
 
 
@@ -47,7 +48,7 @@ class LoggedRelation:
     @classmethod
     def read(cls, spark: SparkSession, shown: ShownRelation, log: ChangeLog, since: Tick) -> Self:
         """Read what the log holds after a tick; no state before that tick can be asked for."""
-        known = [(at, shown.seen.sees(one.identity)) for at, one in _transactions(log, shown.name.source)]
+        known = _known(shown, log)
         after = min([since, *(Tick(at - 1) for at, seen in known if not seen)])
         changes = spark_rows(spark, log, shown.name, shown.columns, after=after, upto=log.last_tick)
         kept = replace(shown, rows=shown.rows.persist())
@@ -59,8 +60,23 @@ class LoggedRelation:
         self.changes.unpersist()
 
 
-def _transactions(log: ChangeLog, source: str) -> list[tuple[Tick, Transaction]]:
-    return log.transactions(source, log.horizon(), log.last_tick)
+def _known(shown: ShownRelation, log: ChangeLog) -> list[tuple[Tick, bool]]:
+    """Return the ticks of a relation's source, in order, and whether they were seen; one that was half seen is refused.
+
+    A source has several transactions in one tick where global transactions crossed, and the log does not tell their
+    rows apart.
+    """
+    accepted = log.transactions(shown.name.source, log.horizon(), log.last_tick)
+    known = [(at, shown.seen.sees(one.identity)) for at, one in accepted]
+    by_tick = dict(known)
+    if any(by_tick[at] is not seen for at, seen in known):
+        raise SourceUnavailable(
+            f'the snapshot of source "{shown.name.source}" saw a part of a tick',
+            code="HW-539",
+            detail="it was taken between two of its transactions that became one tick",
+            hint="run the check again",
+        )
+    return list(by_tick.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

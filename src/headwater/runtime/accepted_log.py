@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import groupby
+from operator import itemgetter
 from typing import assert_never
 
 import pyarrow as pa
@@ -10,6 +12,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.errors import SourceUnavailable
 from headwater.maintenance.questions import SawTicks, SawTransactions, Sight
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
@@ -39,9 +42,8 @@ class AcceptedLog:
             case SawTicks():
                 return self.changes(relation, columns, tick, max(tick, sight.upto))
             case SawTransactions():
-                known = self._log.identities(relation.source, tick, self._log.last_tick)
-                seen = [at for at, identity in known if sight.seen.sees(identity)]
-                return self._at(relation, columns, seen)
+                known = self._known(relation.source, sight, tick, self._log.last_tick)
+                return self._at(relation, columns, [at for at, seen in known if seen])
         assert_never(sight)
 
     def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
@@ -51,19 +53,36 @@ class AcceptedLog:
                 return self.changes(relation, columns, min(tick, sight.upto), tick)
             case SawTransactions():
                 settled = min(self._settled_upto(relation.source), tick)
-                known = self._log.identities(relation.source, Tick(settled), tick)
-                unseen = [at for at, identity in known if not sight.seen.sees(identity)]
-                return self._at(relation, columns, unseen)
+                known = self._known(relation.source, sight, Tick(settled), tick)
+                return self._at(relation, columns, [at for at, seen in known if not seen])
         assert_never(sight)
 
     def settle(self, source: str, sight: SawTransactions) -> None:
         """Note how far every transaction of a source is visible by now."""
         settled = self._settled_upto(source)
-        for at, identity in self._log.identities(source, settled, self._log.last_tick):
-            if not sight.seen.sees(identity):
+        known = self._log.identities(source, settled, self._log.last_tick)
+        for at, parts in groupby(known, key=itemgetter(0)):
+            if not all(sight.seen.sees(identity) for _, identity in parts):
                 break
             settled = at
         self._settled[source] = settled
+
+    def _known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
+        """Return a source's ticks in (after, upto], and whether they were seen; one that was half seen is refused.
+
+        A source has several transactions in one tick only where global transactions crossed. The log does not tell
+        their rows apart, so an answer that saw some of them and not all can be brought to no tick: ask again.
+        """
+        known = [(at, sight.seen.sees(identity)) for at, identity in self._log.identities(source, after, upto)]
+        by_tick = dict(known)
+        if len(by_tick) < len(known) and any(by_tick[at] is not seen for at, seen in known):
+            raise SourceUnavailable(
+                f'an answer of source "{source}" saw a part of a tick',
+                code="HW-538",
+                detail="it was read between two transactions that became one tick, because global transactions crossed",
+                hint="it is asked again by itself",
+            )
+        return list(by_tick.items())
 
     def _settled_upto(self, source: str) -> Tick:
         """Return how far nothing can be unseen: what retention has dropped was committed long ago."""

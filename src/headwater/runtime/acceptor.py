@@ -22,6 +22,7 @@ from headwater.position import Position
 from headwater.relation import Relation
 from headwater.runtime.events import Listener, TransactionsAccepted
 from headwater.runtime.follow import Followed, SourceThread
+from headwater.runtime.holding import Holding
 from headwater.sources.source import Source
 from headwater.transaction import Capture
 
@@ -37,11 +38,15 @@ Resolver = Callable[[Capture], Capture]
 class Acceptor:
     """Follows a set of sources and appends their transactions to the change log."""
 
-    def __init__(self, log: ChangeLog, listener: Listener, resolve: Resolver) -> None:
-        """`resolve` completes a capture with what only the warehouse knows (the rows a TRUNCATE removed)."""
+    def __init__(self, log: ChangeLog, listener: Listener, resolve: Resolver, holding: Holding | None = None) -> None:
+        """`resolve` completes a capture with what only the warehouse knows (the rows a TRUNCATE removed).
+
+        `holding` keeps the parts of global transactions until they are complete, where there are such.
+        """
         self._log = log
         self._listener = listener
         self._resolve = resolve
+        self.holding = Holding(None, tuple) if holding is None else holding
         self._queue: queue.Queue[Followed] = queue.Queue(_QUEUE_LENGTH)
         self._threads: dict[str, SourceThread] = {}
         self._accepted_to: dict[str, Position] = {}
@@ -70,7 +75,12 @@ class Acceptor:
     def follow(self, source: Source, relations: Sequence[Relation]) -> None:
         """Follow these relations of a source from where the change log ends."""
         thread = SourceThread(
-            source, relations, lambda: self._log.positions().get(source.name), self._queue, self._listener
+            source,
+            relations,
+            lambda: self._log.positions().get(source.name),
+            self._queue,
+            self._listener,
+            lambda: self.holding.is_full(source.name),
         )
         self._threads[source.name] = thread
         thread.start()
@@ -90,7 +100,11 @@ class Acceptor:
             return dict(self._committed_at)
 
     def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        """Wait until everything a source committed up to a position is in the change log."""
+        """Wait until everything a source committed up to a position is in the change log.
+
+        A source that has long stood still at an incomplete global transaction is not waited for: that would hold up
+        whoever asks for others as well. Where parts are always that late, views that probe the source fall behind.
+        """
         thread = self._threads[position.source]
         deadline = time.monotonic() + timeout_seconds
         thread.hasten(position)
@@ -101,6 +115,8 @@ class Acceptor:
                 while not self._has_reached(position):
                     left = deadline - time.monotonic()
                     if left <= 0 or thread.has_ended or self.error is not None:
+                        return False
+                    if self.holding.is_stuck(position.source) and self.holding.has_read(position):
                         return False
                     self._changed.wait(min(left, _WAIT_SECONDS))
             finally:
@@ -120,9 +136,10 @@ class Acceptor:
         try:
             while not (self._stop.is_set() and self._queue.empty()):
                 taken = self._take()
-                if taken:
+                released = self.holding.look()
+                if taken or released:
                     started = time.monotonic()
-                    self._accept(taken)
+                    self._accept(taken, released)
                     self._gather(time.monotonic() - started)
         except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
             self.error = error
@@ -152,26 +169,34 @@ class Acceptor:
     def _is_hurried(self) -> bool:
         return self._stop.is_set() or not all(map(self._has_reached, self._awaited))
 
-    def _accept(self, taken: Sequence[Followed]) -> None:
+    def _accept(self, taken: Sequence[Followed], released: Sequence[Capture]) -> None:
         started = time.perf_counter()
+        captures = [*released, *(capture for followed in taken for capture in self.holding.take(followed))]
         waiting: list[Capture] = []
-        for capture in (followed.capture for followed in taken if followed.capture is not None):
+        for capture in captures:
             if capture.truncated:
                 self._append(waiting)
                 waiting = []
             waiting.append(self._resolve(capture) if capture.truncated else capture)
         self._append(waiting)
         self.append_seconds += time.perf_counter() - started
+        handed = {followed.source for followed in taken}
         with self._changed:
-            for followed in taken:
-                self._accepted_to[followed.source] = followed.followed_to
-                if followed.capture is not None:
-                    self._committed_at[followed.source] = followed.capture.transactions[-1].committed_at
+            known = self._accepted_to
+            reached = {
+                source: position
+                for source, position in self.holding.reached().items()
+                if source in handed or known.get(source) != position
+            }
+            known.update(reached)
+            for capture in captures:
+                newest = capture.transactions if capture.joint else capture.transactions[-1:]
+                self._committed_at.update({one.source: one.committed_at for one in newest})
             self._changed.notify_all()
-        for followed in taken:
-            thread = self._threads.get(followed.source)
+        for source, position in reached.items():
+            thread = self._threads.get(source)
             if thread is not None:
-                thread.acknowledge(followed.followed_to)
+                thread.acknowledge(position)
 
     def _append(self, captures: Sequence[Capture]) -> None:
         if captures:
@@ -179,8 +204,8 @@ class Acceptor:
 
     def _tell(self, span: AcceptedSpan, captures: Sequence[Capture]) -> None:
         row_counts = Counter[str]()
-        for capture in captures:
-            row_counts[capture.transactions[0].source] += sum(table.num_rows for table in capture.rows.values())
+        for name, table in (one for capture in captures for one in capture.rows.items()):
+            row_counts[name.source] += table.num_rows
         for source in dict.fromkeys(transaction.source for _, transaction in span.transactions):
             accepted = [(tick, transaction) for tick, transaction in span.transactions if transaction.source == source]
             self._listener(

@@ -167,7 +167,7 @@ class Round:
             if not is_data_error(error):
                 raise
             good, change = self._change_before_error(view, end, log, performer)
-            [(tick, transaction)] = self.log.transactions(None, good, Tick(good + 1))
+            (tick, transaction), *_ = self.log.transactions(None, good, Tick(good + 1))
             return Outcome(upto=good, change=change, halt=stopping_error(view.name, error, tick, transaction))
         except HeadwaterError as error:
             return Outcome(upto=view.frontier, halt=error)

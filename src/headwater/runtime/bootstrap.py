@@ -135,7 +135,11 @@ class Bootstrap:
         """Read everything again if rows were truncated after they were read: the log does not say which they were."""
         accepted = AcceptedLog(self.log, {})
         for seen in staged.sights:
-            missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
+            try:
+                missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
+            except SourceUnavailable:  # a part of a tick was seen: those chunks are of no use
+                shutil.rmtree(staging, ignore_errors=True)
+                raise
             if pc.any(pc.equal(missing.table[COUNT], 0)).as_py():
                 shutil.rmtree(staging, ignore_errors=True)
                 raise SourceUnavailable(

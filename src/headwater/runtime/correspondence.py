@@ -201,7 +201,7 @@ class Correspondence:
             good.append(install)
         last = good[-1].upto if good else self._view.lo
         failed = installs[len(good)].upto
-        [(tick, transaction)] = self._log.transactions(None, Tick(failed - 1), failed)
+        (tick, transaction), *_ = self._log.transactions(None, Tick(failed - 1), failed)
         halt = stopping_error(self._view.name, error, tick, transaction)
         change = None if rows is None else ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=0.0)
         return Outcome(upto=last, change=change, halt=halt)
@@ -224,10 +224,9 @@ class Correspondence:
         """Tell whether a transaction has to wait for an answer of its source that has not seen it, or may not have."""
         if not self._open:
             return False
-        [(_, transaction)] = self._log.transactions(None, Tick(tick - 1), tick)
+        sources = {transaction.source for _, transaction in self._log.transactions(None, Tick(tick - 1), tick)}
         return any(
-            one.query.source == transaction.source and (one.read is None or one.last_seen < tick)
-            for one in self._open.values()
+            one.query.source in sources and (one.read is None or one.last_seen < tick) for one in self._open.values()
         )
 
     def _take_answers(self) -> None:

@@ -48,8 +48,12 @@ class SourceThread:
         after: Callable[[], Position | None],
         out: queue.Queue[Followed],
         listener: Listener,
+        is_full: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`after` says how far the change log has this source, each time a connection is made."""
+        """`after` says how far the change log has this source, each time a connection is made.
+
+        While `is_full`, nothing more is read: the rest waits in the source's own log.
+        """
         self.source = source
         self.relations = tuple(relations)
         self.error: HeadwaterError | None = None
@@ -58,6 +62,7 @@ class SourceThread:
         self._after = after
         self._out = out
         self._listener = listener
+        self._is_full = is_full
         self._stop = threading.Event()
         self._follower: Follower | None = None
         self._wanted: Position | None = None
@@ -126,6 +131,10 @@ class SourceThread:
                 follower.hasten(self._wanted)
             told: Position | None = None
             while not self._stop.is_set():
+                if self._is_full():
+                    self._look(follower)
+                    self._stop.wait(_POLL_SECONDS)
+                    continue
                 capture = follower.next_capture(_POLL_SECONDS)
                 followed_to = follower.followed_to()
                 self._look(follower)

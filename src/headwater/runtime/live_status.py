@@ -13,11 +13,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
+from headwater.changelog.global_parts import Incomplete
 from headwater.position import Position
 from headwater.project import Project
-from headwater.results import MessageCount, SourceState, SourceStatus
+from headwater.results import MessageCount, SourceState, SourceStatus, WaitingPart
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.follow import SourceThread
+from headwater.runtime.holding import Piece
 from headwater.runtime.messages import Messages
 from headwater.warehouse.folders import status_file
 from headwater.warehouse.lease import maintainer_is_alive
@@ -40,8 +42,19 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     file = status_file(warehouse)
     writing = file.with_suffix(".writing")
     asked = {"since": messages.since.isoformat(), "counts": [asdict(count) for count in messages.counts()]}
-    writing.write_text(json.dumps({"said_at": now.isoformat(), "sources": sources, "messages": asked}))
+    waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
+    said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
+    writing.write_text(json.dumps(said))
     writing.replace(file)
+
+
+def _waiting_part(one: Incomplete[Piece]) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "arrived": [part.source for part in one.arrived],
+        "missing": one.missing,
+        "committed_at": min(part.value.committed_at for part in one.arrived).isoformat(),
+    }
 
 
 def _lag(
@@ -82,6 +95,24 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
+
+
+def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
+    """Return the global transactions that were incomplete when the last maintainer told."""
+    now = datetime.now(UTC)
+    said = [
+        (one, datetime.fromisoformat(one["committed_at"])) for one in _said(warehouse.path).get("waiting_parts", ())
+    ]
+    return tuple(
+        WaitingPart(
+            id=one["id"],
+            arrived=tuple(one["arrived"]),
+            missing=tuple(one["missing"]),
+            committed_at=committed_at,
+            age_seconds=max(0.0, (now - committed_at).total_seconds()),
+        )
+        for one, committed_at in said
+    )
 
 
 def _said(warehouse: str) -> Mapping[str, Any]:

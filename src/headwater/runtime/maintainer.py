@@ -30,6 +30,8 @@ from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
 from headwater.runtime.correspondence import Correspondences
 from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
+from headwater.runtime.global_sources import global_sources
+from headwater.runtime.holding import Holding
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
@@ -45,6 +47,7 @@ from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.released import Releases
 
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 60.0
@@ -78,7 +81,8 @@ class Maintainer:
         self.replicas = replicas
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        self.acceptor = Acceptor(warehouse.log, listener, self._resolve)
+        holding = Holding(global_sources(understood), Releases(warehouse.path).look)
+        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding)
         self._correspondences = Correspondences(spark, understood, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
@@ -193,7 +197,7 @@ class Maintainer:
         for source in self.understood.sources.values():
             if not self._is_followed_to_now(source):
                 return False
-        live = [view for view in self.views.values() if view.stopped is None]
+        live = [view for view in self.views.values() if view.stopped is None and not self._is_held(view)]
         if self.log.last_tick != before or any(view.frontier < before for view in live):
             return False
         for error in self._unborn.values():
@@ -201,14 +205,23 @@ class Maintainer:
         self.listener(Idle(tick=before))
         return True
 
+    def _is_held(self, view: LiveView) -> bool:
+        """Tell whether a view has to ask a source that stands still at an incomplete global transaction."""
+        held = self.acceptor.holding.held()
+        return any(name.source in held for name in view.understood.view.relations if name not in self.replicas)
+
     def _is_followed_to_now(self, source: Source) -> bool:
-        """Tell whether all that a source has committed is in the log; one that never will be raises why."""
+        """Tell whether all that a source has committed is in the log; one that never will be raises why.
+
+        An incomplete global transaction is waited for no longer than others wait for it.
+        """
         thread = self.acceptor.threads()[source.name]
         if thread.has_ended and thread.error is not None:
             raise thread.error
         try:
             with source.snapshot() as snapshot:
-                return self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
+                followed = self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
+                return followed or self.acceptor.holding.has_read(snapshot.position)
         except SourceUnavailable:
             return False
 

@@ -1,0 +1,77 @@
+"""Which followed sources the parts of global transactions come from, and what a project cannot mean by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from headwater.errors import InvalidProject, UnsupportedView
+from headwater.project import PROJECT_FILE
+from headwater.relation import Relation
+from headwater.runtime.holding import GlobalSources
+from headwater.runtime.understand import Understood
+
+_ID_TYPES = ("string", "smallint", "int", "bigint")
+
+
+def global_sources(understood: Understood) -> GlobalSources | None:
+    """Return the sources whose parts wait for each other; None if nobody's do.
+
+    A source that nobody follows, or no relation of which has the column, sends no parts, so nobody waits for them.
+    """
+    said = understood.project.global_transactions
+    if said is None:
+        return None
+    names = tuple(name for name in said.sources if name in understood.sources and _carriers(understood, name))
+    return GlobalSources(names=names, column=said.column) if len(names) > 1 else None
+
+
+def _carriers(understood: Understood, source: str) -> list[Relation]:
+    """Return the followed relations of a source that have the column."""
+    said = understood.project.global_transactions
+    return [one for one in understood.followed(source) if said is not None and said.column in one.column_names]
+
+
+def with_global_transactions(understood: Understood) -> Understood:
+    """Return a project that can mean its global transactions, with a warning for each source that sends no parts."""
+    _check(understood)
+    return replace(understood, warnings=(*understood.warnings, *_warnings(understood)))
+
+
+def _check(understood: Understood) -> None:
+    """Refuse ids of a type that has no one text, and a view that cannot take the parts of several sources at once."""
+    said = understood.project.global_transactions
+    if said is None:
+        return
+    for relation in (one for name in said.sources for one in _carriers(understood, name)):
+        if relation.column(said.column).type not in _ID_TYPES:
+            raise InvalidProject(
+                f'column "{said.column}" of {relation.name} cannot hold the ids of global transactions',
+                code="HW-131",
+                detail=f"it is {relation.column(said.column).native}; ids are texts or whole numbers",
+                hint=f"name another column in [global_transactions] of {PROJECT_FILE}",
+            )
+    for name, view in understood.views.items():
+        parts = sorted({relation.source for relation in view.view.relations} & set(said.sources))
+        if view.algorithm.run is not None and len(parts) > 1:
+            raise UnsupportedView(
+                f'view "{name}" cannot be kept by {view.algorithm.name}: it reads {" and ".join(parts)}',
+                code="HW-246",
+                detail="they take part in global transactions, and a published algorithm takes one source's at a time",
+                hint=f"remove `algorithm` from [views.{name}], or [global_transactions] from {PROJECT_FILE}",
+            )
+
+
+def _warnings(understood: Understood) -> Iterator[str]:
+    """Yield a warning for every source that should send parts and cannot."""
+    said = understood.project.global_transactions
+    if said is None:
+        return
+    for name in said.sources:
+        if name not in understood.sources:
+            yield f'[global_transactions] names source "{name}", which no view reads: nobody waits for its parts'
+        elif not _carriers(understood, name):
+            yield (
+                f'no relation of source "{name}" that a view reads has column "{said.column}" of '
+                f"[global_transactions]: nobody waits for its parts"
+            )

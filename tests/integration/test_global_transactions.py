@@ -1,0 +1,215 @@
+"""Transfers between two banks, each leg a transaction of its own database: no state of any view shows half of one."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from audited import AuditedWorld, assert_exact, observe
+from pyspark.sql import SparkSession
+from running import running
+from test_kill import Killable
+
+from headwater.errors import HeadwaterError
+from headwater.judge.audit import audit_sql
+from headwater.position import Tick
+from headwater.project import load
+from headwater.results import WaitingPart
+from headwater.runtime.understand import connect_sources
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
+
+BANKS = ("crm", "shop")
+SUM = 200
+TABLE = "CREATE TABLE accounts (id int PRIMARY KEY, balance int NOT NULL, transfer text, note int)"
+ROWS = "INSERT INTO accounts SELECT g, 100, NULL, 0 FROM generate_series(1, 8) g"
+VIEWS = {
+    "both": """
+        SELECT a.id, a.balance AS here, b.balance AS there, a.note, b.note AS other_note
+        FROM crm.accounts a JOIN shop.accounts b ON a.id = b.id
+    """,
+    "apart": "SELECT s.id, s.note, g.note AS place FROM shop.accounts s JOIN geo.accounts g ON s.id = g.id",
+    "elsewhere": "SELECT g.id, g.note FROM geo.accounts g WHERE g.note > 0",
+}
+SETTINGS = '[global_transactions]\nsources = ["crm", "shop"]\ncolumn = "transfer"\n'
+
+_numbers = iter(range(1, 1000))
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    made = AuditedWorld(
+        servers=three_servers,
+        database=f"banks_{os.getpid()}_{next(_numbers)}",
+        folder=tmp_path / "banks",
+        names=dict.fromkeys(three_servers, ("accounts",)),
+    )
+    for source, server in three_servers.items():
+        server.execute(f"CREATE DATABASE {made.database}")
+        made.execute(source, f"{TABLE}; {audit_sql(('accounts',))}")
+        made.execute(source, ROWS)
+    os.environ.update(made.environment)
+    made.write_project(VIEWS, probed=(), settings=SETTINGS)
+    made.note_before()
+    made.open().run(until_idle=True)
+    yield made
+    for source in connect_sources(load(made.folder)).values():
+        source.teardown()
+
+
+def leg(world: AuditedWorld, bank: str, transfer: str, account: int, amount: int) -> None:
+    world.execute(
+        bank, f"UPDATE accounts SET balance = balance + {amount}, transfer = '{transfer}' WHERE id = {account}"
+    )
+
+
+def note(world: AuditedWorld, source: str, account: int = 1) -> None:
+    """Change something else of a row: it keeps the id of its last transfer, and is no part of it."""
+    world.execute(source, f"UPDATE accounts SET note = note + 1 WHERE id = {account}")
+
+
+def warehouse(world: AuditedWorld) -> Warehouse:
+    return Warehouse.open(str(load(world.folder).warehouse))
+
+
+def waiting(world: AuditedWorld) -> dict[str, WaitingPart]:
+    return {part.id: part for part in world.open().status().waiting_parts}
+
+
+def ticks_of_transfers(world: AuditedWorld) -> dict[str, list[Tick]]:
+    """Return the ticks of each transfer's legs; which transaction is which leg is what the triggers wrote down."""
+    log = warehouse(world).log
+    ticks = {(one.source, one.identity): tick for tick, one in log.transactions(None, Tick(0), log.last_tick)}
+    found = defaultdict(list)
+    for bank in BANKS:
+        for change in world.audited(bank):
+            if change.old and change.new and change.old["transfer"] != change.new["transfer"]:
+                found[str(change.new["transfer"])].append(ticks[bank, change.identity])
+    return found
+
+
+def assert_whole(world: AuditedWorld, spark: SparkSession) -> None:
+    """Assert that every state is right, and that none shows half a transfer."""
+    assert_exact(world, spark)
+    history = observe(warehouse(world), spark, "both")
+    state = history.start.copy()
+    for tick in sorted(history.changes):
+        for row, count in history.changes[tick].items():
+            state[row] += count
+        wrong = [row for row, count in state.items() if count and row[1] + row[2] != SUM]  # type: ignore[operator]
+        assert not wrong, f"half a transfer at tick {tick}: {wrong}"
+
+
+@pytest.mark.parametrize("probed", [(), ("crm.accounts",)], ids=["replicas", "probes"])
+def test_no_state_shows_half_a_transfer(world: AuditedWorld, spark: SparkSession, probed: tuple[str, ...]) -> None:
+    """Writers transfer in both directions at once, so that legs wait, pass each other and now and then cross."""
+    world.write_project(VIEWS, probed=probed, settings=SETTINGS)
+
+    def write(seed: int, banks: tuple[str, str]) -> None:
+        chance = random.Random(seed)
+        with (
+            psycopg.connect(world.url(banks[0]), autocommit=True) as first,
+            psycopg.connect(world.url(banks[1]), autocommit=True) as second,
+        ):
+            for number in range(25):
+                account, amount = chance.randint(1, 8), chance.randint(1, 9)
+                values = {"amount": amount, "transfer": f"{seed}-{number}", "account": account}
+                change = (
+                    "UPDATE accounts SET balance = balance + %(amount)s, transfer = %(transfer)s WHERE id = %(account)s"
+                )
+                first.execute(change, values)
+                if chance.random() < 0.5:
+                    first.execute("UPDATE accounts SET note = note + 1 WHERE id = %s", (chance.randint(1, 8),))
+                time.sleep(chance.choice((0, 0.005, 0.05)))
+                if chance.random() < 0.5:
+                    second.execute("UPDATE accounts SET note = note + 1 WHERE id = %s", (chance.randint(1, 8),))
+                second.execute(change, {**values, "amount": -amount})
+                time.sleep(0.2 * chance.random())
+
+    writers = [
+        threading.Thread(target=write, args=(seed, banks)) for seed, banks in enumerate([BANKS, BANKS[::-1], BANKS])
+    ]
+    with running(world, spark):
+        for writer in writers:
+            writer.start()
+        for writer in writers:
+            note(world, "geo")
+            writer.join()
+    world.open().run(until_idle=True)
+    assert not waiting(world)
+    transfers = ticks_of_transfers(world)
+    assert len(transfers) == 75
+    assert all(len(ticks) == 2 and len(set(ticks)) == 1 for ticks in transfers.values()), "every transfer is one tick"
+    assert len({tick for ticks in transfers.values() for tick in ticks}) > 25, "most have a tick of their own"
+    assert_whole(world, spark)
+    assert all(view.verdict.guarantee.value == "complete" for view in world.open().check().views)
+
+
+def test_an_incomplete_transfer_is_shown_and_released(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(VIEWS, probed=("crm.accounts",), settings=SETTINGS)
+    world.open().run(until_idle=True)
+    with running(world, spark) as maintainer:
+        leg(world, "crm", "lost", 1, 5)
+        note(world, "crm", 2)
+        maintainer.wait_until(lambda: "lost" in waiting(world))
+        part = waiting(world)["lost"]
+        assert (part.arrived, part.missing) == (("crm",), ("shop",))
+        before = maintainer.frontier("both")
+        note(world, "shop", 3)
+        note(world, "geo", 3)
+        maintainer.wait_until(lambda: maintainer.frontier("apart") >= before + 2)
+        assert maintainer.frontier("both") == before, "it has to ask crm, which stands still"
+        time.sleep(1)
+        assert waiting(world)["lost"].age_seconds > part.age_seconds
+        with pytest.raises(HeadwaterError, match='no part of a global transaction "lots"') as refused:
+            world.open().release("lots")
+        assert refused.value.hint == 'did you mean "lost"?'
+        assert world.open().release("lost").maintained
+        maintainer.wait_until(lambda: not waiting(world))
+        maintainer.wait_until(lambda: maintainer.frontier("both") >= before + 4)
+        leg(world, "shop", "lost", 1, -5)
+        maintainer.wait_until(lambda: maintainer.frontier("both") >= before + 5)
+    [ticks] = [ticks for transfer, ticks in ticks_of_transfers(world).items() if transfer == "lost"]
+    assert len(set(ticks)) == 2, "each part alone"
+    assert_exact(world, spark)
+
+
+def test_killed_between_the_parts(world: AuditedWorld, spark: SparkSession) -> None:
+    killable = Killable(world, spark)
+    try:
+        leg(world, "crm", "1", 1, 5)
+        note(world, "crm")
+        killable.start()
+        wait_until(lambda: waiting(world).keys() == {"1"})
+        killable.kill()
+        leg(world, "shop", "1", 1, -5)
+        killable.start("after log append")
+        killable.wait_for("ended")
+        leg(world, "shop", "2", 2, 5)
+        leg(world, "crm", "3", 3, 7)
+        leg(world, "crm", "2", 2, -5)
+        world.open().run(until_idle=True)
+        assert waiting(world).keys() == {"3"}, "crm stands still at it, and 2 is behind it; there is nothing to do"
+        assert not world.open().release("3").maintained
+        world.open().run(until_idle=True)
+    finally:
+        killable.close()
+    assert not waiting(world)
+    ticks = ticks_of_transfers(world)
+    assert {transfer: len(set(both)) for transfer, both in ticks.items()} == {"1": 1, "2": 1, "3": 1}
+    assert_exact(world, spark)
+
+
+def wait_until(what: object) -> None:
+    assert callable(what)
+    deadline = time.monotonic() + 90
+    while not what():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
