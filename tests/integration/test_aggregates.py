@@ -16,6 +16,7 @@ from running import running
 from test_kill import Killable
 from writers import busy_writers
 
+from headwater.errors import UnsupportedView
 from headwater.project import load
 from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
@@ -115,6 +116,44 @@ def test_killed_between_the_appends_of_a_view_s_tables(
     assert assert_exact(world, spark).tick_count > 100
 
 
+RECOMPUTED = {
+    "later": """
+        SELECT p.id, (SELECT MAX(s.amount) FROM shop.sales s WHERE s.product > p.id) AS most FROM shop.products p
+    """,
+    "every_later": """
+        SELECT p.id, (SELECT COUNT(*) FROM shop.sales s WHERE s.product < p.id) AS sold FROM shop.products p
+    """,
+    "dearest": "SELECT p.id, p.price FROM shop.products p ORDER BY p.price DESC, p.id LIMIT 3",
+}
+
+
+def test_what_has_no_incremental_form_is_recomputed_at_every_commit_or_every_tick(
+    world: AuditedWorld, spark: SparkSession
+) -> None:
+    world.write_project(
+        RECOMPUTED, settings='[maintenance]\nbatch_ticks = 15\n[views.every_later]\nguarantee = "complete"\n'
+    )
+    world.open().run(until_idle=True)
+    world.note_before()
+    writers = busy_writers(dict(world.servers), world.database, transactions=50, pause_seconds=0.001, seed=4)
+    writers.start()
+    writers.finish()
+    world.open().run(until_idle=True)
+    assert_exact(world, spark)
+    guarantees = {name: entry.guarantee for name, entry in Warehouse.open(_path(world)).catalog().views.items()}
+    assert guarantees == {"later": "strong", "every_later": "complete", "dearest": "complete"}
+    told = world.open().explain("later")
+    assert [one["step"] for one in told.data["segments"]] == ["selection", "selection", "recompute"]
+    assert [one["code"] for one in told.data["reasons"]] == ["HW-268"]
+    world.write_project(RECOMPUTED, settings="[defaults]\nstrict = true\n")
+    with pytest.raises(UnsupportedView, match="strict"):
+        world.open().plan()
+
+
+def _path(world: AuditedWorld) -> str:
+    return str(load(world.folder).warehouse)
+
+
 BALANCES = """
     WITH credits AS (
         SELECT l.account, SUM(l.amount) AS amount FROM shop.legs l JOIN crm.accounts a ON a.id = l.account
@@ -186,7 +225,7 @@ def test_money_moves_and_none_is_made(world: AuditedWorld, spark: SparkSession) 
     assert [mover.error for mover in movers] == [None] * WRITERS
     world.open().run(until_idle=True)
 
-    warehouse = Warehouse.open(str(load(world.folder).warehouse))
+    warehouse = Warehouse.open(_path(world))
     total = observe(warehouse, spark, "total")
     assert total.start == Counter({(0,): 1})
     assert not total.changes, "the total never is anything but 0, not for one tick"
