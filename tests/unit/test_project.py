@@ -6,7 +6,7 @@ import pytest
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
-from headwater.project import Project, Reading, RetainFor, RetainTicks, load
+from headwater.project import GlobalTransactions, Project, Reading, RetainFor, RetainTicks, load
 from headwater.relation import RelationName
 
 WHOLE = """\
@@ -144,3 +144,28 @@ def test_a_file_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "views" / "bad.sql").write_bytes(b"SELECT '\xff'")
     with pytest.raises(InvalidProject, match="not UTF-8"):
         load(tmp_path)
+
+
+def test_global_transactions(tmp_path: Path) -> None:
+    said = '\n[global_transactions]\nsources = ["shop", "staff"]\ncolumn = "gid"\n'
+    assert load_text(tmp_path, WHOLE, orders="SELECT 1").global_transactions is None
+    project = load_text(tmp_path, WHOLE + said, orders="SELECT 1")
+    assert project.global_transactions == GlobalTransactions(sources=("shop", "staff"), column="gid")
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ('sources = ["shop", "stuff"]\ncolumn = "gid"', 'no source "stuff"'),
+        ('sources = ["shop", "shop"]\ncolumn = "gid"', "at least two sources"),
+        ('sources = ["shop"]\ncolumn = "gid"', "at least two sources"),
+        ('sources = "shop"\ncolumn = "gid"', "a list of texts"),
+        ('sources = ["shop", "staff"]', 'has no "column"'),
+        ('sources = ["shop", "staff"]\nprepared = true', "PREPARE TRANSACTION"),
+        ('sources = ["shop", "staff"]\ncolumns = "gid"', 'did you mean "column"'),
+    ],
+)
+def test_global_transactions_that_cannot_be_meant(tmp_path: Path, said: str, refused: str) -> None:
+    with pytest.raises(InvalidProject) as error:
+        load_text(tmp_path, f"{WHOLE}\n[global_transactions]\n{said}\n", orders="SELECT 1")
+    assert refused in str(error.value)

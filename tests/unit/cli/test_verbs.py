@@ -37,6 +37,7 @@ from headwater.results import (
     PlanResult,
     PlanStep,
     QueryResult,
+    ReleaseResult,
     RunEnd,
     RunResult,
     SourceState,
@@ -47,6 +48,7 @@ from headwater.results import (
     TeardownResult,
     ViewCheck,
     ViewStatus,
+    WaitingPart,
 )
 from headwater.runtime.events import BatchCommitted, Listener, unheard
 
@@ -58,6 +60,9 @@ WRONG = Verdict(
     first_bad_tick=Tick(7),
     difference=difference({(1, "pen"): 1}, {}),
 )
+
+
+WAITING = WaitingPart(id="transfer 7", arrived=("shop",), missing=("staff",), committed_at=AT, age_seconds=61.4)
 
 
 @dataclass
@@ -133,6 +138,7 @@ class MadeUpProject:
                 MessageCount(source="shop", view="sales", probe_count=3, key_count=40, row_count=1500, byte_count=9000),
             ),
             messages_since=AT,
+            waiting_parts=(WAITING,),
         )
 
     def query(self, sql: str, *, at: Moment | None, after: AtPosition | None) -> QueryResult:
@@ -163,6 +169,10 @@ class MadeUpProject:
         one = ViewCheck(view=view or "sales", promised=Guarantee.COMPLETE, tick=Tick(7), verdict=self.verdict)
         return CheckResult(views=(one,))
 
+    def release(self, global_id: str) -> ReleaseResult:
+        self.asked.append(("release", global_id))
+        return ReleaseResult(released=WAITING, maintained=False)
+
     def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:
         self.asked.append(("teardown", *sources))
         dropped = (Dropped(source="shop", what="slot headwater_shop"),)
@@ -177,6 +187,7 @@ READING_VERBS = [
     ["history", "sales"],
     ["explain", "sales"],
     ["check"],
+    ["release", "transfer 7"],
 ]
 
 
@@ -247,6 +258,20 @@ def test_status() -> None:
     assert data["messages"][0]["byte_count"] == 9000
     assert data["views"][1]["stopped"]["code"] == "HW-401"
     assert data["views"][1]["guarantee"] == "strong"
+
+
+def test_status_shows_what_waits_and_release_says_when_it_is_done() -> None:
+    shown = invoke(MadeUpProject(), "status").stdout
+    assert "global transactions that wait for a part" in shown
+    assert "transfer 7" in shown
+    assert "headwater release ID" in shown
+    [waiting] = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)["waiting_parts"]
+    assert (waiting["id"], waiting["missing"], waiting["age_seconds"]) == ("transfer 7", ["staff"], 61.4)
+    project = MadeUpProject()
+    released = invoke(project, "release", "transfer 7").stdout
+    assert ("release", "transfer 7") in project.asked
+    assert 'released "transfer 7"' in released
+    assert "next `headwater run`" in released
 
 
 def test_query_reads_moments_and_keeps_numbers_exact() -> None:
