@@ -44,7 +44,6 @@ from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
-from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.live_status import read_messages, read_sources, read_waiting_parts
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
@@ -239,7 +238,7 @@ class Headwater:
             self.project.view(name)
 
     def _understood(self) -> Understood:
-        return with_global_transactions(understand(self.project, self.spark))
+        return understand(self.project, self.spark)
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)

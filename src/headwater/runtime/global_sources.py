@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from headwater.errors import InvalidProject, UnsupportedView
 from headwater.project import PROJECT_FILE
 from headwater.relation import Relation
 from headwater.runtime.holding import GlobalSources
-from headwater.runtime.understand import Understood
+
+if TYPE_CHECKING:
+    from headwater.runtime.understand import Understood
 
 _ID_TYPES = ("string", "smallint", "int", "bigint")
 

@@ -18,6 +18,7 @@ from headwater.maintenance.algorithms import Described
 from headwater.project import Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, is_recomputed, view_guarantee
+from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.spark_types import SelectTypes
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
@@ -108,7 +109,7 @@ def understand(project: Project, spark: SparkSession) -> Understood:
     }
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
     views = {file.name: _understand_view(file, catalog, spark, project) for file in project.views}
-    return Understood(
+    understood = Understood(
         project=project,
         sources=sources,
         inspections=inspections,
@@ -116,6 +117,7 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         views=views,
         warnings=tuple(_missing_indexes(project, views)),
     )
+    return with_global_transactions(understood)
 
 
 def _shown(file: ViewFile) -> str:

@@ -81,6 +81,16 @@ def test_every_state_is_told_as_changes() -> None:
     )
 
 
+def test_transactions_that_share_a_tick_are_one_state() -> None:
+    joint = ((Tick(1), "shop", 50), (Tick(2), "shop", 51), (Tick(2), "geo", 11), (Tick(3), "shop", 52))
+    made = replay(relations=(STORES, SALES), views=(VIEW,), history=HISTORY, before={("geo", 10)}, ticks=joint)
+    five = Decimal("5.00")
+    assert made["v"].changes == {
+        Tick(2): {("Oslo", five): -1, ("Rome", five): 2, ("Rome", None): 1},
+        Tick(3): {("Rome", five): -1},
+    }
+
+
 def test_a_history_that_says_otherwise_is_noticed() -> None:
     right = replayed()
     corrupted = (*HISTORY[:2], replace(HISTORY[2], new={"store": "1", "amount": "2.51"}), *HISTORY[3:])
