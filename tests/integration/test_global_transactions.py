@@ -207,6 +207,22 @@ def test_killed_between_the_parts(world: AuditedWorld, spark: SparkSession) -> N
     assert_exact(world, spark)
 
 
+def test_what_cannot_be_meant_is_refused_and_what_will_not_happen_is_warned_of(world: AuditedWorld) -> None:
+    world.write_project({"elsewhere": VIEWS["elsewhere"], "apart": VIEWS["apart"]}, probed=(), settings=SETTINGS)
+    assert any('source "crm", which no view reads' in warning for warning in world.open().plan().warnings)
+    swept = f'{SETTINGS}\n[views.both]\nalgorithm = "sweep"\n'
+    world.write_project({"both": VIEWS["both"]}, probed=("crm.accounts", "shop.accounts"), settings=swept)
+    with pytest.raises(HeadwaterError, match="cannot be kept by sweep: it reads crm and shop") as refused:
+        world.open().plan()
+    assert refused.value.code == "HW-246"
+    world.execute("crm", "ALTER TABLE accounts ADD COLUMN moved boolean")
+    world.execute("shop", "ALTER TABLE accounts ADD COLUMN moved boolean")
+    world.write_project(VIEWS, probed=(), settings=SETTINGS.replace('"transfer"', '"moved"'))
+    with pytest.raises(HeadwaterError, match=r'column "moved" of .* cannot hold the ids') as refused:
+        world.open().plan()
+    assert refused.value.code == "HW-131"
+
+
 def wait_until(what: object) -> None:
     assert callable(what)
     deadline = time.monotonic() + 90
