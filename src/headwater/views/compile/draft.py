@@ -96,11 +96,11 @@ class Draft:
     ) -> tuple[Node, tuple[str, ...]]:
         """Return a node that has these values, and the columns that hold them.
 
-        Values that are columns of one node, whole, need no node of their own.
+        Values that are columns of one join or union need no node of their own.
         """
         conditions = implied(conditions)
         only = occurrences[0].node if len(occurrences) == 1 else None
-        if only and not isinstance(only, Source) and not conditions and all(isinstance(v, exp.Column) for v in values):
+        if isinstance(only, (Joined, United)) and not conditions and all(isinstance(v, exp.Column) for v in values):
             return only, tuple(value.name for value in values)
         distinct = list(dict.fromkeys(values))
         node = self._joined(occurrences, conditions, distinct)

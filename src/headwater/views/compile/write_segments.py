@@ -88,7 +88,7 @@ def write_segments(
     """Return the segments that give a root node's rows, whose columns get the view's names, and their reasons."""
     writer = Writer(view=view, path=path, catalog=catalog, needed=needed_columns(root))
     order = nodes_in_order(root)
-    last = _united_alone(root, order)
+    last = _united_alone(root, order, writer)
     for node in order[:-1]:
         if node is not last:
             _write(node, writer)
@@ -120,12 +120,13 @@ def keep_needed(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     return tuple(replace(segment, is_kept=segment.name in asked) for segment in segments)
 
 
-def _united_alone(root: Joined, order: Sequence[Node]) -> United | None:
+def _united_alone(root: Joined, order: Sequence[Node], writer: Writer) -> United | None:
     """Return the union that the view is, if it is nothing more: then the union itself gets the view's names."""
     only = root.occurrences[0].node if len(root.occurrences) == 1 and not root.conditions else None
     if not isinstance(only, United) or sum(only in inputs_of(node) for node in order) != 1:
         return None
-    listed = [column(root.occurrences[0].alias, one.name) for one in only.columns]
+    kept = [only.columns[place] for place in kept_places(only, writer.needed[only])]
+    listed = [column(root.occurrences[0].alias, one.name) for one in kept]
     return only if list(root.values) == listed else None
 
 

@@ -1,0 +1,169 @@
+-- Each construct: its name, the steps it becomes (* is kept; ... if they are not of interest), and an example.
+
+-- join: Join*
+SELECT r.x, s.w FROM a.r JOIN a.s ON r.x = s.x WHERE r.y > 0;
+
+-- order alone: Join*
+SELECT x FROM a.r ORDER BY y;
+
+-- a query inside that is a join: Join*
+SELECT q.x, s.w FROM (SELECT x + 1 AS x FROM a.r) q JOIN a.s ON q.x = s.x;
+
+-- group: Join Group* Join*
+SELECT x, COUNT(*) AS n, SUM(y) AS s, AVG(y) AS m, COUNT(z) AS k FROM a.r GROUP BY x;
+
+-- one group: Join Group* Join*
+SELECT COUNT(*) AS n, SUM(y) AS s FROM a.r WHERE x = 1;
+
+-- having: Join Group* Join*
+SELECT x FROM a.r GROUP BY x HAVING SUM(y) > 2 AND COUNT(*) < 4;
+
+-- having an output: Join Group* Join*
+SELECT x, SUM(y) AS s FROM a.r GROUP BY 1 HAVING s > 2;
+
+-- group by an expression: Join Group* Join*
+SELECT x + 1 AS p, COUNT(*) AS n FROM a.r GROUP BY x + 1;
+
+-- group by an output: Join Group* Join*
+SELECT x + 1 AS p, COUNT(*) AS n FROM a.r GROUP BY p;
+
+-- group by all: Join Group* Join*
+SELECT x, y, COUNT(*) AS n FROM a.r GROUP BY ALL;
+
+-- truths: Join Group* Join*
+SELECT x, BOOL_AND(y > 1) AS b, BOOL_OR(y > 1) AS c FROM a.r GROUP BY x;
+
+-- filter: Join Group* Join*
+SELECT x, SUM(y) FILTER (WHERE z > 1) AS s, COUNT(*) FILTER (WHERE z = 1) AS n FROM a.r GROUP BY x;
+
+-- extremes: Join Group* Regroup Join*
+SELECT x, MIN(y) AS a, MAX(z) AS b, COUNT(*) AS n, SUM(z) AS s FROM a.r GROUP BY x;
+
+-- extreme of all: Join Group* Regroup Join*
+SELECT MAX(y) AS m FROM a.r;
+
+-- distinct: Join Group* Join*
+SELECT DISTINCT x, y FROM a.r;
+
+-- count distinct: Join Group* Join Group* Join*
+SELECT x, COUNT(DISTINCT y) AS d FROM a.r GROUP BY x;
+
+-- count distinct and totals: Join Group* Join Group* Join*
+SELECT x, COUNT(DISTINCT y) AS d, SUM(DISTINCT y) AS e, SUM(z) AS s, COUNT(*) AS n FROM a.r GROUP BY x;
+
+-- distinct of two kinds: Join* Regroup Join*
+SELECT x, COUNT(DISTINCT y) AS d, COUNT(DISTINCT z) AS e FROM a.r GROUP BY x;
+
+-- rows of a group: Join* Regroup Join*
+SELECT x, VAR_POP(y) AS v FROM a.r GROUP BY x;
+
+-- groups of groups: Join Group* Join Group* Join*
+SELECT n, COUNT(*) AS m FROM (SELECT x, COUNT(*) AS n FROM a.r GROUP BY x) q GROUP BY n;
+
+-- rollup: ...
+SELECT x, y, COUNT(*) AS n, GROUPING(x) AS g FROM a.r WHERE x = 1 OR TRUE GROUP BY ROLLUP (x, y);
+
+-- exists: Join Group* Join*
+SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x);
+
+-- exists by key: Join*
+SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM b.u WHERE u.id = r.x);
+
+-- exists at all: Join Group* Join* Join*
+SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x > 2);
+
+-- exists, any condition: Join Group* Join*
+SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x AND s.w <> r.y);
+
+-- not exists: Join Join Group* Join Union*
+SELECT x FROM a.r WHERE NOT EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x);
+
+-- in: Join Group* Join*
+SELECT x FROM a.r WHERE x IN (SELECT x FROM a.s WHERE w > 1);
+
+-- in pairs: Join Group* Join*
+SELECT x FROM a.r WHERE (x, y) IN (SELECT x, w FROM a.s);
+
+-- not in: ...
+SELECT x FROM a.r WHERE x NOT IN (SELECT x FROM a.s);
+
+-- not in, never null: Join Join Union*
+SELECT id FROM b.u WHERE id NOT IN (SELECT id FROM b.u AS v WHERE v.x > 1);
+
+-- not in, linked: ...
+SELECT x FROM a.r WHERE x NOT IN (SELECT x FROM a.s WHERE s.w = r.y);
+
+-- a test in an expression: ...
+SELECT x, EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x) AS e FROM a.r;
+
+-- membership in an expression: ...
+SELECT x, x IN (SELECT x FROM a.s) AS e, x NOT IN (SELECT w FROM a.s) AS f FROM a.r;
+
+-- a value: Join Group* Regroup* Join*
+SELECT x, (SELECT MAX(w) FROM a.s) AS m FROM a.r;
+
+-- a linked value: Join Group* Join*
+SELECT x FROM a.r WHERE y > (SELECT AVG(w) FROM a.s WHERE s.x = r.x);
+
+-- a linked count: ...
+SELECT x, (SELECT COUNT(*) FROM a.s WHERE s.x = r.x) AS n FROM a.r;
+
+-- a value of one row: ...
+SELECT x, (SELECT u.x FROM b.u WHERE u.id = r.x) AS m FROM a.r;
+
+-- left join: Join Join Join Group* Join Union*
+SELECT r.x, s.w FROM a.r LEFT JOIN a.s ON r.x = s.x AND s.w > 1;
+
+-- left join, any condition: ...
+SELECT r.x, s.w FROM a.r LEFT JOIN a.s ON r.x < s.x AND r.y > 0;
+
+-- right join: ...
+SELECT r.x, s.w FROM a.r RIGHT JOIN a.s ON r.x = s.x;
+
+-- full join: ...
+SELECT r.x, s.w FROM a.r FULL JOIN a.s ON r.x = s.x AND r.y = s.w;
+
+-- left join using: ...
+SELECT x, s.w FROM a.r LEFT JOIN a.s USING (x);
+
+-- semi join: Join Group* Join*
+SELECT x FROM a.r LEFT SEMI JOIN a.s ON r.x = s.x;
+
+-- anti join: Join Join Group* Join Union*
+SELECT x FROM a.r LEFT ANTI JOIN a.s ON r.x = s.x;
+
+-- union all: Join Join Union*
+SELECT x FROM a.r UNION ALL SELECT w FROM a.s;
+
+-- union: Join Join Union Group* Join*
+SELECT x FROM a.r UNION SELECT w FROM a.s;
+
+-- intersect: Join Join Union Group* Join*
+SELECT x FROM a.r INTERSECT SELECT w FROM a.s;
+
+-- except: Join Join Union Group* Join*
+SELECT x FROM a.r EXCEPT SELECT w FROM a.s;
+
+-- with: Join Group* Join*
+WITH q AS (SELECT x, COUNT(*) AS n FROM a.r GROUP BY x) SELECT p.x FROM q p JOIN q o ON p.n = o.n;
+
+-- with, a join read twice: Join* Join*
+WITH q AS (SELECT r.x, s.w FROM a.r JOIN a.s ON r.x = s.x) SELECT p.x FROM q p JOIN q o ON p.w = o.x;
+
+-- with names: Join Group* Join*
+WITH q(k, n) AS (SELECT x, COUNT(*) FROM a.r GROUP BY x) SELECT k, n FROM q WHERE n > 1;
+
+-- window: Join* Regroup Join*
+SELECT x, RANK() OVER (PARTITION BY x ORDER BY y) AS k, SUM(z) OVER (PARTITION BY x) AS s FROM a.r;
+
+-- windows: Join* Regroup Join* Regroup Join*
+SELECT x, COUNT(*) OVER (PARTITION BY x) AS a, COUNT(*) OVER (PARTITION BY y) AS b FROM a.r;
+
+-- a window over groups: ...
+SELECT x, SUM(COUNT(*)) OVER (PARTITION BY x > 1) AS s FROM a.r GROUP BY x;
+
+-- limit: Join* Regroup Join*
+SELECT x, y, z FROM a.r ORDER BY x DESC, y NULLS LAST, z LIMIT 3 OFFSET 1;
+
+-- recomputed: Join* Join* Recompute*
+SELECT x FROM a.r EXCEPT ALL SELECT w FROM a.s;

@@ -1,0 +1,60 @@
+"""What the compiler refuses: with a code, the place in the author's text, and what to do."""
+
+from __future__ import annotations
+
+import pytest
+from in_duckdb import World, relation
+
+from headwater.errors import HeadwaterError
+
+REFUSED = (
+    ("HW-207", "SELECT COUNT(*) AS n FROM (SELECT x AS p FROM a.r) q WHERE q.y = 1", "q.y"),
+    ("HW-207", "SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x = r.nothing)", "r.nothing"),
+    ("HW-207", "WITH q AS (SELECT x FROM a.r) SELECT COUNT(q.z) AS n FROM q", "q.z"),
+    ("HW-208", "SELECT COUNT(x) AS n FROM a.r, a.s", "x"),
+    ("HW-209", "SELECT COUNT(*) AS n FROM a.r AS q, (SELECT w FROM a.s) AS q", None),
+    ("HW-204", "SELECT COUNT(*) AS n FROM q", "q"),
+    ("HW-205", "SELECT COUNT(*) AS n FROM c.r", "c.r"),
+    ("HW-206", "SELECT x FROM a.r UNION SELECT x FROM a.nothing", "a.nothing"),
+    ("HW-210", "SELECT x, COUNT(*) AS x FROM a.r GROUP BY x", "COUNT(*) AS x"),
+    ("HW-211", "SELECT x, COUNT(*) FROM a.r GROUP BY x", "COUNT(*)"),
+    ("HW-212", "SELECT COUNT(*) AS _count FROM a.r", "COUNT(*) AS _count"),
+    ("HW-218", "SELECT x, y FROM a.r GROUP BY x", "y"),
+    ("HW-218", "SELECT x, COUNT(*) AS n FROM a.r", "x"),
+    ("HW-233", "SELECT COUNT(*) AS n FROM a.r NATURAL JOIN a.s", None),
+    ("HW-240", "SELECT COUNT(*) AS n FROM a.r WHERE x IN (SELECT CAST(rand() AS INT) FROM a.s)", "rand"),
+    ("HW-241", "SELECT x, COLLECT_LIST(y) AS n FROM a.r GROUP BY x", "COLLECT_LIST(y)"),
+    ("HW-244", "SELECT x FROM a.r UNION SELECT x, w FROM a.s", None),
+)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World([relation("a", "r", x="int", y="int"), relation("a", "s", x="int", w="int")])
+
+
+@pytest.mark.parametrize(("code", "sql", "marked"), REFUSED, ids=[sql for _, sql, _ in REFUSED])
+def test_a_refused_view_says_why_and_where(code: str, sql: str, marked: str | None, world: World) -> None:
+    with pytest.raises(HeadwaterError) as caught:
+        world.compile(sql)
+    assert caught.value.code == code
+    if marked is not None:
+        line, marks = caught.value.detail.split("\n")[-2:]
+        assert line[marks.index("^") : marks.rindex("^") + 1] == marked
+
+
+@pytest.mark.parametrize(
+    ("code", "sql"),
+    [
+        ("HW-265", "SELECT x FROM a.r ORDER BY x LIMIT 3"),
+        ("HW-264", "SELECT x, RANK() OVER (ORDER BY x) AS k FROM a.r"),
+        ("HW-269", "SELECT x FROM a.r INTERSECT ALL SELECT w FROM a.s"),
+        ("HW-268", "SELECT x FROM a.r WHERE y > (SELECT SUM(w) FROM a.s WHERE s.x < r.x)"),
+    ],
+)
+def test_a_strict_view_has_no_part_that_reads_all_rows(code: str, sql: str, world: World) -> None:
+    assert code in {reason.code for reason in world.compile(sql).reasons}
+    with pytest.raises(HeadwaterError, match="cannot be maintained") as caught:
+        world.compile(sql, strict=True)
+    assert caught.value.code == "HW-219"
+    assert code in caught.value.detail

@@ -1,0 +1,68 @@
+"""Each construct: the steps it becomes, and that they give what the original SQL gives."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from in_duckdb import World, relation
+from random_views import Chance
+
+from headwater.views.segments import JoinStep, SegmentedView
+
+FILE = Path(__file__).with_name("constructs.sql")
+CONSTRUCTS = re.findall(r"^-- (.+): (.+)\n(.+);$", FILE.read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World(
+        [
+            relation("a", "r", x="int", y="int", z="int"),
+            relation("a", "s", x="int", w="int"),
+            relation("b", "u", key=("id",), id="int!", x="int"),
+            relation("b", "t", y="int", w="int", k="int"),
+        ]
+    )
+
+
+def steps(view: SegmentedView) -> str:
+    return " ".join(type(s.step).__name__.removesuffix("Step") + "*" * s.is_kept for s in view.segments)
+
+
+@pytest.mark.parametrize(
+    ("expected", "sql"), [found[1:] for found in CONSTRUCTS], ids=[name for name, *_ in CONSTRUCTS]
+)
+def test_a_construct_becomes_steps_that_give_what_it_gives(expected: str, sql: str, world: World) -> None:
+    view = world.compile(sql)
+    if expected != "...":
+        assert steps(view) == expected
+    chance = Chance(random=random.Random(7))
+    for _ in range(6):
+        rows = chance.rows()
+        if "ROLLUP" in sql and not next(iter(rows.values())):
+            continue  # over no rows at all Spark gives none, and DuckDB the grand total
+        world.fill(rows)
+        assert world.evaluate(view) == world.original(sql)
+
+
+def test_a_join_is_declared_as_ever(world: World) -> None:
+    sql = "SELECT r.x, s.w FROM a.r JOIN a.s ON r.x = s.x WHERE r.y > 0"
+    view = world.compile(sql)
+    assert view.only_join is not None
+    assert view.only_join.sql == sql
+    assert [occurrence.alias for occurrence in view.only_join.occurrences] == ["r", "s"]
+
+
+def test_only_needed_columns_are_kept(world: World) -> None:
+    view = world.compile("SELECT n FROM (SELECT x, y, COUNT(*) AS n, SUM(z) AS s FROM a.r GROUP BY x, y) q")
+    assert [segment.relation.column_names for segment in view.segments] == [("c0", "c1"), ("c0", "c1", "rows"), ("n",)]
+    assert {str(name): columns for name, columns in view.relations.items()} == {"a.r": ("x", "y")}
+
+
+def test_what_alternatives_have_in_common_joins(world: World) -> None:
+    view = world.compile("SELECT COUNT(*) AS n FROM a.r, a.s WHERE (r.x = s.x AND r.y = 1) OR (r.x = s.x AND s.w = 2)")
+    [join] = [s.step.view for s in view.segments if isinstance(s.step, JoinStep) and len(s.step.view.occurrences) > 1]
+    assert [edge.pairs for edge in join.edges] == [(("x", "x"),)]
