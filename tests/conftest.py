@@ -21,6 +21,16 @@ _numbers = itertools.count(1)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+_LIVE = {"spark", "three_servers", "postgres_server"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need Spark or a server, so that the others can run beside them in a process of their own."""
+    for item in items:
+        if _LIVE & set(getattr(item, "fixturenames", ())):
+            item.add_marker("live")
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[EmbeddedServer]:
     """One PostgreSQL server for the whole run; give every test a database of its own with `postgres_database`."""

@@ -33,7 +33,7 @@ class Chances:
     self_join: float = 0.25
     delete: float = 0.4
     modify: float = 0.15
-    transaction_count: int = 10
+    transaction_count: int = 7
 
 
 def chances_for(described: Described) -> Chances:
