@@ -17,7 +17,8 @@ from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import understand
 from headwater.warehouse.query import Warehouse
 
-_PATIENCE_SECONDS = 120.0
+_PATIENCE_SECONDS = 600.0
+"""Longer than anything takes on a machine that does much else: whoever waits so long waits for what hangs."""
 
 
 class Running:
