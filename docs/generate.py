@@ -15,7 +15,13 @@ from typer.testing import CliRunner
 from headwater.cli.app import VERBS, app
 from headwater.cli.lab import LAB_VERBS
 from headwater.errors import InvalidView
-from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, SCALAR_FUNCTIONS
+from headwater.views.compile.reasons import WHYS
+from headwater.views.functions import (
+    AGGREGATE_FUNCTIONS,
+    NOT_REPEATABLE_FUNCTIONS,
+    SCALAR_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+)
 from headwater.views.support import REASONS, Reason
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,8 +43,15 @@ JOIN staff.employees AS e ON e.employee_id = s.clerk_id
 WHERE s.amount > 10 AND e.name LIKE 'A%'
 ```
 
-- **Joins**: any number of inner and cross joins, written `JOIN … ON`, `JOIN … USING` or with commas; any condition
-  (equalities find partners by value, others are only tested); any relation any number of times, each with an alias.
+- **Joins**: any number of joins (inner, cross, left, right, full, semi, anti), written `JOIN … ON`, `JOIN … USING` or
+  with commas; any condition (equalities find partners by value, others are only tested); any relation any number of
+  times, each with an alias.
+- **Groups**: GROUP BY (expressions, places, outputs, ALL, ROLLUP, CUBE, GROUPING SETS), HAVING, DISTINCT, aggregates
+  (below) with DISTINCT and FILTER.
+- **Queries inside**: in FROM and WITH to any depth, each computed once however often it is read; EXISTS, IN, NOT EXISTS
+  and NOT IN, and values `(SELECT …)`, linked to the outer query or not, anywhere in an expression.
+- **Sets**: UNION, UNION ALL, INTERSECT, EXCEPT.
+- **Order**: window functions; ORDER BY … LIMIT. ORDER BY without LIMIT says nothing about a table and is left out.
 - **Rows**: bags, not sets. A row that the SELECT gives twice is in the view twice. NULL follows SQL's rules.
 - **Columns**: every output has a name of its own; `*` and `alias.*` are written out when the view is declared.
 - **Expressions**: columns, literals, arithmetic, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, CASE, CAST,
@@ -100,7 +113,7 @@ def errors_page() -> str:
 def sql_page() -> str:
     """Return what a view may say, and what is refused with which remedy."""
     wrong = [reason for reason in REASONS if reason.error is InvalidView]
-    unsupported = [reason for reason in REASONS if reason.error is not InvalidView]
+    unsupported = [reason for reason in REASONS if reason.error is not InvalidView and not reason.of_joins]
     return "\n".join(
         [
             _SQL_OPENING,
@@ -109,7 +122,18 @@ def sql_page() -> str:
             "\nTheir value depends on their arguments alone. These are refused because theirs does not (HW-240):\n",
             *_listed(sorted(NOT_REPEATABLE_FUNCTIONS)),
             "\nAny other function is refused too (HW-241), a user's own among them: nobody knows what it does.\n",
-            "## What is not maintained\n",
+            "## Aggregates and window functions\n",
+            *_listed(sorted(AGGREGATE_FUNCTIONS)),
+            "\nTheir value depends on the rows alone, not on their order. Only in windows:\n",
+            *_listed(sorted(WINDOW_FUNCTIONS)),
+            "\n## What is computed anew\n",
+            "Everything else is maintained by changes alone. `headwater explain` says where one of these applies; a",
+            "view with `strict = true` is refused if one reads all rows of its input.\n",
+            *_table(
+                ("code", "what", "reads all rows", "what to do"),
+                ((why.code, why.what, "yes" if why.whole else "", why.remedy) for why in WHYS),
+            ),
+            "\n## What is not maintained\n",
             *_refusals(unsupported),
             "\n## What is wrong in any view\n",
             *_refusals(wrong),
@@ -136,7 +160,8 @@ def _sites(node: ast.AST, constants: Mapping[str, str]) -> Iterator[ErrorSite]:
     words = {name: _text(value, constants) for name, value in said.items()}
     if not words.get("code", "").startswith("HW-"):
         return
-    summary = _text(node.args[0], constants) if node.args else words.get("summary") or f"source … {words.get('what')}"
+    what = words.get("what", "") if node.func.id == "Why" else f"source … {words.get('what')}"
+    summary = _text(node.args[0], constants) if node.args else words.get("summary") or what
     yield ErrorSite(
         code=words["code"],
         kind=_kind(node.func.id, said.get("error")),
@@ -150,7 +175,7 @@ def _kind(made: str, error: ast.expr | None) -> str:
     """Return the error that a call makes; a row of a table says which, or leaves it to its table's default."""
     if isinstance(error, ast.Name):
         return error.id
-    return {"Reason": "UnsupportedView", "Requirement": "SourceRefused"}.get(made, made)
+    return {"Reason": "UnsupportedView", "Requirement": "SourceRefused", "Why": "said by `explain`"}.get(made, made)
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:

@@ -17,15 +17,19 @@ RESERVED_NAMES = frozenset({COUNT, TICK, ORDINAL})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a view is refused: a code to search for, what is the matter, and what the author can do."""
+    """Why a view is refused: a code to search for, what is the matter, and what the author can do.
+
+    `of_joins`: only where a select-project-join view is asked for. Any other view is compiled to segments.
+    """
 
     code: str
     summary: str
     remedy: str
     error: type[InvalidView | UnsupportedView] = UnsupportedView
+    of_joins: bool = False
 
 
-_LATER = "write the view without it; only selections, projections and inner joins are maintained so far"
+_ONE_JOIN = "write the view as one SELECT of inner joins; here nothing else can be maintained"
 
 NOT_SQL = Reason(
     code="HW-201",
@@ -137,41 +141,35 @@ STRICT = Reason(
     summary="a part of the view would be computed anew, and the view is strict",
     remedy="write it otherwise, or remove strict = true",
 )
-COMMON_TABLE = Reason(code="HW-220", summary="WITH is not maintained yet", remedy=_LATER)
+COMMON_TABLE = Reason(code="HW-220", summary="WITH is more than one join", remedy=_ONE_JOIN, of_joins=True)
 SUBQUERY = Reason(
     code="HW-221",
-    summary="subqueries and joins in parentheses are not maintained yet",
-    remedy="write the view as one SELECT over source.table, joined left to right",
+    summary="subqueries and joins in parentheses are more than one join",
+    remedy=_ONE_JOIN,
+    of_joins=True,
 )
-AGGREGATE = Reason(code="HW-222", summary="aggregate functions are not maintained yet", remedy=_LATER)
-GROUP_BY = Reason(code="HW-223", summary="GROUP BY is not maintained yet", remedy=_LATER)
-HAVING = Reason(code="HW-224", summary="HAVING is not maintained yet", remedy=_LATER)
-DISTINCT = Reason(code="HW-225", summary="DISTINCT is not maintained yet", remedy=_LATER)
+AGGREGATE = Reason(code="HW-222", summary="aggregate functions are more than one join", remedy=_ONE_JOIN, of_joins=True)
+GROUP_BY = Reason(code="HW-223", summary="GROUP BY is more than one join", remedy=_ONE_JOIN, of_joins=True)
+HAVING = Reason(code="HW-224", summary="HAVING is more than one join", remedy=_ONE_JOIN, of_joins=True)
+DISTINCT = Reason(code="HW-225", summary="DISTINCT is more than one join", remedy=_ONE_JOIN, of_joins=True)
 SET_OPERATION = Reason(
-    code="HW-226",
-    summary="UNION, INTERSECT and EXCEPT are not maintained yet",
-    remedy="declare one view per part and combine them when reading",
+    code="HW-226", summary="UNION, INTERSECT and EXCEPT are more than one join", remedy=_ONE_JOIN, of_joins=True
 )
-WINDOW = Reason(code="HW-227", summary="window functions are not maintained yet", remedy=_LATER)
-ORDER_BY = Reason(
-    code="HW-228",
-    summary="a view is a bag of rows and has no order",
-    remedy="remove ORDER BY (SORT BY, CLUSTER BY, DISTRIBUTE BY) here and order the rows when reading",
-)
-LIMIT = Reason(
-    code="HW-229",
-    summary="LIMIT and OFFSET are not maintained yet",
-    remedy="remove it here and limit the rows when reading",
-)
+WINDOW = Reason(code="HW-227", summary="window functions are more than one join", remedy=_ONE_JOIN, of_joins=True)
+ORDER_BY = Reason(code="HW-228", summary="a join is a bag of rows and has no order", remedy=_ONE_JOIN, of_joins=True)
+LIMIT = Reason(code="HW-229", summary="LIMIT and OFFSET are more than one join", remedy=_ONE_JOIN, of_joins=True)
 OUTER_JOIN = Reason(
-    code="HW-230", summary="LEFT, RIGHT and FULL JOIN are not maintained yet", remedy="use INNER JOIN if it will do"
+    code="HW-230", summary="LEFT, RIGHT and FULL JOIN are more than one inner join", remedy=_ONE_JOIN, of_joins=True
 )
 SEMI_JOIN = Reason(
-    code="HW-231",
-    summary="SEMI and ANTI JOIN are not maintained yet",
-    remedy="use INNER JOIN if the other side has at most one partner per row",
+    code="HW-231", summary="SEMI and ANTI JOIN are more than one inner join", remedy=_ONE_JOIN, of_joins=True
 )
-LATERAL = Reason(code="HW-232", summary="LATERAL and functions that make rows are not maintained yet", remedy=_LATER)
+LATERAL = Reason(
+    code="HW-232",
+    summary="LATERAL and functions that make rows are more than one join",
+    remedy=_ONE_JOIN,
+    of_joins=True,
+)
 NATURAL_JOIN = Reason(
     code="HW-233",
     summary="NATURAL JOIN changes its meaning when a source adds a column",
@@ -180,7 +178,7 @@ NATURAL_JOIN = Reason(
 CLAUSE = Reason(
     code="HW-234",
     summary="this clause is not maintained",
-    remedy="remove it; SELECT ... FROM ... [INNER | CROSS] JOIN ... WHERE ... is what a view may have",
+    remedy="remove it, or write it with the clauses of the SQL reference",
 )
 NOT_REPEATABLE = Reason(
     code="HW-240",
