@@ -22,7 +22,7 @@ from headwater.runtime.events import BatchCommitted, Event, SourceConnected, Vie
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
-TICKS = 500
+TICKS = 300
 TRANSFERS = 2_000
 WRITERS = 4
 SETTINGS = "[maintenance]\nbatch_ticks = 150\n"
