@@ -129,3 +129,13 @@ def test_crossing_orders_become_one_tick_with_what_lies_between() -> None:
         numbers[source] += 1
         ticks += arrive(parts, one)
     assert [len(tick) for tick in ticks] == [5, 1]
+
+
+def test_a_released_part_does_not_share_the_tick_that_waited_behind_it() -> None:
+    parts: GlobalParts[Committed] = GlobalParts(["a", "b"])
+    here = Committed(source="a", number=0, ids=frozenset({"Y"}))
+    released = Committed(source="b", number=0, ids=frozenset({"X"}))
+    there = Committed(source="b", number=1, ids=frozenset({"Y"}))
+    assert [arrive(parts, one) for one in (here, released, there)] == [[], [], []]
+    ticks = [[part.value for part in tick] for tick in parts.release("X")]
+    assert ticks == [[released], [here, there]]
