@@ -31,8 +31,8 @@ with the specification's own parameters, and then one batch of {ticks} transacti
 - *kept*: hidden tables besides the view, and how many rows they hold together.
 - *computed anew*: which parts are not incremental, by their codes; below.
 - *changed*: rows of the view's relations that changed in the batch; an update is two.
-- *read*: old rows that the batch read for them: of relations, and of hidden tables. Hidden tables of up to 2,000 rows
-  are handed over whole, because that is cheaper than to look for keys.
+- *read*: old rows that the batch reached from there: of relations, and of hidden tables. Only what is marked HW-265
+  reads all rows of its input; the others read what their changes join or which groups they touch.
 - *of*: how many rows the view's relations and hidden tables hold.
 - *in the view*: rows that came or went, over all ticks.
 
