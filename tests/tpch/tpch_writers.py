@@ -24,6 +24,8 @@ SEASONS = tuple(
     for day in ("1993-08-15", "1993-11-10", "1994-05-20", "1995-02-10", "1995-08-25", "1996-01-10")
 )
 """Around these days orders are placed: each is what some query looks for."""
+PERUVIAN = (1, 8)
+"""Suppliers of the nation that several queries look for."""
 
 
 def one_of(*values: object) -> Value:
@@ -61,7 +63,7 @@ CHANGES: Mapping[str, Mapping[str, Value]] = {
     },
     "lineitem": {
         "l_partkey": between(1, 200),
-        "l_suppkey": between(1, 10),
+        "l_suppkey": one_of(*PERUVIAN, 3, 5),
         "l_quantity": cents(100, 5000),
         "l_extendedprice": cents(100_000, 9_000_000),
         "l_discount": cents(0, 10),
@@ -82,7 +84,7 @@ CHANGES: Mapping[str, Mapping[str, Value]] = {
         "s_acctbal": cents(-99_999, 999_999),
         "s_comment": one_of("Customer has Complaints", "fine", None),
     },
-    "partsupp": {"ps_availqty": between(1, 9999), "ps_supplycost": cents(100, 100_000)},
+    "partsupp": {"ps_availqty": one_of(1, 20, 5000), "ps_supplycost": cents(100, 100_000)},
 }
 
 
@@ -119,7 +121,7 @@ def new_order(chance: random.Random, cursor: Cursor) -> None:
         (
             key,
             chance.randint(1, 160),
-            chance.choice("FOP"),
+            chance.choice("FFO"),
             Decimal(chance.randint(100_000, 50_000_000)) / 100,
             placed,
             chance.choice(("1-URGENT", "2-HIGH", "3-MEDIUM", "5-LOW")),
@@ -132,9 +134,9 @@ def new_order(chance: random.Random, cursor: Cursor) -> None:
             (
                 key,
                 chance.randint(1, 200),
-                chance.randint(1, 10),
+                chance.choice((*PERUVIAN, chance.randint(1, 10))),
                 line,
-                chance.randint(1, 50),
+                chance.randint(15, 50),
                 Decimal(chance.randint(100_000, 9_000_000)) / 100,
                 Decimal(chance.randint(0, 10)) / 100,
                 Decimal(chance.randint(0, 8)) / 100,
