@@ -6,8 +6,10 @@
 | an aggregate, linked by equalities, in a comparison that NULL does not meet | a group per link, joined |
 | the same elsewhere, or a COUNT | that, and for rows without a group the value that no rows give |
 | any other query | its one value per link, or an error if there are several |
-| EXISTS | TRUE for rows that have a partner, FALSE for the others |
-| IN | likewise, and NULL where equality with some row is unknown |
+| EXISTS, IN | TRUE for rows that have a partner, FALSE for the others |
+| NOT IN | FALSE for rows that have a partner, or one of which that is unknown; TRUE for the others |
+
+Spark has no unknown truth here: where SQL would say NULL, IN and NOT IN are FALSE. So it is done here.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def _replace_by_id(expression: exp.Expr, named: Mapping[int, exp.Expr]) -> exp.E
 
 def _topmost(expression: exp.Expr) -> list[exp.Expr]:
     def is_query(node: exp.Expr) -> bool:
-        return isinstance(node, SUBQUERIES) or (isinstance(node, exp.In) and bool(node.args.get("query")))
+        return isinstance(node, SUBQUERIES) or find_test(node) is not None
 
     return [node for node in expression.walk(prune=is_query) if is_query(node)]
 
@@ -121,20 +123,13 @@ def _attach(
 
 def _attach_test(test: Test, name: tuple[str, str], frame: Frame, sight: Sight, context: Context) -> Frame:
     block = compile_tested(test, sight, context)
-    if is_always_there(block, test):
-        return replace(frame, columns={**frame.columns, name: exp.Boolean(this=not test.negated)})
     yes, no = exp.Boolean(this=not test.negated), exp.Boolean(this=test.negated)
-    matched = keep_matching(frame, block, conditions_of(block, test, frame), context.draft)
-    unknown = bool(test.wanted) and not is_never_unknown(block, test, frame)
-    result = _choose(frame, matched, name, yes, no, context.draft)
-    if not unknown:
-        return result
-    doubt = (UNSETTLED, f"q{context.draft.number()}")
-    matched = keep_matching(result, block, unknown_conditions(block, test, result), context.draft)
-    result = _choose(result, matched, doubt, exp.true(), exp.false(), context.draft)
-    is_yes = result.columns[name] if not test.negated else exp.Not(this=result.columns[name])
-    value = exp.Case().when(is_yes, yes).when(result.columns[doubt], null_of("boolean")).else_(no)
-    return replace(result, columns={**result.columns, name: value})
+    if is_always_there(block, test):
+        return replace(frame, columns={**frame.columns, name: yes})
+    in_doubt = test.negated and test.wanted and not is_never_unknown(block, test, frame)
+    conditions = (unknown_conditions if in_doubt else conditions_of)(block, test, frame)
+    matched = keep_matching(frame, block, conditions, context.draft)
+    return _choose(frame, matched, name, yes, no, context.draft)
 
 
 def _single_value(block: Block, draft: Draft) -> Block:

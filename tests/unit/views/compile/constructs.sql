@@ -97,7 +97,7 @@ SELECT x FROM a.r WHERE x NOT IN (SELECT x FROM a.s WHERE s.w = r.y);
 SELECT x, EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x) AS e FROM a.r;
 
 -- membership in an expression: ...
-SELECT x, x IN (SELECT x FROM a.s) AS e, x NOT IN (SELECT w FROM a.s) AS f FROM a.r;
+SELECT x, IF(x IN (SELECT x FROM a.s), 1, 0) AS e, IF(x NOT IN (SELECT w FROM a.s), 1, 0) AS f FROM a.r;
 
 -- a value: Join Group* Regroup* Join*
 SELECT x, (SELECT MAX(w) FROM a.s) AS m FROM a.r;
