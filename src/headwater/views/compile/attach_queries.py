@@ -25,10 +25,12 @@ from headwater.views.compile.expressions import (
     REJECT_NULL,
     SUBQUERIES,
     UNSETTLED,
+    all_of,
     column,
     is_linked,
     is_surely_null,
     null_of,
+    outer_names,
     replace_parts,
     settle,
     split_equality,
@@ -109,8 +111,8 @@ def _attach(
         block = _single_value(block, context.draft)
     assert block.empty is not None, "a value that no rows give is known for what is one value"
     links = [settle(condition, frame.columns) for condition in block.conditions if is_linked(condition)]
-    if any(is_linked(condition) for condition in links):
-        raise NoIncrementalForm(LINKED, links[0].sql(dialect="spark"))
+    if beyond := [condition for condition in links if is_linked(condition)]:
+        raise NoIncrementalForm(LINKED, outer_names(beyond[0]))
     joined = Frame(
         occurrences=frame.occurrences + block.occurrences,
         conditions=(*frame.conditions, *links),
@@ -139,7 +141,7 @@ def _single_value(block: Block, draft: Draft) -> Block:
     pairs = [split_equality(link, own) for link in links]
     equalities = [pair for pair in pairs if pair is not None]
     if len(equalities) < len(pairs) or (block.empty is not None and links):
-        raise NoIncrementalForm(LINKED, links[0].sql(dialect="spark"))
+        raise NoIncrementalForm(LINKED, outer_names(all_of(links)))
     node, names = draft.join(
         block.occurrences, own_conditions(block), [*(mine for mine, _ in equalities), *block.values]
     )

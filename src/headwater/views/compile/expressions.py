@@ -81,6 +81,16 @@ def is_linked(expression: exp.Expr) -> bool:
     return any(UNSETTLED in table for table in tables_in(expression))
 
 
+def outer_names(expression: exp.Expr) -> str:
+    """Return the columns of outer queries that an expression speaks of, as the author knows them.
+
+    >>> outer_names(exp.EQ(this=column("o1", "x"), expression=column("s#2", "y")))
+    's.y'
+    """
+    outer = [found for found in columns_in(expression) if UNSETTLED in found.table]
+    return ", ".join(dict.fromkeys(f"{found.table.partition(UNSETTLED)[0]}.{found.name}" for found in outer))
+
+
 def settle(expression: exp.Expr, meant: Mapping[tuple[str, str], exp.Expr]) -> exp.Expr:
     """Return the expression with columns replaced by what they mean; others stay."""
 

@@ -30,6 +30,7 @@ from headwater.views.compile.expressions import (
     columns_in,
     is_linked,
     null_of,
+    outer_names,
     replace_parts,
     settle,
     split_equality,
@@ -101,7 +102,7 @@ def _links(frame: Frame) -> list[tuple[exp.Expr, exp.Expr]]:
         if is_linked(condition):
             pair = split_equality(condition, own)
             if pair is None:
-                raise NoIncrementalForm(LINKED, condition.sql(dialect="spark"))
+                raise NoIncrementalForm(LINKED, outer_names(condition))
             found.append(pair)
     return found
 

@@ -12,8 +12,8 @@ from enum import Enum
 from sqlglot import exp
 
 from headwater.views.compile.draft import Draft, Part
-from headwater.views.compile.expressions import is_linked, null_of
-from headwater.views.compile.keep_matching import carried_columns, keep_matching, move_to, own_conditions
+from headwater.views.compile.expressions import column, is_linked, null_of
+from headwater.views.compile.keep_matching import keep_matching, own_conditions
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.reasons import LINKED, NoIncrementalForm
 
@@ -35,7 +35,7 @@ def join_outer(left: Frame, right: Frame, on: Sequence[exp.Expr], side: Side, dr
         conditions=left.conditions + right.conditions + tuple(on),
         columns={**left.columns, **right.columns},
     )
-    mine, theirs = carried_columns(left), carried_columns(right)
+    mine, theirs = list(dict.fromkeys(left.columns.values())), list(dict.fromkeys(right.columns.values()))
     kinds = draft.types_of(both.occurrences, [*mine, *theirs])
     nothing = [null_of(kind) for kind in kinds]
     parts = [Part(frame=both, values=(*mine, *theirs), sign=1)]
@@ -45,7 +45,11 @@ def join_outer(left: Frame, right: Frame, on: Sequence[exp.Expr], side: Side, dr
     if side in {Side.RIGHT, Side.FULL}:
         values = (*nothing[: len(mine)], *theirs)
         parts += without_partner(right, left, on, values, draft)
-    return move_to(both, draft.occurrence(draft.unite_parts(parts, kinds)), [*mine, *theirs])
+    united = draft.occurrence(draft.unite_parts(parts, kinds))
+    held = [column(united.alias, one.name) for one in united.node.columns]
+    columns = {name: held[mine.index(value)] for name, value in left.columns.items()}
+    columns |= {name: held[len(mine) + theirs.index(value)] for name, value in right.columns.items()}
+    return Frame(occurrences=(united,), conditions=(), columns=columns)
 
 
 def without_partner(

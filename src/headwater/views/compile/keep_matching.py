@@ -29,6 +29,7 @@ from headwater.views.compile.expressions import (
     columns_in,
     has_query,
     is_linked,
+    outer_names,
     settle,
     split_equality,
     tables_in,
@@ -41,8 +42,8 @@ def keep_matching(frame: Frame, right: Frame | Block, conditions: Sequence[exp.E
     """Return the frame with only the rows that have a partner for which the conditions, all settled, are true."""
     sides = _Sides.of(right, conditions)
     frame = replace(frame, conditions=frame.conditions + sides.left)
-    if any(is_linked(condition) for condition in sides.both):
-        raise NoIncrementalForm(LINKED, sides.both[0].sql(dialect="spark"))
+    if linked := [condition for condition in sides.both if is_linked(condition)]:
+        raise NoIncrementalForm(LINKED, outer_names(linked[0]))
     if not sides.both:
         return _if_any(frame, right, sides, draft)
     own = frozenset(o.alias for o in right.occurrences)
@@ -68,8 +69,8 @@ def keep_matching(frame: Frame, right: Frame | Block, conditions: Sequence[exp.E
 
 def keep_unmatched(frame: Frame, right: Frame | Block, conditions: Sequence[exp.Expr], draft: Draft) -> Frame:
     """Return the frame with only the rows that have no partner for which the conditions, all settled, are true."""
-    if any(is_linked(condition) for condition in conditions):
-        raise NoIncrementalForm(LINKED, conditions[0].sql(dialect="spark"))
+    if linked := [condition for condition in conditions if is_linked(condition)]:
+        raise NoIncrementalForm(LINKED, outer_names(linked[0]))
     matched = keep_matching(frame, right, conditions, draft)
     carried: list[exp.Expr] = [*carried_columns(frame)] or [exp.Literal.number(1)]
     node = draft.unite(

@@ -167,3 +167,9 @@ SELECT x, y, z FROM a.r ORDER BY x DESC, y NULLS LAST, z LIMIT 3 OFFSET 1;
 
 -- recomputed: Join* Join* Recompute*
 SELECT x FROM a.r EXCEPT ALL SELECT w FROM a.s;
+
+-- left join of a query whose values are never null: ...
+SELECT r.x, q.c, q.one FROM a.r LEFT JOIN (SELECT x, COALESCE(w, 7) AS c, 1 AS one FROM a.s) q ON r.x = q.x;
+
+-- full join of constants: ...
+SELECT p.one, q.one AS two FROM (SELECT x, 1 AS one FROM a.r) p FULL JOIN (SELECT x, 1 AS one FROM a.s) q ON p.x = q.x;
