@@ -71,6 +71,13 @@ class RoundResult:
         hi = max([self.hi if kept else Tick(0), *(outcome.upto for outcome in outcomes.values())])
         return replace(self, outcomes={**kept, **outcomes}, hi=hi, lo=min(self.lo, hi), seconds=seconds, is_valid=True)
 
+    def with_asked(self, asked: Mapping[RelationName, ProbeCount]) -> RoundResult:
+        """Return this with what was asked by others added."""
+        counts: dict[RelationName, ProbeCount] = {}
+        for name, count in (*self.asked.items(), *asked.items()):
+            counts.setdefault(name, ProbeCount()).add(count)
+        return replace(self, asked=counts)
+
 
 @dataclass(slots=True, kw_only=True)
 class Round:

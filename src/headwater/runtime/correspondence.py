@@ -18,7 +18,8 @@ Invariants
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
@@ -55,6 +56,7 @@ from headwater.runtime.events import Listener, ProbeAnswered
 from headwater.runtime.install import install_on_spark
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.look import look_on_spark
+from headwater.runtime.performer import ProbeCount
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 from headwater.sources.source import Snapshot
@@ -93,9 +95,32 @@ class Correspondences:
     ) -> None:
         """Begin with none; a view's begins when it is first due."""
         self._make = partial(
-            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=listener
+            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=self._hear
         )
         self._by_view: dict[LiveView, Correspondence] = {}
+        self._listener = listener
+        self._answered: deque[ProbeAnswered] = deque()
+
+    def _hear(self, event: ProbeAnswered) -> None:
+        """Note what was asked, from whichever thread, and pass it on."""
+        self._answered.append(event)
+        self._listener(event)
+
+    def asked(self) -> dict[RelationName, ProbeCount]:
+        """Return what was asked since this was last called."""
+        counts: dict[RelationName, ProbeCount] = {}
+        while self._answered:
+            event = self._answered.popleft()
+            counts.setdefault(event.relation, ProbeCount()).add(
+                ProbeCount(
+                    probe_count=event.probe_count,
+                    key_count=event.key_count,
+                    row_count=event.row_count,
+                    byte_count=event.byte_count,
+                    seconds=event.seconds,
+                )
+            )
+        return counts
 
     def advance(self, due: Sequence[LiveView]) -> dict[str, Outcome]:
         """Return how far each of these views comes that a published algorithm maintains."""
@@ -134,7 +159,7 @@ class Correspondence:
         understood: Understood,
         log: ChangeLog,
         acceptor: Acceptor,
-        listener: Listener,
+        listener: Callable[[ProbeAnswered], None],
     ) -> None:
         """Begin where the view's table ends."""
         self._spark = spark

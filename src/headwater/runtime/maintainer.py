@@ -280,7 +280,7 @@ class Maintainer:
             return False
         self._due_since = None
         self._settled = dict(found.settled)
-        self._take_over(found, jobs)
+        self._take_over(found.with_asked(self._correspondences.asked()), jobs)
         self._absorb()
         return True
 
