@@ -13,7 +13,7 @@ import psycopg
 from bench.stream import Change
 
 TRANSACTIONS = 50
-"""A batch has at most so many, of at least ten orders each."""
+"""A batch has about so many at most, of a dozen changed rows at least."""
 
 COPY_ORDERS = """INSERT INTO orders SELECT o_orderkey + %s, o_custkey, o_orderstatus, o_totalprice, o_orderdate,
     o_orderpriority, o_clerk, o_shippriority, o_comment FROM orders WHERE o_orderkey = ANY(%s)"""
@@ -56,7 +56,7 @@ class Refresh:
     def take(self, rows: int) -> list[Change]:
         """Return transactions that change about so many rows."""
         changes: list[Change] = []
-        per_transaction = max(50, rows // TRANSACTIONS)
+        per_transaction = max(12, rows // TRANSACTIONS)
         left = rows
         while left > 0:
             changes.append(self._one(min(per_transaction, left)))

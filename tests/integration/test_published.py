@@ -74,7 +74,10 @@ def test_every_algorithm_keeps_its_guarantee_on_live_sources(
         verdict = judgement.verdicts[view_name(one)]
         assert verdict.guarantee >= one.guarantee, f"{one.name}: {verdict}"
         assert warehouse.frontier(view_name(one)) == judgement.tick_count
-    probes = Counter(event.view for event in events if isinstance(event, ProbeAnswered))
+    probes: Counter[str] = Counter()
+    for event in events:
+        if isinstance(event, ProbeAnswered):
+            probes[event.view] += event.probe_count
     told = [commit.record.statistics for commit in warehouse.commits.read() if commit.record.statistics is not None]
     assert 0 < sum(statistics.probe_count for statistics in told) <= probes.total(), "history counts what was asked"
     logging.getLogger(__name__).info(
