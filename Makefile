@@ -9,10 +9,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 
-.PHONY: help venv demo test check format docs bench clean
+.PHONY: help venv demo test thorough check format docs bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## make .venv and install everything (Python 3.11 or newer, Java 17 or newer)
 
@@ -38,6 +38,9 @@ test: venv check ## everything the build machine runs: check, then all tests (th
 	@$(BIN)/pytest tests -m "not live" > .pytest_pure.log 2>&1 & pure=$$!; \
 	  live=0; $(BIN)/pytest tests -m live || live=$$?; \
 	  wait $$pure && others=0 || others=$$?; cat .pytest_pure.log; rm -f .pytest_pure.log; exit $$((live + others))
+
+thorough: export HEADWATER_THOROUGH := 1
+thorough: test ## the same with every interleaving, and 100,000 transfers; takes much longer
 
 check: venv ## formatting, lint, types and doctests
 	$(BIN)/ruff format --check .

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from volume import volume
 
 from headwater.guarantee import Guarantee
 from headwater.judge.grade import grade_sequence
@@ -12,7 +13,7 @@ from headwater.lab.chance import chances_for, play
 from headwater.maintenance.algorithms import ALGORITHMS, Described
 
 PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
-SEEDS = 1_000
+SEEDS = volume(250, 1_000)
 
 
 @pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)

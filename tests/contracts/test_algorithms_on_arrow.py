@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from volume import volume
 from world import to_arrow
 
 from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys
@@ -31,7 +32,7 @@ from headwater.relation import RelationName
 from headwater.views.normal_form import JoinView
 
 PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
-SEEDS = 40
+SEEDS = volume(15, 40)
 
 
 class ArrowHistory:

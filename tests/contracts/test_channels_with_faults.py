@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from small_views import change, guarantee, relation, setting
+from volume import volume
 
 from headwater.guarantee import Guarantee
 from headwater.lab.chance import Chances
@@ -13,7 +14,7 @@ from headwater.lab.literal.channel_readings import CHANNEL_READINGS
 from headwater.lab.lossy_world import Faults, LossyWorld, Protocol, play_with_faults
 from headwater.maintenance.version_numbers import version_numbers
 
-SEEDS = 1_000
+SEEDS = volume(150, 1_000)
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])

@@ -14,6 +14,7 @@ from audited import AuditedWorld, assert_exact, assert_reads_agree, audited_worl
 from pyspark.sql import SparkSession
 from running import running
 from test_kill import Killable
+from volume import volume
 from writers import busy_writers
 
 from headwater.errors import UnsupportedView
@@ -23,7 +24,7 @@ from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
 TICKS = 300
-TRANSFERS = 2_000
+TRANSFERS = volume(600, 100_000)
 WRITERS = 4
 SETTINGS = "[maintenance]\nbatch_ticks = 150\n"
 

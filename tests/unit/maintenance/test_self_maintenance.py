@@ -5,6 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from small_views import change, guarantee, play_out, relation, sent, setting
+from volume import volume
 
 from headwater.guarantee import Guarantee
 from headwater.lab.chance import Chances, random_transaction
@@ -62,7 +63,7 @@ def test_a_lookup_by_something_else_than_the_key_asks() -> None:
 def test_changes_that_the_view_does_not_show_yet_are_added_and_taken_out() -> None:
     asked = {self_maintaining: 0, version_numbers: 0}
     for algorithm in asked:
-        for seed in range(150):
+        for seed in range(volume(40, 150)):
             lossy = _wander(seed, algorithm, Faults(loss=0.2 * (seed % 2), repeat=0.1, reorder=True))
             assert guarantee(lossy) is Guarantee.COMPLETE, f"seed {seed}"
             asked[algorithm] += sent(lossy.world)
