@@ -89,6 +89,8 @@ class Setting:
         target = self.maintainer.log.last_tick
         while self.maintainer.frontier() < target:
             self.maintainer.step()
+            stopped = {view.name: view.stopped for view in self.maintainer.views.values() if view.stopped is not None}
+            assert not stopped, f"views stopped: {stopped}"
 
 
 @contextmanager
