@@ -7,15 +7,18 @@ from random import Random
 from typing import Any
 
 import pytest
-from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, hot_world, random_view, random_world, to_arrow
+from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, World, hot_world, random_view, random_world, to_arrow
 
 from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.maintenance import combinations
+from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import estimate_combinations, pieces
 from headwater.maintenance.law_in_memory import change_in_memory
 from headwater.position import Tick
+from headwater.relation import RelationName
 from headwater.views.declaration import declare
+from headwater.views.normal_form import JoinView
 
 ORACLE = Oracle()
 TICKS = 8
@@ -45,6 +48,33 @@ def test_pieces_together_change_a_view_as_the_whole_does(seed: int, monkeypatch:
         ends.append(upto)
     assert ends == sorted(set(ends))
     assert ends[-1] == TICKS
+
+
+def reached(world: World, view: JoinView, random: Random, lo: int) -> dict[RelationName, ArrowBag]:
+    """Return the changes after a tick and the old rows that batched SWEEP finds for them, no more."""
+    changes = {name: world.changes(name, columns, lo, TICKS) for name, columns in view.relations.items()}
+    running = batched_sweep(view, Tick(lo), changes, world)
+    try:
+        ask = next(running)
+        while True:
+            ask = running.send(world.perform(random, ask, lo))
+    except StopIteration as finished:
+        return {name: to_arrow(bag) for name, bag in finished.value.items()}
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_pieces_of_what_was_reached_need_no_more_than_that(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combinations, "_FEW_ROWS", 0)
+    random = Random(seed)
+    world, view, lo = random_world(random, TICKS), random_view(random), TICKS // 2
+    state = ORACLE.state(world, view, lo)
+    for after, upto, part in pieces(view, reached(world, view, random, lo), Tick(lo), Tick(TICKS), most=2):
+        change = change_in_memory(view, {name: to_memory(bag) for name, bag in part.items()}, after)
+        for tick in range(after + 1, upto + 1):
+            for (at, row), count in change.entries.items():
+                state[row] += count if at == tick else 0
+            state = Counter({row: count for row, count in state.items() if count})
+            assert state == ORACLE.state(world, view, tick)
 
 
 def test_a_hot_key_on_both_sides_of_a_join_is_cut() -> None:
