@@ -1,4 +1,4 @@
-"""All 22 TPC-H queries as views over three databases: every state of every view is right, while writers write."""
+"""TPC-H queries as views over three databases: every state of every view is right, while writers write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,14 @@ from recomputed import assert_spark_agrees
 from running import running
 from tpch_world import PROBED, small_views, tpch_world
 from tpch_writers import tpch_writers
+from volume import THOROUGH, volume
 
 from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 
-TRANSACTIONS = 120
+TRANSACTIONS = volume(60, 200)
+QUICK = ("q04", "q13", "q15", "q16", "q18", "q22")
+"""What every build plays: semi-joins, outer joins, MAX, NOT IN, LIMIT, NOT EXISTS; `make thorough` plays all 22."""
 SETTINGS = "[maintenance]\nbatch_ticks = 1000\n"
 CHECKED_BY_SPARK = 2
 """So many states of every view are recomputed by Spark itself: it is the authority, DuckDB only carries the bulk."""
@@ -31,8 +34,8 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
-def test_every_tick_of_all_22_queries_is_exact_while_sources_change(world: AuditedWorld, spark: SparkSession) -> None:
-    views = small_views()
+def test_every_tick_of_every_query_is_exact_while_sources_change(world: AuditedWorld, spark: SparkSession) -> None:
+    views = {name: sql for name, sql in small_views().items() if THOROUGH or name in QUICK}
     world.write_project(views, probed=PROBED, settings=SETTINGS)
 
     def listen(event: Event) -> None:
