@@ -22,7 +22,7 @@ WRONG_VIEWS = {
     "unknown column": ("SELECT s.nope FROM shop.sales s", "nope"),
     "unknown relation": ("SELECT s.no FROM shop.sails s", "sails"),
     "unknown source": ("SELECT s.no FROM shoop.sales s", "shoop"),
-    "unsupported construct": ("SELECT rank() OVER (ORDER BY s.no) AS r FROM shop.sales s", "HW-2"),
+    "unsupported construct": ("SELECT s.no FROM shop.sales s TABLESAMPLE (5 ROWS)", "HW-2"),
     "ambiguous name": ("SELECT id FROM shop.products p JOIN crm.customers c ON p.id = c.id", "id"),
     "type Spark cannot hold": ("SELECT s.outline FROM shop.shapes s", "outline"),
     "non-deterministic function": ("SELECT s.no, rand() AS r FROM shop.sales s", "rand"),

@@ -124,7 +124,8 @@ def _check_view(
     listener: Listener,
 ) -> ViewCheck:
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
-    entry, frontier, view = warehouse.view(name), warehouse.frontier(name), understood.views[name].view
+    entry, view = warehouse.view(name), understood.views[name].view
+    frontier = min(warehouse.frontier(name), warehouse.log.last_tick)  # it goes on; what was read of the log does not
     if entry.sql != view.sql:
         raise HeadwaterError(
             f'view "{name}" is not yet what the project says',
@@ -154,8 +155,8 @@ def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontie
     """Return the ticks whose states a view claims to show: all, or those that some commit ended at."""
     if Guarantee(entry.guarantee) is Guarantee.COMPLETE:
         return [Tick(tick) for tick in range(oldest, frontier + 1)]
-    ends = {commit.record.frontiers.get(entry.name, frontier) for commit in warehouse.commits.read()}
-    return sorted(tick for tick in ends | {frontier} if oldest <= tick <= frontier)
+    ends = {commit.record.frontiers.get(entry.name, entry.birth) for commit in warehouse.commits.read()}
+    return sorted(tick for tick in ends if oldest <= tick <= frontier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
