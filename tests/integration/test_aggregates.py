@@ -23,7 +23,7 @@ from headwater.runtime.events import BatchCommitted, Event, SourceConnected, Vie
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
-TICKS = 300
+TICKS = volume(120, 500)
 TRANSFERS = volume(600, 100_000)
 WRITERS = 4
 SETTINGS = "[maintenance]\nbatch_ticks = 150\n"
