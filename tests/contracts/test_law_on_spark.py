@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from random import Random
 
 import pyarrow as pa
@@ -13,9 +14,11 @@ from world import Oracle, World, random_view, random_world, to_arrow
 from headwater.deltas.in_memory import Row
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.guarantee import Guarantee
+from headwater.maintenance import combinations
 from headwater.maintenance.questions import Answer, Ask, Sight
 from headwater.position import Tick
 from headwater.relation import RelationName
+from headwater.runtime import batch
 from headwater.runtime.batch import change_view
 from headwater.runtime.understand import output_schema
 
@@ -56,6 +59,20 @@ class ArrowWorld:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("guarantee", [Guarantee.COMPLETE, Guarantee.STRONG])
 def test_oracle_every_change_on_spark(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
+    play(spark, seed, guarantee)
+
+
+@pytest.mark.parametrize("seed", range(40, 49))
+def test_oracle_every_change_on_spark_in_pieces(
+    spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(combinations, "_FEW_ROWS", 0)
+    monkeypatch.setattr(batch, "pieces", partial(combinations.pieces, most=2))
+    play(spark, seed, Guarantee.COMPLETE)
+
+
+def play(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
+    """Follow a random view through a random history in three batches; every state it claims is the oracle's."""
     random = Random(seed)
     world = random_world(random, TICKS)
     view = random_view(random)

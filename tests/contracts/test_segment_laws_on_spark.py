@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-import float_cases
 import group_cases
 import pytest
 import regroup_cases
@@ -45,12 +44,6 @@ def test_oracle_regroups_at_every_tick(run: Run, case: int) -> None:
 
 def test_oracle_extremes_at_every_tick(run: Run) -> None:
     regroup_cases.check_many("extremes", run, range(4), tick_count=8)
-
-
-def test_differential_sums_of_doubles_on_spark_and_duckdb(run: Run) -> None:
-    values = [None, 0.1, 0.2, -0.3, 1e16, 7.5, -1e16, 3.3, 0.1]
-    assert float_cases.summed(values, run) == float_cases.summed(values[::-1], run_on_duckdb)
-    float_cases.check_history(Random(0), run)
 
 
 @pytest.mark.parametrize("case", range(len(regroup_cases.CASES)))

@@ -6,11 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from audited import AuditedWorld
 from pyspark.sql import SparkSession
 
 from headwater.position import Tick
+from headwater.results import RunResult
 from headwater.runtime.events import Event, Listener, unheard
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
@@ -21,25 +23,22 @@ _PATIENCE_SECONDS = 600.0
 """Longer than anything takes on a machine that does much else: whoever waits so long waits for what hangs."""
 
 
-class Running:
-    """A maintainer in a thread of its own."""
+class Beside:
+    """Something that keeps a warehouse's views in a thread of its own, until it is stopped."""
 
-    def __init__(self, world: AuditedWorld, spark: SparkSession, also: Listener, rebuild: tuple[str, ...]) -> None:
-        self.events: list[Event] = []
+    def __init__(self, path: str, events: list[Event], run: Callable[[], RunResult], stop: Callable[[], None]) -> None:
+        self.path = path
+        self.events = events
+        self.result: RunResult | None = None
         self.error: BaseException | None = None
-
-        def listen(event: Event) -> None:
-            self.events.append(event)
-            also(event)
-
-        self.maintainer: Maintainer = start_maintainer(spark, understand(world.open().project, spark), listen, rebuild)
-        self.path = str(world.open().project.warehouse)
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._run = run
+        self._stop = stop
+        self._thread = threading.Thread(target=self._keep_on, daemon=True)
         self._thread.start()
 
-    def _run(self) -> None:
+    def _keep_on(self) -> None:
         try:
-            self.maintainer.run(until_idle=False, ticks=None)
+            self.result = self._run()
         except BaseException as error:  # noqa: BLE001 - raised by `wait_until` and `stop`
             self.error = error
 
@@ -58,11 +57,27 @@ class Running:
             time.sleep(0.05)
 
     def stop(self) -> None:
-        self.maintainer.stop()
+        self._stop()
         self._thread.join(timeout=_PATIENCE_SECONDS)
-        assert not self._thread.is_alive(), "the maintainer hangs"
+        assert not self._thread.is_alive(), "it hangs"
         if self.error is not None:
             raise self.error
+
+
+class Running(Beside):
+    """A maintainer."""
+
+    def __init__(self, world: AuditedWorld, spark: SparkSession, also: Listener, rebuild: tuple[str, ...]) -> None:
+        events: list[Event] = []
+
+        def listen(event: Event) -> None:
+            events.append(event)
+            also(event)
+
+        project = world.open().project
+        self.maintainer: Maintainer = start_maintainer(spark, understand(project, spark), listen, rebuild)
+        run = partial(self.maintainer.run, until_idle=False, ticks=None)
+        super().__init__(str(project.warehouse), events, run, self.maintainer.stop)
 
 
 @contextmanager

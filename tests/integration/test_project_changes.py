@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 from audited import VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
+from running import Beside
 
-from headwater.results import RunEnd, RunResult
+from headwater.results import RunEnd
 from headwater.runtime.events import Event, ProjectChanged, ProjectRefused, ViewBorn, ViewDropped
 from headwater.runtime.project_run import ProjectRun
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
 CHANGED = VIEWS["probing"].replace("s.amount > 1", "s.amount > 3")
-PATIENCE_SECONDS = 240.0
 
 
-class Editing:
-    """A project that runs in a thread of its own."""
+class Editing(Beside):
+    """A project that runs while it is edited."""
 
     def __init__(self, world: AuditedWorld, spark: SparkSession) -> None:
-        self.events: list[Event] = []
-        self.result: RunResult | None = None
-        self.error: BaseException | None = None
-        self.path = str(world.open().project.warehouse)
-        self._going = ProjectRun(spark, world.open().project, self.events.append)
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        try:
-            self.result = self._going.run(until_idle=False, ticks=None, rebuild=())
-        except BaseException as error:  # noqa: BLE001 - raised by whoever waits
-            self.error = error
-
-    def heard(self, *kinds: type) -> list[Event]:
-        return [event for event in list(self.events) if isinstance(event, kinds)]
+        events: list[Event] = []
+        going = ProjectRun(spark, world.open().project, events.append)
+        run = partial(going.run, until_idle=False, ticks=None, rebuild=())
+        super().__init__(str(world.open().project.warehouse), events, run, going.stop)
 
     def born(self) -> list[str]:
         return [event.view for event in self.heard(ViewBorn) if isinstance(event, ViewBorn)]
-
-    def frontier(self, view: str) -> int:
-        return Warehouse.open(self.path).frontier(view)
-
-    def wait_until(self, what: Callable[[], object]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not what():
-            if self.error is not None:
-                raise self.error
-            assert time.monotonic() < deadline, f"it did not happen; heard last: {self.events[-3:]}"
-            time.sleep(0.05)
-
-    def stop(self) -> None:
-        self._going.stop()
-        self._thread.join(timeout=PATIENCE_SECONDS)
-        assert not self._thread.is_alive()
 
 
 @pytest.fixture
@@ -101,7 +72,6 @@ def test_a_project_is_edited_while_it_runs(world: AuditedWorld, spark: SparkSess
         editing.wait_until(lambda: editing.frontier("probing") >= 3)
     finally:
         editing.stop()
-    assert editing.error is None
     assert editing.result is not None
     assert editing.result.ended is RunEnd.INTERRUPTED
     assert len(editing.heard(ProjectRefused)) == 2, "told once each"

@@ -47,7 +47,7 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Run a query and return its rows."""
     collect = frame._collect_as_arrow  # noqa: SLF001 - as above, for `toArrow`
-    return pa.Table.from_batches(collect(empty_list_if_zero_records=False))  # type: ignore[operator]  # not a column
+    return pa.Table.from_batches(collect(empty_list_if_zero_records=False))  # type: ignore[operator]  # typed as a column: names of a frame are its columns unless PySpark declares them
 
 
 def quoted(columns: Iterable[str]) -> list[str]:

@@ -87,7 +87,7 @@ class Maintained:
                     hint="is this machine very busy? Play the demo again, perhaps with --seconds 5",
                 )
             meanwhile()
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_LOOK_SECONDS)  # how often a person sees the picture change meanwhile
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, SourceConnected):

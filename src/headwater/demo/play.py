@@ -98,7 +98,7 @@ def _look(maintainer: Maintained, writers: Sequence[Writer], pulses: Pulses, par
     for writer in writers:
         writer.require_alive()
     pulses.tell(writers, part)
-    time.sleep(_LOOK_SECONDS)
+    time.sleep(_LOOK_SECONDS)  # how often a person sees the picture change
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.deltas.in_memory import InMemoryBag
+from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys
 from headwater.maintenance.install_in_memory import State
 from headwater.maintenance.messages import Fragment, Part
 from headwater.maintenance.questions import Probe
@@ -17,7 +17,8 @@ def look_in_memory(view: JoinView, state: State, part: Part[InMemoryBag]) -> Fra
     places = row_outputs(view, step.alias)
     shown = {tuple(row[place] for place in places) for row in state}
     all_rows = InMemoryBag.of(view.relations[relation], ((0, row, 1) for row in shown))
-    rows = all_rows.matching(step.columns, part.keys)  # type: ignore[arg-type]  # keys of the lab's own kind
+    assert isinstance(part.keys, InMemoryKeys), "a look goes by keys"
+    rows = all_rows.matching(step.columns, part.keys)
     keys = rows.keys(step.columns, rows, step.columns)
     probe = Probe(relation=relation, wanted=view.relations[relation], columns=step.columns, keys=keys)
     return Fragment(probe=probe, rows=rows)

@@ -14,7 +14,7 @@ from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.transaction import Seen
 
-B = TypeVar("B", bound=SignedBag)  # type: ignore[type-arg]  # a bag of any keys
+B = TypeVar("B", bound=SignedBag)  # type: ignore[type-arg]  # of any keys: a type variable cannot be bound to another one
 B_co = TypeVar("B_co", bound=SignedBag, covariant=True)  # type: ignore[type-arg]  # as above
 K = TypeVar("K", bound=Keys)
 

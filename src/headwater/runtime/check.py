@@ -105,7 +105,7 @@ def _wait_until_followed(spark: SparkSession, understood: Understood, warehouse:
             return
         if not maintainer_is_alive(warehouse.path):
             start_maintainer(spark, understood, unheard).run(until_idle=True, ticks=None)
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its signs of life are a file, which tells nobody
     raise SourceUnavailable(
         f'the log of source "{position.source}" was not followed to what the check saw',
         code="HW-534",

@@ -17,6 +17,7 @@ Invariants
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -173,6 +174,7 @@ class Correspondence:
         self._delivered = view.lo
         self._end = view.lo
         self._halt: HeadwaterError | None = None
+        self._closed = threading.Event()
         self._open: dict[int, _Open] = {}
         self._installs: list[Install[ArrowBag]] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
@@ -181,6 +183,7 @@ class Correspondence:
 
     def close(self) -> None:
         """Ask nothing more."""
+        self._closed.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def open_readings(self) -> list[Future[_Read]]:
@@ -301,7 +304,8 @@ class Correspondence:
             self._send(look_on_spark(self._spark, self._view, self._view.understood.join, look))
 
     def _ask_later(self, query: Query[ArrowBag]) -> _Read:
-        time.sleep(_PAUSE_SECONDS)
+        """Ask again after a pause, so that a source that is away is not hammered; closing ends the pause."""
+        self._closed.wait(_PAUSE_SECONDS)
         return self._ask(query)
 
     def _ask(self, query: Query[ArrowBag]) -> _Read:

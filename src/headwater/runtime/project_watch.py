@@ -66,7 +66,7 @@ class ProjectWatch:
                     tried, tried_at = now, time.monotonic()
                     if self._take_up(now):
                         return
-            except Exception:  # noqa: BLE001 - whatever is wrong with the files must not end what runs
+            except Exception:  # noqa: BLE001 - a thread that ended would notice no later change, and nobody would know
                 _log.warning("cannot look at the project's files", exc_info=True)
 
     def _read(self) -> Project | str:

@@ -34,7 +34,7 @@ class SparkJobs:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Count no more."""
-        self._context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # None takes it away
+        self._context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # PySpark declares str; None removes the property
 
     def count(self) -> int:
         """Return how many jobs there were; Spark tells of one a moment after it began."""

@@ -191,17 +191,13 @@ AGGREGATE_FUNCTIONS: Mapping[str, str] = {
     "count_if": "count_if(n > 1)",
     "covar_pop": "covar_pop(x, n)",
     "covar_samp": "covar_samp(x, n)",
-    "every": "every(n > 1)",
     "grouping": "count(n)",
     "kurtosis": "kurtosis(x)",
     "max": "max(n)",
-    "mean": "mean(n)",
     "median": "median(n)",
     "min": "min(n)",
     "percentile": "percentile(n, 0.5)",
     "skewness": "skewness(x)",
-    "some": "some(n > 1)",
-    "std": "std(n)",
     "stddev": "stddev(n)",
     "stddev_pop": "stddev_pop(n)",
     "stddev_samp": "stddev_samp(n)",
@@ -210,7 +206,8 @@ AGGREGATE_FUNCTIONS: Mapping[str, str] = {
     "var_samp": "var_samp(n)",
     "variance": "variance(n)",
 }
-"""Aggregates whose value depends on a bag of rows alone, not on the order in which they are met."""
+"""Aggregates whose value depends on a bag of rows alone; those that add up doubles, up to the rounding of the order in
+which rows are met (`compile.rounding`)."""
 
 WINDOW_FUNCTIONS: Mapping[str, str] = {
     "cume_dist": "cume_dist()",

@@ -22,8 +22,8 @@ The text of `Aggregates` and `Windows` names the input's columns as they are.
 Cost: the turns of a partition times its rows. That is what functions of which nothing is known cost; MIN and MAX cost
 less (`extremes_law`), counts and exact sums do not come here (`group_law`).
 Not covered: functions whose result depends on the order in which Spark meets the rows (COLLECT_LIST, FIRST, a SUM of
-doubles): their old state may come out otherwise than it did, and is not taken away. `float_sums` has those that can be
-defined without an order.
+doubles): their old state may come out otherwise than it did, and is not taken away. The compiler brings none of them
+here (`compile.rounding`).
 """
 
 from __future__ import annotations

@@ -11,8 +11,9 @@ from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, columns_in, settle
 from headwater.views.compile.keep_matching import own_conditions
 from headwater.views.compile.plan import ROWS, Frame, Node, Occurrence, known_of, total_of
-from headwater.views.compile.reasons import EXTREME, INEXACT, SEVERAL_DISTINCT
-from headwater.views.compile.reduce_aggregates import Cell, Need, Reduced, is_exact, one_where_known
+from headwater.views.compile.reasons import EXTREME, NO_TOTAL, SEVERAL_DISTINCT
+from headwater.views.compile.reduce_aggregates import Cell, Need, Reduced, one_where_known
+from headwater.views.compile.rounding import require_exact
 from headwater.views.segments import Aggregates
 from headwater.views.spark_text import quoted, spark_text
 
@@ -41,12 +42,11 @@ class _Projected:
 
 def aggregate_rows(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
     """Return the groups by keys, whose names are found, in the cheapest way that gives all aggregates."""
+    for one in reduced:
+        require_exact(one.call, lambda value: draft.types_of(frame.occurrences, [settle(value, frame.columns)])[0])
     if any(one.need is Need.ROWS for one in reduced):
-        return _from_rows(frame, keys, reduced, draft, INEXACT.code)
+        return _from_rows(frame, keys, reduced, draft, NO_TOTAL.code)
     projected = _project(frame, keys, reduced, draft)
-    summed = [names for one, names in zip(reduced, projected.columns, strict=True) if one.summed]
-    if not all(is_exact(projected.type_of(name)) for names in summed for name in names):
-        return _from_rows(frame, keys, reduced, draft, INEXACT.code)
     distinct = {names for one, names in zip(reduced, projected.columns, strict=True) if one.need is Need.DISTINCT}
     extreme = any(one.need is Need.EXTREME for one in reduced)
     if len(distinct) > 1 or (distinct and extreme):

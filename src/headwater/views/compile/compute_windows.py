@@ -26,6 +26,7 @@ from headwater.views.compile.keep_matching import carried_columns
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
+from headwater.views.compile.rounding import require_exact
 from headwater.views.compile.written import Written
 from headwater.views.segments import Windows
 from headwater.views.spark_text import quoted, spark_text
@@ -84,6 +85,8 @@ def _compute(
 ) -> Frame:
     draft = context.draft
     settled = {call: settle(one, frame.columns) for call, one in calls.items()}
+    for one in settled.values():
+        require_exact(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0])
     inside = [
         found
         for one in settled.values()

@@ -24,10 +24,10 @@ EXTREME = Why(
     what="MIN and MAX are found again among the distinct values of every group that changes",
     remedy="nothing to do: only touched groups are read",
 )
-INEXACT = Why(
+NO_TOTAL = Why(
     code="HW-261",
-    what="the aggregate is no sum of exact numbers, so it is computed again for every group that changes",
-    remedy="sum decimals instead of doubles: CAST(x AS DECIMAL(38, 6)); other aggregates stay so",
+    what="the aggregate is no sum and no count, so it is computed again for every group that changes",
+    remedy="nothing to do: only touched groups are read",
 )
 SEVERAL_DISTINCT = Why(
     code="HW-262",
@@ -74,10 +74,16 @@ UNCOMMON = Why(
     remedy="write it with joins, groups, set operations without ALL, and the sub-queries of the SQL reference",
     whole=True,
 )
+ROUNDED = Why(
+    code="HW-270",
+    what="sums of doubles round, in the order in which rows are met: the view is computed anew at every commit",
+    remedy="sum decimals: CAST(x AS DECIMAL(38, 6))",
+    whole=True,
+)
 
 WHYS: tuple[Why, ...] = (
     EXTREME,
-    INEXACT,
+    NO_TOTAL,
     SEVERAL_DISTINCT,
     WINDOW,
     WHOLE_WINDOW,
@@ -86,6 +92,7 @@ WHYS: tuple[Why, ...] = (
     MAKES_ROWS,
     LINKED,
     UNCOMMON,
+    ROUNDED,
 )
 
 

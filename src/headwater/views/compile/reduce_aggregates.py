@@ -127,15 +127,6 @@ def _truth(call: exp.Expr, argument: exp.Expr, test: exp.Expr | None, *, decisiv
     )
 
 
-def is_exact(kind: str) -> bool:
-    """Tell whether sums of a type are exact in any order.
-
-    >>> is_exact("decimal(12,2)"), is_exact("double")
-    (True, False)
-    """
-    return value_of_type(kind).kind in {Kind.INTEGER, Kind.DECIMAL}
-
-
 def one_where_known(arguments: Sequence[exp.Expr]) -> exp.Expr:
     """Return 1 where none of some values is NULL; 1 everywhere if there are none."""
     if not arguments:

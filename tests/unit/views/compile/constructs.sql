@@ -55,6 +55,9 @@ SELECT x, COUNT(DISTINCT y) AS d, SUM(DISTINCT y) AS e, SUM(z) AS s, COUNT(*) AS
 SELECT x, COUNT(DISTINCT y) AS d, COUNT(DISTINCT z) AS e FROM a.r GROUP BY x;
 
 -- rows of a group: Join* Regroup Join*
+SELECT x, MEDIAN(y) AS v FROM a.r GROUP BY x;
+
+-- doubles added up: Join* Recompute*
 SELECT x, VAR_POP(y) AS v FROM a.r GROUP BY x;
 
 -- groups of groups: Join Group* Join Group* Join*

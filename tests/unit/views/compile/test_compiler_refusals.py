@@ -6,6 +6,7 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.errors import HeadwaterError
+from headwater.views.segments import RecomputeStep
 
 REFUSED = (
     ("HW-207", "SELECT COUNT(*) AS n FROM (SELECT x AS p FROM a.r) q WHERE q.y = 1", "q.y"),
@@ -24,13 +25,14 @@ REFUSED = (
     ("HW-233", "SELECT COUNT(*) AS n FROM a.r NATURAL JOIN a.s", None),
     ("HW-240", "SELECT COUNT(*) AS n FROM a.r WHERE x IN (SELECT CAST(rand() AS INT) FROM a.s)", "rand"),
     ("HW-241", "SELECT x, COLLECT_LIST(y) AS n FROM a.r GROUP BY x", "COLLECT_LIST(y)"),
+    ("HW-241", "SELECT x, MEAN(y) AS n FROM a.r GROUP BY x", "MEAN(y)"),
     ("HW-244", "SELECT x FROM a.r UNION SELECT x, w FROM a.s", None),
 )
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return World([relation("a", "r", x="int", y="int"), relation("a", "s", x="int", w="int")])
+    return World([relation("a", "r", x="int", y="int", z="double"), relation("a", "s", x="int", w="int")])
 
 
 @pytest.mark.parametrize(("code", "sql", "marked"), REFUSED, ids=[sql for _, sql, _ in REFUSED])
@@ -49,6 +51,11 @@ def test_a_refused_view_says_why_and_where(code: str, sql: str, marked: str | No
         ("HW-265", "SELECT x FROM a.r ORDER BY x LIMIT 3"),
         ("HW-264", "SELECT x, RANK() OVER (ORDER BY x) AS k FROM a.r"),
         ("HW-269", "SELECT x FROM a.r INTERSECT ALL SELECT w FROM a.s"),
+        ("HW-270", "SELECT x, SUM(z) AS n FROM a.r GROUP BY x"),
+        ("HW-270", "SELECT x, AVG(DISTINCT z) AS n, COUNT(*) AS k FROM a.r GROUP BY x"),
+        ("HW-270", "SELECT x, STDDEV(y) AS n FROM a.r GROUP BY x"),
+        ("HW-270", "SELECT x, SUM(z) OVER (PARTITION BY x) AS n FROM a.r"),
+        ("HW-270", "SELECT x FROM a.s WHERE w > (SELECT SUM(z) FROM a.r WHERE r.x = s.x)"),
         ("HW-268", "SELECT x FROM a.r WHERE y > (SELECT SUM(w) FROM a.s WHERE s.x < r.x)"),
     ],
 )
@@ -58,3 +65,15 @@ def test_a_strict_view_has_no_part_that_reads_all_rows(code: str, sql: str, worl
         world.compile(sql, strict=True)
     assert caught.value.code == "HW-219"
     assert code in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT x, MAX(z) AS n, COUNT(z) AS k FROM a.r GROUP BY x",
+        "SELECT x, SUM(y) AS n, AVG(y) AS k, SUM(CAST(z AS DECIMAL(38, 6))) AS m FROM a.r GROUP BY x",
+        "SELECT x, MEDIAN(y) AS n FROM a.r GROUP BY x",
+    ],
+)
+def test_what_does_not_round_in_the_order_of_rows_is_not_recomputed(sql: str, world: World) -> None:
+    assert not any(isinstance(segment.step, RecomputeStep) for segment in world.compile(sql).segments)
