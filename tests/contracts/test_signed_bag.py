@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.selection import COMPARE, Selection
 from headwater.position import Tick
 
 COLUMNS = ("a", "b")
@@ -96,6 +97,24 @@ def test_matching_is_linear(make: Make, a: Entries, b: Entries, k: Entries) -> N
         keys = make(k).keys(columns, make([]), columns)
         together = make(a).plus(make(b)).matching(columns, keys)
         assert content(together) == content(make(a).matching(columns, keys).plus(make(b).matching(columns, keys)))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, compare=st.sampled_from(sorted(COMPARE)), value=st.integers(0, 2))
+def test_selected_keeps_the_rows_that_pass(make: Make, a: Entries, compare: str, value: int) -> None:
+    kept = make(a).selected([Selection(column="b", compare=compare, values=(value,))])
+    passing = [(tick, row, n) for tick, row, n in a if row[1] is not None and COMPARE[compare](row[1], value)]
+    assert content(kept) == content(make(passing))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries)
+def test_selected_passes_all_selections_by_any_of_several_values(make: Make, a: Entries) -> None:
+    either = Selection(column="a", compare="equal", values=(0, 2))
+    kept = make(a).selected([either, Selection(column="b", compare="less", values=(2,))])
+    assert content(kept) == content(make([e for e in a if e[1][0] in (0, 2) and e[1][1] in (0, 1)]))
 
 
 @IMPLEMENTATIONS

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from headwater.deltas.selection import Selection
 from headwater.position import Tick
 
 Row = tuple[Any, ...]
@@ -86,6 +87,16 @@ class InMemoryBag:
     def matching(self, columns: tuple[str, ...], keys: InMemoryKeys) -> InMemoryBag:
         """Return the rows whose columns hold one of the keys."""
         kept = {entry: count for entry, count in self.entries.items() if self._values(entry[1], columns) in keys.values}
+        return InMemoryBag(self.columns, Counter(kept))
+
+    def selected(self, selections: Iterable[Selection]) -> InMemoryBag:
+        """Return the rows that pass all selections."""
+        tests = [(self.columns.index(selection.column), selection) for selection in selections]
+        kept = {
+            entry: count
+            for entry, count in self.entries.items()
+            if all(selection.passes(entry[1][place]) for place, selection in tests)
+        }
         return InMemoryBag(self.columns, Counter(kept))
 
     def widest(self, other: InMemoryBag) -> InMemoryBag:

@@ -6,11 +6,13 @@ object, except values of an array type (Arrow cannot group by them: they are gro
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.selection import Selection
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 
@@ -164,6 +166,18 @@ class ArrowBag:
         wanted = keys.table.rename_columns(list(columns))
         found = looked_up.join(wanted, list(columns), join_type="left semi")["position"]
         return ArrowBag(self.table.take(found.sort()))
+
+    def selected(self, selections: Iterable[Selection]) -> ArrowBag:
+        """Return the rows that pass all selections."""
+        table = self.table
+        for selection in selections:
+            column = table[selection.column]
+            values = pa.array(selection.values, column.type)
+            if selection.compare == "equal":
+                table = table.filter(pc.is_in(column, value_set=values))
+            else:
+                table = table.filter(pc.call_function(selection.compare, [column, values[0]]))
+        return ArrowBag(table)
 
     def widest(self, other: ArrowBag) -> ArrowBag:
         """Return every row of either with the larger of its two counts."""

@@ -4,7 +4,7 @@ Data or delta? Both are signed bags. A relation's rows before a batch are a bag 
 transactions of the batch are a bag stamped with their ticks, with counts of either sign. Laws, for any bags a, b:
 
     a.plus(b) = b.plus(a)          a.plus(a.negated()).net() is empty          a.net().net() = a.net()
-    a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear)
+    a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear, `selected` too)
     a.positive().plus(a.negated().positive().negated()) = a.net()              (what came, and what went)
 
 Two implementations stand behind one contract: `in_memory` (plain Python, for tests and the lab) and `on_arrow` (what a
@@ -13,8 +13,10 @@ maintainer holds while it works on a batch: as large as the batch and what it re
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol, Self, TypeVar
 
+from headwater.deltas.selection import Selection
 from headwater.position import Tick
 
 
@@ -69,6 +71,10 @@ class SignedBag(Protocol[K]):
 
     def matching(self, columns: tuple[str, ...], keys: K) -> Self:
         """Return the rows whose columns hold one of the keys."""
+        ...
+
+    def selected(self, selections: Iterable[Selection]) -> Self:
+        """Return the rows that pass all selections."""
         ...
 
     def widest(self, other: Self) -> Self:

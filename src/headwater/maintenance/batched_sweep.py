@@ -20,6 +20,7 @@ Invariants
   3. A row is never asked for through the neighbour it leads to: the pass does not turn back, so it reaches what the
      changes can join and not the whole connected component of the data.
   4. Rows found twice, through two neighbours, count once: both findings are exact parts of the same bag.
+  5. A row that fails a selection of its occurrence leads nowhere: nothing is asked for it.
 
 Guarantee: complete; each tick of the batch gets its own exact change. `strong` stamps all of the batch `hi`.
 Cost: at most n + γ - 1 probes for a batch of any size (`probe_plan`); SWEEP needs m (n - 1) for m transactions.
@@ -70,6 +71,7 @@ class _Reach:
         self._changes: Mapping[RelationName, Any] = changes
         self._log: Log[Any] = log
         self._wanted = view.relations
+        self._selections = view.selections
         self._relation = {occurrence.alias: occurrence.relation.name for occurrence in view.occurrences}
         self._edges = {(edge.left, edge.right): edge.pairs for edge in view.edges} | {
             (edge.right, edge.left): tuple((right, left) for left, right in edge.pairs) for edge in view.edges
@@ -122,7 +124,7 @@ class _Reach:
         for (owner, neighbour), found in self._through.items():
             if owner == node and neighbour != away_from:
                 rows = rows.plus(found)
-        return rows
+        return rows.selected(self._selections[node])
 
     def _ask(self, wishes: Sequence[tuple[RelationName, tuple[str, ...], Any]]) -> _Steps:
         """Ask for what was not asked before, and keep the rebased answers."""

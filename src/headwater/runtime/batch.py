@@ -81,16 +81,29 @@ def change_join(
 ) -> ViewChange:
     """Return how a join changes over the ticks (lo, hi], given how what it reads changes."""
     started = time.perf_counter()
-    bags = reach_rows(view, span[0], changes, log, perform)
+    relevant = relevant_rows(view, changes)
+    bags = reach_rows(view, span[0], relevant, log, perform)
     asked = time.perf_counter()
-    rows = join_in_pieces(spark, view, schema, span, bags)
+    rows = schema.empty_table()
+    if any(len(bag) for bag in relevant.values()):
+        rows = join_in_pieces(spark, view, schema, span, relevant_rows(view, bags))
     return ViewChange(
         rows=rows,
         changed_rows=sum(len(bag) for bag in changes.values()),
-        read_rows=old_row_counts(changes, bags),
+        read_rows=old_row_counts(relevant, bags),
         seconds_asking=asked - started,
         seconds_joining=time.perf_counter() - asked,
     )
+
+
+def relevant_rows(view: JoinView, bags: Mapping[RelationName, ArrowBag]) -> dict[RelationName, ArrowBag]:
+    """Return the rows without those that fail the selections of the only occurrence of their relation."""
+    relevant = dict(bags)
+    for occurrence in view.occurrences:
+        name = occurrence.relation.name
+        if [o.relation.name for o in view.occurrences].count(name) == 1:
+            relevant[name] = bags[name].selected(view.selections[occurrence.alias])
+    return relevant
 
 
 def old_row_counts(

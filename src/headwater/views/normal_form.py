@@ -10,7 +10,8 @@ Invariants
 2. Every column of a condition or an output is among its occurrence's `columns`.
 3. A row is in the view as often as it can be combined from one row of each occurrence for which every condition is
    TRUE (not FALSE, not NULL).
-4. An edge repeats conditions of the form `a.x = b.y`: leaving edges out changes cost, never results.
+4. An edge repeats conditions of the form `a.x = b.y`: leaving edges out changes cost, never results. So do selections,
+   of the form `a.x < 5`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from headwater.deltas.selection import Selection
 from headwater.relation import Relation, RelationName
+from headwater.views.local_selections import local_selections
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +79,22 @@ class JoinView:
     path: str = ""
     relations: Mapping[RelationName, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """The relations this view reads, each with the columns that any of its occurrences needs."""
+    selections: Mapping[str, tuple[Selection, ...]] = field(init=False, repr=False, compare=False)
+    """By alias, what a row has to pass to join anything at all."""
 
     def __post_init__(self) -> None:
-        """Gather the relations, once: algorithms ask for them at every step."""
+        """Gather the relations and the selections, once: algorithms ask for them at every step."""
         needed: dict[RelationName, tuple[str, ...]] = {}
         for occurrence in self.occurrences:
             known = {*needed.get(occurrence.relation.name, ()), *occurrence.columns}
             needed[occurrence.relation.name] = tuple(n for n in occurrence.relation.column_names if n in known)
         object.__setattr__(self, "relations", needed)
+        selections = {occurrence.alias: self._selections(occurrence) for occurrence in self.occurrences}
+        object.__setattr__(self, "selections", selections)
+
+    def _selections(self, occurrence: Occurrence) -> tuple[Selection, ...]:
+        own = [c.expression for c in self.conditions if c.aliases == {occurrence.alias}]
+        return tuple(found for expression in own for found in local_selections(expression, occurrence.relation))
 
     @property
     def output_names(self) -> tuple[str, ...]:
