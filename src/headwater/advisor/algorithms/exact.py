@@ -1,0 +1,250 @@
+"""The cheapest set, without pricing them all: solve every segment on its own, keep what may still win, and bound.
+
+Law. What a segment costs depends on what is kept of it and, of everything below an operand, only on what the few
+questions cost that the segment may put to that operand. Which questions these are does not depend on what is kept
+(`flow`). So everything that may be kept below a node comes down to states
+
+    (what is spent below,  what each question from above costs)
+
+and the cost of the whole rises with every one of these numbers: it is made of sums, of minima and of shares of them.
+
+1. Of two states of a node, one that is nowhere cheaper can be dropped: in any set, the other takes its place and the
+   whole costs no more. This holds for operands that were added up partly, too: their sums are such numbers.
+2. A segment with its group table answers from that: all its states answer alike, and the one that spends least remains.
+   Without it, a sum over some operands can be dropped if, even with the cheapest of all operands to come, it would end
+   in a state that the one with the group table beats.
+3. A relation or segment that is read twice is one thing with two readers. What is kept of those is decided first, one
+   after the other; the rest is solved for each decision. As long as some are undecided, they are taken to have every
+   table at no cost, which makes nothing dearer: a bound from below. Where that is not under the best answer known (at
+   first that of greedy and three-step), no decision is looked at further.
+
+Each step drops only what cannot win, so the answer costs what the cheapest set costs.∎
+
+Cost. Groups answered from a group table leave one state, so for most views the work is a small number of states times
+the number of segments: 2 levels of fan-out 5 take a second, where paper 004's exhaustive search never ended. In the
+worst case it is exponential, in the fan-out of segments over relations and in the number of things read twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headwater.advisor.algorithms.choice import Choice
+from headwater.advisor.algorithms.combined import combined
+from headwater.advisor.candidates import NOTHING, Auxiliary, Kept, search_space
+from headwater.advisor.cost_model import CostModel
+from headwater.advisor.flow import Question
+from headwater.advisor.structure import Node, RelationNode, SegmentNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """What is kept in a part of the view: what is spent there, and what the questions from above cost."""
+
+    spent: float
+    answers: tuple[float, ...]
+    kept: Kept
+
+    def beats(self, other: _State) -> bool:
+        """Tell whether this is nowhere dearer."""
+        return self.spent <= other.spent and all(
+            mine <= its for mine, its in zip(self.answers, other.answers, strict=True)
+        )
+
+
+def exact(model: CostModel) -> Choice:
+    """Return a cheapest set."""
+    search = _Search(model)
+    search.decide(NOTHING, search.shared_choices)
+    kept = search.best.kept
+    return Choice(kept=kept, total=model.total(kept), priced_count=search.priced_count)
+
+
+class _Search:
+    def __init__(self, model: CostModel) -> None:
+        self.model = model
+        shared = model.structure.shared_names
+        self.best = combined(model) if shared else Choice(kept=NOTHING, total=float("inf"), priced_count=0)
+        self.priced_count = self.best.priced_count
+        self.shared = [node for node in model.structure.nodes if node.name in shared]
+        self.choices = search_space(model.structure).choices
+        self.shared_choices = [choice for choice in self.choices if choice[0].of in shared]
+        self.questions = _questions(model)
+
+    def decide(self, decided: Kept, undecided: Sequence[tuple[Auxiliary, ...]]) -> None:
+        """Decide what is kept of what is read twice, as far as it may lead to something better than the best known."""
+        solved = self.solve(decided, undecided)
+        if solved.spent >= self.best.total:
+            return
+        if not undecided:
+            self.best = Choice(kept=solved.kept, total=solved.spent, priced_count=0)
+            return
+        choice, *rest = undecided
+        self.decide(decided, rest)
+        for table in choice:
+            self.decide(decided | {table}, rest)
+
+    def solve(self, decided: Kept, undecided: Sequence[tuple[Auxiliary, ...]]) -> _State:
+        """Return the cheapest state of the view, with what is undecided at hand and free."""
+        free = frozenset(table for choice in undecided for table in choice)
+        fixed = _Fixed(decided=decided, at_hand=decided | free, names=frozenset(node.name for node in self.shared))
+        (state,) = self.states(self.model.structure.top, fixed)
+        spent = sum(self.spent_on(node, fixed) for node in self.shared)
+        return _State(spent=state.spent + spent, answers=(), kept=state.kept | decided)
+
+    def spent_on(self, node: Node, fixed: _Fixed) -> float:
+        """Return what is spent on something that is read twice: its writes as decided, the rest with all at hand."""
+        model = self.model
+        if isinstance(node, RelationNode):
+            return model.replica_writes(node, fixed.decided)
+        fetched = model.fetched(node, fixed.at_hand)
+        spent = model.tracing(node, fixed.at_hand, fetched) + model.updating(node, fixed.at_hand, fetched)
+        return spent + model.segment_writes(node, fixed.decided)
+
+    def states(self, node: Node, fixed: _Fixed) -> list[_State]:
+        """Return the states of a node that may win."""
+        questions = self.questions[node.name]
+        if node.name in fixed.names:
+            answers = tuple(self.model.fetch(node, fixed.at_hand, question) for question in questions)
+            return [_State(spent=0.0, answers=answers, kept=NOTHING)]
+        if isinstance(node, RelationNode):
+            return _undominated([self._of_relation(node, kept, questions) for kept in self._options(node)])
+        operands = [self.states(operand, fixed) for operand in node.operands]
+        written = [option for option in self._options(node) if self.model.is_written(node, option)]
+        best = min((self._with_groups(node, option, operands) for option in written), key=lambda state: state.spent)
+        if node is self.model.structure.top:
+            return [best]
+        others = [option for option in self._options(node) if option not in written]
+        found = [state for option in others for state in self._without_groups(node, option, operands, best)]
+        return _undominated([best, *found])
+
+    def _options(self, node: Node) -> list[Kept]:
+        """Return every way to keep tables of one node."""
+        options: list[Kept] = [NOTHING]
+        for choice in self.choices:
+            if choice[0].of == node.name:
+                options = [kept | more for kept in options for more in (NOTHING, *(frozenset({one}) for one in choice))]
+        return options
+
+    def _of_relation(self, relation: RelationNode, kept: Kept, questions: Sequence[Question]) -> _State:
+        self.priced_count += 1
+        answers = tuple(self.model.fetch(relation, kept, question) for question in questions)
+        return _State(spent=self.model.replica_writes(relation, kept), answers=answers, kept=kept)
+
+    def _with_groups(self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]]) -> _State:
+        """Return the cheapest state of a segment whose groups are kept: its answers come from them."""
+        summing = _Summing(self, segment, option, self.model.flows[segment.name].traced)
+        best = min(summing.sums(operands, None), key=lambda state: state.spent)
+        answers = tuple(self.model.fetch(segment, option, question) for question in self.questions[segment.name])
+        return replace(best, answers=answers)
+
+    def _without_groups(
+        self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]], rival: _State
+    ) -> list[_State]:
+        """Return the states of a segment whose groups are computed anew, but for those that a rival beats."""
+        flow = self.model.flows[segment.name]
+        asked = [min(question.rows, flow.group_count) for question in self.questions[segment.name]]
+        groups = (*flow.traced, *(touch.groups for touch in flow.touches), *asked)
+        return _Summing(self, segment, option, groups).sums(operands, rival)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fixed:
+    """What is decided of things that are read twice, and what is at hand of them: also all that is undecided."""
+
+    decided: Kept
+    at_hand: Kept
+    names: frozenset[str]
+
+
+class _Summing:
+    """Adds up the operands of a segment for one way to keep it: spent, and finding what is behind groups."""
+
+    def __init__(self, search: _Search, segment: SegmentNode, option: Kept, groups: Sequence[float]) -> None:
+        self._search, self._segment, self._option, self._groups = search, segment, option, groups
+        model = search.model
+        self._flow = model.flows[segment.name]
+        self._writes = model.segment_writes(segment, option)
+        self._kept_members = [model.members_kept(segment, option, count) for count in groups]
+        rates = [model.structure.usage.query_rate] * len(self._flow.traced)
+        if len(groups) > len(rates):
+            rates += [touch.rate for touch in self._flow.touches]
+        self._rates = rates
+
+    def sums(self, operands: Sequence[list[_State]], rival: _State | None) -> list[_State]:
+        """Return the finished states that may win."""
+        parts = [self._contributions(place, states) for place, states in enumerate(operands)]
+        cheapest = [_cheapest(part) for part in parts]
+        sums = [_State(spent=0.0, answers=(0.0,) * len(self._groups), kept=self._option)]
+        for place, part in enumerate(parts):
+            sums = [_plus(one, other) for one in sums for other in part]
+            self._search.priced_count += len(sums)
+            if rival is not None:
+                sums = [one for one in sums if not rival.beats(self._finished(_plus(one, *cheapest[place + 1 :])))]
+            sums = _undominated(sums)
+        return [self._finished(one) for one in sums]
+
+    def _contributions(self, place: int, states: Sequence[_State]) -> list[_State]:
+        """Return what each state of an operand adds: spent below and on joins, and what is behind the groups."""
+        operand = self._segment.operands[place]
+        questions = {question: number for number, question in enumerate(self._search.questions[operand.name])}
+        behind = [questions[self._flow.question_behind(place, count)] for count in self._groups]
+        found = []
+        for state in states:
+            joins = self._search.model.joining(self._segment, self._option, place, _answered(questions, state.answers))
+            answers = tuple(state.answers[number] for number in behind)
+            found.append(_State(spent=state.spent + joins, answers=answers, kept=state.kept))
+        return _undominated(found)
+
+    def _finished(self, one: _State) -> _State:
+        """Return the state of the segment that a sum over all operands is."""
+        members = [min(pair) for pair in zip(self._kept_members, one.answers, strict=True)]
+        own = sum(rate * cost for rate, cost in zip(self._rates, members, strict=False))
+        return _State(spent=one.spent + self._writes + own, answers=tuple(members[len(self._rates) :]), kept=one.kept)
+
+
+def _answered(questions: Mapping[Question, int], answers: Sequence[float]) -> Callable[[int, Question], float]:
+    return lambda _, question: answers[questions[question]]
+
+
+def _plus(one: _State, *others: _State) -> _State:
+    spent, answers, kept = one.spent, one.answers, one.kept
+    for other in others:
+        spent += other.spent
+        answers = tuple(mine + its for mine, its in zip(answers, other.answers, strict=True))
+        kept |= other.kept
+    return _State(spent=spent, answers=answers, kept=kept)
+
+
+def _cheapest(states: Sequence[_State]) -> _State:
+    """Return what no state is below in any number."""
+    answers = tuple(min(column) for column in zip(*(state.answers for state in states), strict=True))
+    return _State(spent=min(state.spent for state in states), answers=answers, kept=NOTHING)
+
+
+def _undominated(states: Sequence[_State]) -> list[_State]:
+    """Return the states that no other beats, and of equal ones the first."""
+    found: list[_State] = []
+    for state in sorted(states, key=lambda one: one.spent):
+        if not any(other.beats(state) for other in found):
+            found.append(state)
+    return found
+
+
+def _questions(model: CostModel) -> Mapping[str, tuple[Question, ...]]:
+    """Return every question that may be put to a relation or segment, whatever is kept."""
+    asked: dict[str, dict[Question, None]] = {model.structure.top.name: {}}
+    for segment in model.structure.segments:
+        flow = model.flows[segment.name]
+        groups = [
+            *flow.traced,
+            *(touch.groups for touch in flow.touches),
+            *(min(question.rows, flow.group_count) for question in asked[segment.name]),
+        ]
+        for place, operand in enumerate(segment.operands):
+            of_operand = asked.setdefault(operand.name, {})
+            of_operand |= {flow.question_behind(place, count): None for count in groups}
+            arrivals = [arrival for arrival in flow.arrivals if arrival.place != place]
+            of_operand |= {flow.question_of(place, arrival): None for arrival in arrivals}
+    return {name: tuple(questions) for name, questions in asked.items()}

@@ -1,0 +1,267 @@
+"""What it costs to trace a view, and to keep it and its auxiliary tables up to date (paper 004, §5).
+
+The paper names its statistics (Table 1) and not its formulas, "a fairly conventional cost model". These reproduce its
+example: HighProfit's optimum, greedy order and three-step phases, and where greedy and three-step fail (v8, v9).
+N rows of t bytes, k keys that find r rows, blocks of B bytes; milliseconds.
+
+    local(N, t, k, r)  = min(⌈N·t/B⌉, k + r) · disk_cost                     scan it, or one block per key and per row
+    remote             = local at the source + (8·k + t·r) · net_cost        keys go there, rows come back
+    write(N, t, k)     = min(2·⌈N·t/B⌉, 2·k) · disk_cost                     read and write a block for each changed row
+
+    fetch(x, k, r)     = local                 if a replica (BT) or group table (AG) of x is kept
+                       = remote                if x is a relation
+                       = members(x, r)         if x is a segment: its groups are computed anew
+    join(g, x, k, r)   = min(fetch, kept lookup in g's LV or SLT + (1 − h) · fetch),    h = |SLT_x| / |T_x|
+    members(g, k)      = min(local in LV, Σ local in SLT_x, Σ fetch(x, k, rows behind k groups))
+
+    trace(g, k)        = members(g, k) + Σ trace(x, rows found of x)         over the operands x that are segments
+    maintain(R)        = write(BT) + Σ over segments that R's change reaches, for every operand it comes through:
+                         Σ join(other operands) + write(LV) + Σ write(SLT_x) + (write(AG), or members(touched groups))
+    total              = query_rate · trace(top, query_size) + Σ_R update_rate · maintain(R)
+
+A lookup in a lineage view reads every row that its operand's row is in: |LV| / |SLT_x| of them.
+Rows are counted after the selection: a condition that spans operands goes with the question that it can go with.
+Every cost here rises with the cost of what it is made of; `algorithms/exact` rests on that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil
+from typing import NamedTuple
+
+from headwater.advisor.candidates import Auxiliary, AuxiliaryKind, Kept
+from headwater.advisor.flow import Question, SegmentFlow, flows_of
+from headwater.advisor.statistics import SystemStatistics
+from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
+
+_KEY_BYTES = 8
+
+Fetched = Callable[[int, Question], float]
+"""What a question to a segment's operand costs, by the operand's place: its fetch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """Milliseconds per unit of time, and bytes that are kept beside the view."""
+
+    tracing: float
+    maintaining: float
+    stored_bytes: float
+
+    @property
+    def total(self) -> float:
+        """What algorithms minimise."""
+        return self.tracing + self.maintaining
+
+
+def local(system: SystemStatistics, tuple_num: float, tuple_size: float, question: Question) -> float:
+    """Return what a question costs where the rows are: one block per key and per row, or all blocks."""
+    return min(_blocks(system, tuple_num, tuple_size), question.keys + question.rows) * system.disk_cost
+
+
+def remote(relation: RelationNode, question: Question) -> float:
+    """Return what a question to a source costs: there, and on the way."""
+    known = relation.statistics
+    moved = _KEY_BYTES * question.keys + known.tuple_size * question.rows
+    there = local(known.source, known.tuple_num, known.tuple_size, question)
+    return there + moved * known.source.net_cost + known.source.trip_cost
+
+
+def write(system: SystemStatistics, tuple_num: float, tuple_size: float, changed: float) -> float:
+    """Return what it costs to change so many rows of a table."""
+    return min(2.0 * _blocks(system, tuple_num, tuple_size), 2.0 * changed) * system.disk_cost
+
+
+def _blocks(system: SystemStatistics, tuple_num: float, tuple_size: float) -> int:
+    return max(1, ceil(tuple_num * tuple_size / system.block_size))
+
+
+class _Tables(NamedTuple):
+    """The tables that may be kept of one name, in the order of `AuxiliaryKind`."""
+
+    replica: Auxiliary
+    groups: Auxiliary
+    lineage: Auxiliary
+    split: Auxiliary
+
+
+class CostModel:
+    """The costs of one view. `total` prices a set of auxiliary tables; the other methods are its parts."""
+
+    def __init__(self, structure: Structure) -> None:
+        """Work out what does not depend on what is kept."""
+        self.structure = structure
+        self.flows = flows_of(structure)
+        self._warehouse = structure.warehouse
+        names = [node.name for node in structure.nodes]
+        self._tables = {name: _Tables(*(Auxiliary(name, kind) for kind in AuxiliaryKind)) for name in names}
+        self._below = {segment.name: self._all_below(segment) for segment in structure.segments}
+        self._known: dict[tuple[str, Kept], tuple[float, float]] = {}
+
+    def total(self, kept: Kept) -> float:
+        """Return the cost of tracing and maintaining a view with a set of auxiliary tables."""
+        return self.cost(kept).total
+
+    def cost(self, kept: Kept) -> Cost:
+        """Return the cost with a set of auxiliary tables, in its parts."""
+        parts = [self._of_segment(segment, kept) for segment in self.structure.segments]
+        maintaining = sum(self.replica_writes(relation, kept) for relation in self.structure.relations)
+        return Cost(
+            tracing=sum(tracing for tracing, _ in parts),
+            maintaining=maintaining + sum(others for _, others in parts),
+            stored_bytes=self.stored_bytes(kept),
+        )
+
+    def _of_segment(self, segment: SegmentNode, kept: Kept) -> tuple[float, float]:
+        """Return what is spent on a segment for tracing and for maintaining.
+
+        It depends on what is kept below it alone, and so is known after a few sets; but not for the topmost segment.
+        """
+        key = segment.name, kept & self._below[segment.name]
+        if key in self._known:
+            return self._known[key]
+        fetched = self.fetched(segment, kept)
+        maintaining = self.updating(segment, kept, fetched) + self.segment_writes(segment, kept)
+        found = self.tracing(segment, kept, fetched), maintaining
+        if segment is not self.structure.top:
+            self._known[key] = found
+        return found
+
+    def _all_below(self, node: Node) -> Kept:
+        """Return all tables of a node and of what it is made of."""
+        own = frozenset(self._tables[node.name])
+        return own if isinstance(node, RelationNode) else own.union(*(self._all_below(one) for one in node.operands))
+
+    def stored_bytes(self, kept: Kept) -> float:
+        """Return the size of auxiliary tables."""
+        return sum(self._bytes_of(table) for table in kept)
+
+    # -- relations ------------------------------------------------------------------------------------------------
+
+    def replica_writes(self, relation: RelationNode, kept: Kept) -> float:
+        """Return what it costs to keep a relation's replica, if it is kept."""
+        if self._tables[relation.name].replica not in kept:
+            return 0.0
+        known = relation.statistics
+        return known.update_rate * write(self._warehouse, known.tuple_num, known.tuple_size, known.update_size)
+
+    # -- what a question costs ------------------------------------------------------------------------------------
+
+    def fetch(self, node: Node, kept: Kept, question: Question) -> float:
+        """Return what a question to a relation or segment costs: in what is kept of it, or else where it comes from."""
+        if isinstance(node, SegmentNode):
+            flow = self.flows[node.name]
+            if self._tables[node.name].groups in kept:
+                return local(self._warehouse, flow.group_count, flow.group_size, question)
+            return self.members(node, kept, question.rows, self.fetched(node, kept))
+        if self._tables[node.name].replica in kept:
+            return local(self._warehouse, node.statistics.tuple_num, node.statistics.tuple_size, question)
+        return remote(node, question)
+
+    def fetched(self, segment: SegmentNode, kept: Kept) -> Fetched:
+        """Return what questions to a segment's operands cost with a set of auxiliary tables."""
+        return lambda place, question: self.fetch(segment.operands[place], kept, question)
+
+    def members(self, segment: SegmentNode, kept: Kept, groups: float, fetched: Fetched) -> float:
+        """Return what it costs to find all rows of the operands that so many rows of a segment come from."""
+        flow = self.flows[segment.name]
+        groups = min(groups, flow.group_count)
+        places = range(segment.fan_out)
+        from_operands = sum(fetched(place, flow.question_behind(place, groups)) for place in places)
+        return min(self.members_kept(segment, kept, groups), from_operands)
+
+    def members_kept(self, segment: SegmentNode, kept: Kept, groups: float) -> float:
+        """Return the same from the segment's own LV or SLT; infinite where neither is kept."""
+        flow, found = self.flows[segment.name], [float("inf")]
+        rows = flow.behind(groups)
+        if self._tables[segment.name].lineage in kept:
+            found.append(self._in_lineage_view(flow, Question(groups, rows)))
+        if self._tables[segment.name].split in kept:
+            places = range(segment.fan_out)
+            split = [Question(groups, flow.split_rows_met(place, rows)) for place in places]
+            found.append(sum(self._in_split_lineage(flow, place, split[place]) for place in places))
+        return min(found)
+
+    def join(self, segment: SegmentNode, kept: Kept, place: int, question: Question, fetched: float) -> float:
+        """Return what it costs to find an operand's rows that join a change, given what their fetch costs."""
+        flow, found = self.flows[segment.name], [fetched]
+        split = flow.split_rows(place)
+        missed = (1.0 - split / flow.operand_rows[place]) * fetched
+        if self._tables[segment.name].lineage in kept:
+            rows = question.rows * flow.lineage_rows / split if split else 0.0
+            found.append(self._in_lineage_view(flow, Question(question.keys, rows)) + missed)
+        if self._tables[segment.name].split in kept:
+            found.append(self._in_split_lineage(flow, place, question) + missed)
+        return min(found)
+
+    def _in_lineage_view(self, flow: SegmentFlow, question: Question) -> float:
+        return local(self._warehouse, flow.lineage_rows, flow.lineage_size, question)
+
+    def _in_split_lineage(self, flow: SegmentFlow, place: int, question: Question) -> float:
+        return local(self._warehouse, flow.split_rows(place), flow.operand_sizes[place], question)
+
+    # -- what a segment costs, given what its operands' fetches cost -----------------------------------------------
+
+    def tracing(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
+        """Return what tracing through a segment costs; its operands' own tracing is theirs."""
+        found = sum(self.members(segment, kept, groups, fetched) for groups in self.flows[segment.name].traced)
+        return self.structure.usage.query_rate * found
+
+    def updating(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
+        """Return what it costs to find a segment's changes: to join those that reach it, and to know its old groups."""
+        cost = sum(self.joining(segment, kept, place, fetched) for place in range(segment.fan_out))
+        if not self.is_written(segment, kept):
+            touches = self.flows[segment.name].touches
+            cost += sum(touch.rate * self.members(segment, kept, touch.groups, fetched) for touch in touches)
+        return cost
+
+    def joining(self, segment: SegmentNode, kept: Kept, place: int, fetched: Fetched) -> float:
+        """Return what it costs to look up one operand for all changes that come through the others."""
+        flow = self.flows[segment.name]
+        cost = 0.0
+        for arrival in flow.arrivals:
+            if arrival.place != place:
+                question = flow.question_of(place, arrival)
+                cost += arrival.rate * self.join(segment, kept, place, question, fetched(place, question))
+        return cost
+
+    def is_written(self, segment: SegmentNode, kept: Kept) -> bool:
+        """Tell whether a segment's groups are kept: a group table, or the view itself."""
+        return segment is self.structure.top or self._tables[segment.name].groups in kept
+
+    def segment_writes(self, segment: SegmentNode, kept: Kept) -> float:
+        """Return what it costs to write a segment's kept tables; the topmost segment is the view, always written."""
+        flow = self.flows[segment.name]
+        cost = 0.0
+        for touch in flow.touches:
+            rows, each = touch.lineage_rows, 0.0
+            if self.is_written(segment, kept):
+                each += write(self._warehouse, flow.group_count, flow.group_size, touch.groups)
+            if self._tables[segment.name].lineage in kept:
+                each += write(self._warehouse, flow.lineage_rows, flow.lineage_size, rows)
+            if self._tables[segment.name].split in kept:
+                each += sum(
+                    write(
+                        self._warehouse,
+                        flow.split_rows(place),
+                        flow.operand_sizes[place],
+                        flow.split_rows_met(place, rows),
+                    )
+                    for place in range(segment.fan_out)
+                )
+            cost += touch.rate * each
+        return cost
+
+    def _bytes_of(self, table: Auxiliary) -> float:
+        if table.kind is AuxiliaryKind.REPLICA:
+            known = next(one for one in self.structure.relations if one.name == table.of).statistics
+            return known.tuple_num * known.tuple_size
+        flow = self.flows[table.of]
+        if table.kind is AuxiliaryKind.GROUP_TABLE:
+            return flow.group_count * flow.group_size
+        if table.kind is AuxiliaryKind.LINEAGE_VIEW:
+            return flow.lineage_rows * flow.lineage_size
+        places = range(flow.segment.fan_out)
+        return sum(flow.split_rows(place) * flow.operand_sizes[place] for place in places)

@@ -1,0 +1,190 @@
+"""How many rows there are and how many move, at every segment of a view. None of it depends on what is kept.
+
+    |LV|    = join_ratio · select_ratio · Π |T_i|         rows of the segment's lineage view; T_i are its operands
+    |AG|    = max(1, aggr_ratio · |LV|)                   rows of its output
+    |SLT_i| = D(|LV|, |T_i|)                              rows of operand i that are in the lineage view
+    D(rows, N) = N · (1 − e^(−rows/N))                    how many of N things are met by so many random rows
+
+A tracing query asks for the rows behind `query_size` rows of the view, and so on for the rows it finds below. An update
+of a relation changes `update_size` rows; of a segment that reads it, it changes d · |LV| / |T_i| rows of the lineage
+view and D(that, |AG|) rows of the output, which are the change that the segment above sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, prod
+
+from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Which rows have these keys: how many keys are asked for, and how many rows that finds. Both are expectations."""
+
+    keys: float
+    rows: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A change that reaches a segment through one operand: how often, which operand, and how many rows change."""
+
+    rate: float
+    place: int
+    operand_rows: float
+    lineage_rows: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touch:
+    """What all arrivals from one update change in a segment: how often, lineage rows, and groups."""
+
+    rate: float
+    lineage_rows: float
+    groups: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentFlow:
+    """A segment's sizes, what is traced through it, and what changes reach it."""
+
+    segment: SegmentNode
+    lineage_rows: float
+    lineage_size: float
+    group_count: float
+    group_size: float
+    operand_rows: tuple[float, ...]
+    operand_sizes: tuple[float, ...]
+    traced: tuple[float, ...]
+    """How many of its rows a tracing query asks about, for each way that leads here."""
+    arrivals: tuple[Arrival, ...]
+    touches: tuple[Touch, ...]
+
+    def split_rows(self, place: int) -> float:
+        """|SLT_i|: the rows of an operand that are in the lineage view."""
+        return met(self.lineage_rows, self.operand_rows[place])
+
+    def split_rows_met(self, place: int, rows: float) -> float:
+        """Return how many rows of an operand's split lineage table so many lineage rows are made of."""
+        return met(rows, self.split_rows(place))
+
+    def behind(self, groups: float) -> float:
+        """Return how many lineage rows so many rows of the output come from."""
+        return min(groups, self.group_count) * self.lineage_rows / self.group_count
+
+    def question_behind(self, place: int, groups: float) -> Question:
+        """Return what is asked of an operand to find the rows that so many rows of the output come from."""
+        return Question(groups, met(self.behind(groups), self.operand_rows[place]))
+
+    def question_of(self, place: int, arrival: Arrival) -> Question:
+        """Return what is asked of an operand to join a change of another one."""
+        return Question(arrival.operand_rows, met(arrival.lineage_rows, self.operand_rows[place]))
+
+
+def met(rows: float, things: float) -> float:
+    """D(rows, N): how many of N things are met by random rows.
+
+    >>> round(met(100, 100), 1)
+    63.2
+    """
+    return things * (1.0 - exp(-rows / things)) if things else 0.0
+
+
+def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
+    """Return every segment's flow, by its name."""
+    sizes = _sizes(structure)
+    traced = _traced(structure, sizes)
+    arrivals: dict[str, list[Arrival]] = {segment.name: [] for segment in structure.segments}
+    touches: dict[str, list[Touch]] = {segment.name: [] for segment in structure.segments}
+    for relation in structure.relations:
+        _propagate(structure, relation, sizes, arrivals, touches)
+    return {
+        segment.name: SegmentFlow(
+            segment=segment,
+            lineage_rows=sizes[segment.name].lineage_rows,
+            lineage_size=sum(sizes[operand.name].tuple_size for operand in segment.operands),
+            group_count=sizes[segment.name].tuple_num,
+            group_size=sizes[segment.name].tuple_size,
+            operand_rows=tuple(sizes[operand.name].tuple_num for operand in segment.operands),
+            operand_sizes=tuple(sizes[operand.name].tuple_size for operand in segment.operands),
+            traced=tuple(traced[segment.name]),
+            arrivals=tuple(arrivals[segment.name]),
+            touches=tuple(touches[segment.name]),
+        )
+        for segment in structure.segments
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Size:
+    tuple_num: float
+    tuple_size: float
+    lineage_rows: float
+
+
+def _sizes(structure: Structure) -> Mapping[str, _Size]:
+    found: dict[str, _Size] = {
+        relation.name: _Size(
+            tuple_num=max(1.0, relation.statistics.tuple_num),  # shares of an empty relation must be defined
+            tuple_size=relation.statistics.tuple_size,
+            lineage_rows=0.0,
+        )
+        for relation in structure.relations
+    }
+    for segment in reversed(structure.segments):
+        ratios = segment.statistics
+        operands = [found[operand.name] for operand in segment.operands]
+        rows = ratios.join_ratio * ratios.select_ratio * prod(operand.tuple_num for operand in operands)
+        found[segment.name] = _Size(
+            tuple_num=max(1.0, ratios.aggr_ratio * rows),
+            tuple_size=ratios.proj_ratio * sum(operand.tuple_size for operand in operands),
+            lineage_rows=rows,
+        )
+    return found
+
+
+def _traced(structure: Structure, sizes: Mapping[str, _Size]) -> Mapping[str, list[float]]:
+    found: dict[str, list[float]] = {segment.name: [] for segment in structure.segments}
+
+    def descend(node: Node, groups: float) -> None:
+        if isinstance(node, RelationNode):
+            return
+        size = sizes[node.name]
+        found[node.name].append(groups)
+        rows = min(groups, size.tuple_num) * size.lineage_rows / size.tuple_num
+        for operand in node.operands:
+            descend(operand, met(rows, sizes[operand.name].tuple_num))
+
+    descend(structure.top, structure.usage.query_size)
+    return found
+
+
+def _propagate(
+    structure: Structure,
+    relation: RelationNode,
+    sizes: Mapping[str, _Size],
+    arrivals: Mapping[str, list[Arrival]],
+    touches: Mapping[str, list[Touch]],
+) -> None:
+    """Carry an update of a relation through all segments above it, and note what arrives where."""
+    rate = relation.statistics.update_rate
+    changed = {relation.name: relation.statistics.update_size}
+    for segment in reversed(structure.segments):
+        size = sizes[segment.name]
+        found = [
+            Arrival(
+                rate=rate,
+                place=place,
+                operand_rows=changed[operand.name],
+                lineage_rows=changed[operand.name] * size.lineage_rows / sizes[operand.name].tuple_num,
+            )
+            for place, operand in enumerate(segment.operands)
+            if operand.name in changed
+        ]
+        if found:
+            rows = sum(arrival.lineage_rows for arrival in found)
+            changed[segment.name] = met(rows, size.tuple_num)
+            arrivals[segment.name].extend(found)
+            touches[segment.name].append(Touch(rate=rate, lineage_rows=rows, groups=changed[segment.name]))

@@ -1,0 +1,1 @@
+"""The four kinds of maintenance of paper 002: space and rows accessed, as printed and corrected."""

@@ -1,0 +1,181 @@
+"""The views that paper 004 experiments with, as structures with statistics.
+
+The paper publishes the structures (Figures 2, 5, 8, 9 and 14) and, but for TPC-D's table sizes, none of the statistics.
+Those of HighProfit, v8 and v9 were found so that the paper's own answers follow; the others are plain choices:
+
+Q5, Q11, Q17              TPC-D at scale 1; an hour has 60 updates of Order, 60 of Lineitem (4 rows each), 1 of every
+                          other relation, and 10 tracing queries
+v1 to v7, growing views   a lowest segment joins one large relation (100,000 rows, 10 updates) with small ones (1,000
+                          rows, 1 update); ten rows make a group; the groups of one level join one to one
+
+Everywhere: rows of 100 bytes where TPC-D says nothing else, blocks of 8 KiB, 10 ms a block, 1 ms to move 1,000 bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from headwater.advisor.statistics import RelationStatistics, SegmentStatistics, SystemStatistics, UsageStatistics
+from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
+
+_BLOCK_SIZE = 8192
+_DISK_COST = 10.0
+_WAREHOUSE = SystemStatistics(block_size=_BLOCK_SIZE, disk_cost=_DISK_COST)
+
+
+def high_profit() -> Structure:
+    """Return HighProfit of Example 3.1, with statistics under which the paper's answers come out."""
+    net_cost = 0.0008
+    salary = _segment("Salary", [_relation("Employee", 6_000, 24, 3.3, net_cost, changed=2)], 6_000, 100, proj=16 / 24)
+    sales = [_relation("Sales", 1_000_000, 24, 2.6, net_cost), _relation("Product", 800, 32, 0.9, net_cost)]
+    profit = _segment("Profit", sales, 1_000_000, 100, proj=16 / 56)
+    store = _relation("Store", 100, 200, 0.0018, net_cost)
+    top = SegmentNode(
+        name="HighProfit",
+        operands=(salary, profit, store),
+        statistics=SegmentStatistics(join_ratio=1e-4, select_ratio=0.05, proj_ratio=0.1),
+    )
+    return _view(top, query_rate=19)
+
+
+def figure_14(net_cost: float, partners: float) -> Structure:
+    """Return R ⋈ S of Figure 14: a row of R joins so many of S; v8 and v9 differ in this and in the network."""
+    left, right = _relation("R", 320, 200, 50, net_cost), _relation("S", 1_075, 100, 43, net_cost)
+    ratios = SegmentStatistics(join_ratio=partners / 1_075, proj_ratio=1 / 3, aggr_ratio=0.00128)
+    return _view(SegmentNode(name="V", operands=(left, right), statistics=ratios), query_rate=5)
+
+
+def failing_views() -> Mapping[str, Structure]:
+    """Return v8, on which greedy fails, and v9, on which three-step does."""
+    return {"v8": figure_14(0.032, 5), "v9": figure_14(0.010, 0.6)}
+
+
+def tpc_d_views() -> Mapping[str, Structure]:
+    """Return Q5, Q11 and Q17 of TPC-D at scale 1, as Figure 5 has them."""
+    tables = _tpc_d_tables()
+    return {"Q5": _q5(tables), "Q11": _q11(tables), "Q17": _q17(tables)}
+
+
+def regular_view(levels: int, fan_out: int, ratio: float) -> Structure:
+    """Return a regular tree as in Figure 8, with so many tracing queries for every update of a source."""
+    counter = iter(range(1, 1_000_000))
+    top, _ = _regular_segment(levels, fan_out, counter)
+    updates = sum(relation.statistics.update_rate for relation in _view(top, query_rate=0).relations)
+    return _view(top, query_rate=ratio * updates)
+
+
+SYNTHETIC = {
+    "v1": (2, 3, 100.0),
+    "v2": (2, 3, 10.0),
+    "v3": (2, 3, 1.0),
+    "v4": (2, 3, 0.1),
+    "v5": (2, 3, 0.0),
+    "v6": (6, 1, 10.0),
+    "v7": (2, 5, 10.0),
+}
+"""Figure 9: levels, fan-out, and tracing queries per update."""
+
+
+def synthetic_views() -> Mapping[str, Structure]:
+    """Return v1 to v7."""
+    return {name: regular_view(*shape) for name, shape in SYNTHETIC.items()}
+
+
+def _regular_segment(levels: int, fan_out: int, counter: Iterator[int]) -> tuple[SegmentNode, float]:
+    """Return a segment of a regular tree, and how many rows it has."""
+    large, small, net_cost = 100_000, 1_000, 0.001
+    operands: list[Node]
+    if levels == 1:
+        operands = [_relation(f"R{next(counter)}", large, 100, 10, net_cost)]
+        operands += [_relation(f"R{next(counter)}", small, 100, 1, net_cost) for _ in range(fan_out - 1)]
+        rows = float(large)
+        name = f"level 1 of {operands[0].name}"
+    else:
+        below = [_regular_segment(levels - 1, fan_out, counter) for _ in range(fan_out)]
+        operands = [segment for segment, _ in below]
+        rows = below[0][1]
+        name = f"level {levels} of {operands[0].name.split()[-1]}"
+    groups = max(1.0, rows / 10)
+    return _segment(name, operands, rows, groups, proj=1 / fan_out), groups
+
+
+def _q5(tables: Mapping[str, RelationNode]) -> Structure:
+    """Return revenue by nation of one region and year: six relations, one level."""
+    orders, region = _selected(tables["Order"], 1 / 7), _selected(tables["Region"], 1 / 5)
+    relations = [tables["Customer"], orders, tables["Lineitem"], tables["Supplier"], tables["Nation"], region]
+    return _view(_segment("Q5", relations, 6_000_000 / 7 / 25 / 5, 5, proj=0.05), query_rate=10)
+
+
+def _q11(tables: Mapping[str, RelationNode]) -> Structure:
+    """Return important stock of one nation: the value by part against the value of all, over the same join."""
+    relations = [tables["PartSupp"], tables["Supplier"], _selected(tables["Nation"], 1 / 25)]
+    by_part = _segment("by part", relations, 32_000, 29_800, proj=0.05)
+    of_all = _segment("of all", relations, 32_000, 1, proj=0.03)
+    ratios = SegmentStatistics(join_ratio=1.0, select_ratio=0.035)
+    return _view(SegmentNode(name="Q11", operands=(by_part, of_all), statistics=ratios), query_rate=10)
+
+
+def _q17(tables: Mapping[str, RelationNode]) -> Structure:
+    """Return revenue lost with small orders: Lineitem against the average of its own groups."""
+    by_part = _segment("average", [tables["Lineitem"]], 6_000_000, 200_000, proj=0.15)
+    operands: list[Node] = [tables["Lineitem"], _selected(tables["Part"], 1 / 1_000), by_part]
+    return _view(_segment("Q17", operands, 600, 1, proj=0.02), query_rate=10)
+
+
+def _tpc_d_tables() -> Mapping[str, RelationNode]:
+    often, seldom, net_cost = 60.0, 1.0, 0.001
+    rows = (
+        ("Customer", 150_000, 179, seldom, 1),
+        ("Order", 1_500_000, 104, often, 1),
+        ("Lineitem", 6_000_000, 112, often, 4),
+        ("Supplier", 10_000, 159, seldom, 1),
+        ("Nation", 25, 128, seldom, 1),
+        ("Region", 5, 124, seldom, 1),
+        ("PartSupp", 800_000, 144, seldom, 1),
+        ("Part", 200_000, 155, seldom, 1),
+    )
+    return {row[0]: _relation(row[0], row[1], row[2], row[3], net_cost, changed=row[4]) for row in rows}
+
+
+def _selected(relation: RelationNode, share: float) -> RelationNode:
+    """Return a relation after a selection of its own, which is pushed down to it."""
+    known = relation.statistics
+    return replace(
+        relation,
+        statistics=replace(known, tuple_num=known.tuple_num * share, update_size=known.update_size * share),
+    )
+
+
+def _relation(
+    name: str, rows: float, size: float, update_rate: float, net_cost: float, changed: float = 1
+) -> RelationNode:
+    source = SystemStatistics(block_size=_BLOCK_SIZE, disk_cost=_DISK_COST, net_cost=net_cost)
+    return RelationNode(
+        name=name,
+        statistics=RelationStatistics(
+            tuple_num=rows, tuple_size=size, update_rate=update_rate, update_size=changed, source=source
+        ),
+    )
+
+
+def _segment(name: str, operands: Sequence[Node], rows: float, groups: float, proj: float) -> SegmentNode:
+    """Return a segment whose join has so many rows and makes so many groups."""
+    ratios = SegmentStatistics(
+        join_ratio=rows / prod(rows_of(operand) for operand in operands), aggr_ratio=groups / rows, proj_ratio=proj
+    )
+    return SegmentNode(name=name, operands=tuple(operands), statistics=ratios)
+
+
+def rows_of(node: Node) -> float:
+    """Return how many rows a relation or segment has."""
+    if isinstance(node, RelationNode):
+        return node.statistics.tuple_num
+    ratios = node.statistics
+    joined = ratios.join_ratio * prod(rows_of(operand) for operand in node.operands)
+    return max(1.0, ratios.aggr_ratio * ratios.select_ratio * joined)
+
+
+def _view(top: SegmentNode, query_rate: float) -> Structure:
+    return Structure(top=top, usage=UsageStatistics(query_rate=query_rate), warehouse=_WAREHOUSE)

@@ -1,0 +1,71 @@
+"""Differential: the exact algorithm costs what pricing every set finds, on random views; and it answers in seconds."""
+
+from __future__ import annotations
+
+from random import Random
+from time import perf_counter
+
+import pytest
+from random_structures import random_structure
+from volume import volume
+
+from headwater.advisor.algorithms.combined import combined
+from headwater.advisor.algorithms.exact import exact
+from headwater.advisor.algorithms.exhaustive import exhaustive
+from headwater.advisor.algorithms.none import none
+from headwater.advisor.candidates import search_space
+from headwater.advisor.cost_model import CostModel
+from headwater.advisor.structure import Structure
+from headwater.lab.papers.random_statistics import with_random_statistics
+from headwater.lab.papers.views import high_profit, regular_view, tpc_d_views
+
+SMALL = 3_000
+
+
+def small_structures(count: int) -> list[Structure]:
+    drawn = (random_structure(Random(seed)) for seed in range(100 * count))
+    found = (structure for structure in drawn if 2 < search_space(structure).size <= SMALL)
+    return [structure for structure, _ in zip(found, range(count), strict=False)]
+
+
+def agree(structure: Structure) -> None:
+    model = CostModel(structure)
+    found, best = exact(model), exhaustive(model)
+    assert found.total == pytest.approx(best.total, rel=1e-9)
+    assert found.kept in set(search_space(structure).sets())
+
+
+def test_differential_exact_costs_what_exhaustive_does() -> None:
+    structures = small_structures(volume(150, 3000))
+    assert sum(bool(structure.shared_names) for structure in structures) > len(structures) / 10
+    assert sum(structure.levels > 1 for structure in structures) > len(structures) / 4
+    for structure in structures:
+        agree(structure)
+
+
+def test_differential_exact_does_not_live_off_a_good_first_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headwater.advisor.algorithms.exact.combined", none)
+    structures = [structure for structure in small_structures(volume(150, 3000)) if structure.shared_names]
+    for structure in structures:
+        agree(structure)
+
+
+@pytest.mark.parametrize("structure", [high_profit(), *tpc_d_views().values()], ids=lambda one: one.top.name)
+def test_differential_exact_agrees_on_the_papers_views(structure: Structure) -> None:
+    for seed in range(volume(8, 200)):
+        agree(with_random_statistics(structure, Random(seed)))
+
+
+@pytest.mark.parametrize(("levels", "fan_out"), [(2, 3), (6, 1), (2, 5), (6, 2)])
+def test_exact_answers_in_seconds_where_the_paper_gave_up(levels: int, fan_out: int) -> None:
+    regular = regular_view(levels, fan_out, 10)
+    for structure in (regular, with_random_statistics(regular, Random(1)), with_random_statistics(regular, Random(2))):
+        began = perf_counter()
+        exact(CostModel(structure))
+        assert perf_counter() - began < 20
+
+
+def test_exact_is_never_dearer_than_the_others() -> None:
+    for seed in range(volume(5, 50)):
+        model = CostModel(with_random_statistics(regular_view(2, 3, 10), Random(seed)))
+        assert exact(model).total <= combined(model).total * (1 + 1e-12)

@@ -1,0 +1,97 @@
+"""The cost model's formulas on numbers that can be followed by hand, and what must hold of it for any set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headwater.advisor.candidates import NOTHING, Auxiliary, AuxiliaryKind, Kept, search_space
+from headwater.advisor.cost_model import CostModel, local, remote, write
+from headwater.advisor.flow import Question, met
+from headwater.advisor.statistics import SystemStatistics
+from headwater.advisor.structure import Structure
+from headwater.lab.papers.views import figure_14, high_profit, tpc_d_views
+
+SYSTEM = SystemStatistics(block_size=1000, disk_cost=10)
+
+V8 = figure_14(0.032, 5)
+BOTH_REPLICAS = frozenset({Auxiliary("R", AuxiliaryKind.REPLICA), Auxiliary("S", AuxiliaryKind.REPLICA)})
+LINEAGE = frozenset({Auxiliary("V", AuxiliaryKind.LINEAGE_VIEW)})
+
+
+@pytest.mark.parametrize(("question", "expected"), [(Question(1, 3), 40), (Question(5, 30), 200)])
+def test_local_reads_a_block_per_key_and_row_or_all_blocks(question: Question, expected: float) -> None:
+    assert local(SYSTEM, 200, 100, question) == expected
+
+
+def test_remote_adds_keys_there_and_rows_back() -> None:
+    relation = V8.relations[0]
+    assert remote(relation, Question(2, 3)) == pytest.approx(50 + (2 * 8 + 3 * 200) * 0.032)
+    source = replace(relation.statistics.source, trip_cost=7)
+    farther = replace(relation, statistics=replace(relation.statistics, source=source))
+    assert remote(farther, Question(2, 3)) == pytest.approx(50 + (2 * 8 + 3 * 200) * 0.032 + 7)
+
+
+def test_write_reads_and_writes_blocks() -> None:
+    assert write(SYSTEM, 200, 100, 3) == 60
+    assert write(SYSTEM, 200, 100, 500) == 400
+
+
+def test_sizes_of_v8() -> None:
+    flow = CostModel(V8).flows["V"]
+    assert flow.lineage_rows == pytest.approx(1600)
+    assert flow.lineage_size == 300
+    assert flow.group_count == pytest.approx(2.048)
+    assert flow.split_rows(0) == pytest.approx(met(1600, 320))
+    assert flow.split_rows(1) == pytest.approx(met(1600, 1075))
+    assert flow.behind(1) == pytest.approx(781.25)
+
+
+def test_v8_with_replicas_by_hand() -> None:
+    """A row of R finds 5 of S, one of S 1.488 of R; 8 and 14 blocks are scanned for a group; a write is 2."""
+    r_joins, s_joins = 10 * (1 + met(5, 1075)), 10 * (1 + met(320 * 5 / 1075, 320))
+    by_hand = 50 * (r_joins + 20 + 20) + 43 * (s_joins + 20 + 20) + 5 * 10 * (8 + 14)
+    assert CostModel(V8).total(BOTH_REPLICAS) == pytest.approx(by_hand)
+
+
+def test_v8_with_a_lineage_view_by_hand() -> None:
+    """Joins go to the sources, a change of R writes 5 rows of the lineage view, tracing scans its 59 blocks."""
+    s_rows, r_rows = met(5, 1075), met(320 * 5 / 1075, 320)
+    r_change = 10 * (1 + s_rows) + 0.032 * (8 + 100 * s_rows) + 100
+    s_change = 10 * (1 + r_rows) + 0.032 * (8 + 200 * r_rows) + 20 * 320 * 5 / 1075
+    by_hand = 50 * (r_change + 20) + 43 * (s_change + 20) + 5 * 10 * 59
+    assert CostModel(V8).total(LINEAGE) == pytest.approx(by_hand)
+
+
+def test_what_is_kept_has_its_size() -> None:
+    cost = CostModel(V8).cost(BOTH_REPLICAS | LINEAGE)
+    assert cost.stored_bytes == pytest.approx(320 * 200 + 1075 * 100 + 1600 * 300)
+    assert cost.total == cost.tracing + cost.maintaining
+
+
+def test_without_updates_and_queries_nothing_costs() -> None:
+    structure = high_profit()
+    still = replace(structure, usage=replace(structure.usage, query_rate=0))
+    assert CostModel(still).cost(NOTHING).tracing == 0
+    assert CostModel(still).cost(NOTHING).maintaining > 0
+
+
+def _everything(structure: Structure) -> Kept:
+    return frozenset(search_space(structure).candidates)
+
+
+@pytest.mark.parametrize("structure", [high_profit(), *tpc_d_views().values()], ids=lambda one: one.top.name)
+def test_more_tables_never_make_tracing_dearer(structure: Structure) -> None:
+    model = CostModel(structure)
+    for kept in search_space(structure).sets():
+        assert model.cost(kept).tracing >= model.cost(_everything(structure)).tracing - 1e-9
+        for more in search_space(structure).candidates[:3]:
+            assert model.cost(kept | {more}).tracing <= model.cost(kept).tracing + 1e-9
+
+
+def test_the_change_of_a_relation_that_is_read_twice_arrives_through_both() -> None:
+    flows = CostModel(tpc_d_views()["Q17"]).flows
+    places = {arrival.place for arrival in flows["Q17"].arrivals if arrival.operand_rows > 1}
+    assert places == {0, 2}
+    assert len(flows["average"].touches) == 1
