@@ -31,6 +31,7 @@ from headwater.runtime.understand import connect_sources
 from headwater.session import Headwater, open_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.views.declaration import relations_named
+from headwater.views.lower_views import ViewText
 from headwater.warehouse.query import Warehouse
 
 SOURCES = ("crm", "shop", "geo")
@@ -220,12 +221,19 @@ def judge(world: AuditedWorld, spark: SparkSession, told: Callable[[str, str], s
     joins = load(world.folder).global_transactions is not None
     assert joins or len(given) == len(accepted), "every transaction has a tick of its own"
     ticks = [(tick, one.source, one.identity) for tick, one in accepted]
-    followed = {name for view in entries.values() for name in relations_named(view.sql, name=view.name)}
+    followed = {
+        name
+        for view in entries.values()
+        for name in relations_named(
+            view.sql, name=view.name, lower=[ViewText(name=n, sql=sql) for n, sql in view.lower]
+        )
+    }
     history = [change for source in world.names for change in world.audited(source) if change.relation in followed]
     expected = replay(
         relations=relations(world),
         views=[
-            ReplayedView(name=view.name, sql=told(view.name, view.sql), birth=view.birth) for view in entries.values()
+            ReplayedView(name=view.name, sql=told(view.name, view.sql), birth=view.birth, lower=view.lower)
+            for view in entries.values()
         ],
         history=history,
         before=unticked(world, history, ticks),

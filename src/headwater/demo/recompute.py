@@ -40,7 +40,9 @@ def recompute(
         showing = aside.submit(lambda: [shown_history(spark, warehouse, entry.name, last) for entry in entries])
         expected = replay(
             relations=relations,
-            views=[ReplayedView(name=entry.name, sql=entry.sql, birth=entry.birth) for entry in entries],
+            views=[
+                ReplayedView(name=entry.name, sql=entry.sql, birth=entry.birth, lower=entry.lower) for entry in entries
+            ],
             history=history,
             before=before,
             ticks=[(tick, one.source, one.identity) for tick, one in warehouse.log.transactions(None, Tick(0), last)],

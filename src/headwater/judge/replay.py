@@ -17,7 +17,7 @@ an `UnfaithfulLog`. Transactions that are said to have been there before the log
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -56,11 +56,16 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedView:
-    """A view to recompute: its original text, and the tick it was born at."""
+    """A view to recompute: its original text, and the tick it was born at.
+
+    `lower` has (name, original text) pairs of the views that it reads, itself or through others, each after those that
+    it reads.
+    """
 
     name: str
     sql: str
     birth: Tick
+    lower: tuple[tuple[str, str], ...] = ()
 
 
 def replay(
@@ -156,6 +161,18 @@ class _Stage:
     def __exit__(self, *exception: object) -> None:
         self.connection.close()
 
+    def add_views(self, above: str, lower: Mapping[str, exp.Expr]) -> str:
+        """Let DuckDB know the views that another one reads; return the schema in which it finds them by their names."""
+        if not lower:
+            return "main"
+        schema = f"below_{above}"
+        self.connection.execute(f"CREATE SCHEMA {_quoted(schema)}")
+        self.connection.execute(f"SET search_path = '{schema}'")
+        for name, tree in lower.items():
+            text = tree.sql(dialect="duckdb")
+            self.connection.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(name)} AS {text}")
+        return schema
+
     def apply(self, changes: Sequence[AuditedChange]) -> set[RelationName]:
         """Do what one transaction did, and return the relations it did something to."""
         applied = set()
@@ -180,9 +197,10 @@ class _Recomputed:
     def __init__(self, stage: _Stage, view: ReplayedView) -> None:
         self.view = view
         self._run = stage.connection.execute
-        tree = sqlglot.parse_one(view.sql, read="spark")
-        self.relations = {_relation_name(table) for table in tree.find_all(exp.Table)}
-        self._text = tree.sql(dialect="duckdb")
+        *below, own = [sqlglot.parse_one(sql, read="spark") for sql in (*(sql for _, sql in view.lower), view.sql)]
+        self.relations = {_relation_name(table) for tree in (*below, own) for table in tree.find_all(exp.Table)}
+        self._text = own.sql(dialect="duckdb")
+        self._path = stage.add_views(view.name, {name: tree for (name, _), tree in zip(view.lower, below, strict=True)})
         self._state: Counter[Row] = Counter()
         self._start: Counter[Row] = Counter()
         self._changes: dict[Tick, Counter[Row]] = {}
@@ -191,6 +209,7 @@ class _Recomputed:
         """Recompute the view after a tick, unless nothing that it reads has changed."""
         if not changed & self.relations:
             return
+        self._run(f"SET search_path = '{self._path}'")
         columns = self._run(self._text).to_arrow_table().columns
         before, self._state = self._state, Counter(zip(*(column.to_pylist() for column in columns), strict=True))
         if tick <= self.view.birth:

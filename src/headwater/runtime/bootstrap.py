@@ -30,13 +30,14 @@ from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
-from headwater.runtime.kept_segments import create_segments, segment_readers, shape
+from headwater.runtime.kept_segments import create_segments, segment_readers
 from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.sources.source import Source
+from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
 from headwater.warehouse.folders import next_generation, replica_folder, staging_folder, view_folder
 from headwater.warehouse.kept_table import KeptTable
@@ -201,6 +202,7 @@ class Bootstrap:
             schema=tuple((field.name, str(field.type)) for field in understood.schema),
             segments=tuple(segment.name for segment in segments),
             shape=shape(understood.view),
+            lower=understood.view.lower_texts,
         )
         readers = segment_readers(self.spark, understood.view, table, segments, tick)
         return Newborn(understood=understood, entry=entry, table=table, segments=segments, readers=readers)

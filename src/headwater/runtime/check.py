@@ -126,11 +126,11 @@ def _check_view(
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
     entry, view = warehouse.view(name), understood.views[name].view
     frontier = min(warehouse.frontier(name), warehouse.log.last_tick)  # it goes on; what was read of the log does not
-    if entry.sql != view.sql:
+    if (entry.sql, entry.lower) != (view.sql, view.lower_texts):
         raise HeadwaterError(
             f'view "{name}" is not yet what the project says',
             code="HW-536",
-            detail="its SQL was changed, and the warehouse still keeps the old one",
+            detail="its SQL, or that of a view it reads, was changed, and the warehouse still keeps the old one",
             hint="wait until it is built anew (`headwater status`), then check it",
         )
     states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)

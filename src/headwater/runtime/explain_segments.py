@@ -9,6 +9,7 @@ from headwater.relation import RelationName
 from headwater.results import ExplainResult
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
+from headwater.views.segment_names import kind_of
 from headwater.views.segments import (
     SEGMENTS,
     Aggregates,
@@ -68,11 +69,12 @@ def how_read(reading: Reading) -> str:
 
 
 def _tell(segment: Segment, *, is_view: bool) -> dict[str, Any]:
-    kind, detail, how = _step(segment)
+    detail, how = _step(segment)
     kept = "the view" if is_view else "hidden table" if segment.is_kept else "no"
     return {
         "name": segment.name.name,
-        "step": kind,
+        "step": kind_of(segment.step),
+        "origin": segment.origin,
         "inputs": [_shown(one) for one in segment.inputs],
         "detail": detail,
         "kept": kept,
@@ -83,7 +85,8 @@ def _tell(segment: Segment, *, is_view: bool) -> dict[str, Any]:
 
 def _drawn(told: dict[str, Any]) -> list[str]:
     kept = {"the view": "the view", "hidden table": "kept", "no": "flows through"}[told["kept"]]
-    head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}]"
+    origin = f", from view {told['origin']}" if told["origin"] else ""
+    head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}{origin}]"
     return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"]))]
 
 
@@ -96,29 +99,28 @@ def _reasons(view: SegmentedView) -> list[str]:
     return lines
 
 
-def _step(segment: Segment) -> tuple[str, list[str], str]:
-    """Return what a step is called, what it does, and how it is maintained."""
+def _step(segment: Segment) -> tuple[list[str], str]:
+    """Return what a step does, and how it is maintained."""
     step = segment.step
     match step:
         case JoinStep(view=join):
             text = str(describe_view(join)).splitlines()[1:]
-            kind = "join" if len(join.occurrences) > 1 else "selection"
-            need = "its other inputs' old rows that the changes reach" if kind == "join" else "nothing more"
-            return kind, [line.strip() for line in text], f"from its inputs' changes, and {need}"
+            need = "its other inputs' old rows that the changes reach" if len(join.occurrences) > 1 else "nothing more"
+            return [line.strip() for line in text], f"from its inputs' changes, and {need}"
         case GroupStep():
             totals = ", ".join(f"{total.total} = SUM({total.column})" for total in step.totals)
             by = ", ".join(step.keys) or "nothing: one row always"
             detail = [f"by {by}", f"{step.rows} = COUNT(*)" + (f", {totals}" if totals else "")]
-            return "group", detail, "from its input's changes, and its own old rows of touched keys"
+            return detail, "from its input's changes, and its own old rows of touched keys"
         case RegroupStep():
             where = f"partitions by {', '.join(step.keys)}" if step.keys else "one partition: all rows"
             detail = [where, *_computed(step.computed)]
-            return "regroup", detail, "computed anew for touched partitions, from its input's rows of them"
+            return detail, "computed anew for touched partitions, from its input's rows of them"
         case UnionStep():
             signed = " ".join(f"{'+' if one.sign > 0 else '-'} {_shown(one.input)}" for one in step.inputs)
-            return "union", [signed], "from its inputs' changes alone"
+            return [signed], "from its inputs' changes alone"
         case RecomputeStep():
-            return "recompute", [" ".join(step.sql.split())], "all of it, once per commit in which an input changed"
+            return [" ".join(step.sql.split())], "all of it, once per commit in which an input changed"
         case _:
             assert_never(step)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +10,7 @@ from headwater.deltas.on_spark import fresh_name, quoted, to_arrow
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.runtime.segment_reader import SegmentReader
-from headwater.views.segments import GroupStep, JoinStep, RecomputeStep, Segment, SegmentedView
+from headwater.views.segments import GroupStep, RecomputeStep, Segment, SegmentedView
 from headwater.views.whole import whole_sql
 from headwater.warehouse.folders import segment_folder
 from headwater.warehouse.kept_table import KeptTable
@@ -20,21 +19,6 @@ from headwater.warehouse.kept_table import KeptTable
 def kept_segments(view: SegmentedView) -> tuple[Segment, ...]:
     """Return the segments that have a hidden table: the view itself has one that is read."""
     return tuple(segment for segment in view.segments[:-1] if segment.is_kept)
-
-
-def shape(view: SegmentedView) -> str:
-    """Return what tells two ways to compute a view apart; nothing where it is just a join."""
-    if view.only_join is not None:
-        return ""
-    told = "\n".join(
-        f"{segment.name} {segment.is_kept} {segment.relation.columns} {_told(segment)}" for segment in view.segments
-    )
-    return hashlib.sha256(told.encode()).hexdigest()
-
-
-def _told(segment: Segment) -> str:
-    step = segment.step
-    return step.view.sql if isinstance(step, JoinStep) else repr(step)
 
 
 def create_segments(

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from headwater.relation import RelationName
 from headwater.results import Action, OwnerSql, PlanResult, PlanStep, Subject
-from headwater.runtime.kept_segments import shape
 from headwater.runtime.understand import Understood, UnderstoodView
+from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
 
 
@@ -80,12 +80,14 @@ def _holds(replica: ReplicaEntry | None, columns: tuple[str, ...]) -> bool:
 def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
     """Return why a view has to be computed anew; empty if it goes on."""
     lost = sorted({name.source for name in view.view.relations} & kept.lost_sources)
+    below = [name for name, sql in view.view.lower_texts if (name, sql) not in entry.lower]
     columns = tuple((field.name, str(field.type)) for field in view.schema)
     guarantee = view.guarantee.value
     reasons = (
         (rebuilt, "asked for"),
         (bool(lost), f"the log of source {''.join(lost[:1])} does not go on where the warehouse stopped"),
         (entry.sql != view.view.sql, "its SQL changed"),
+        (bool(below), f"view {''.join(below[:1])}, which it reads, changed"),
         (entry.guarantee != guarantee, f"its guarantee changed from {entry.guarantee} to {guarantee}"),
         (entry.schema != columns, "the types of its columns changed"),
         (entry.shape != shape(view.view), "it is computed in other steps than before"),

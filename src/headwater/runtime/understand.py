@@ -24,6 +24,7 @@ from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.compile import compile_view
 from headwater.views.declaration import relations_named
+from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SEGMENTS, SegmentedView, described_relations
 
@@ -94,7 +95,11 @@ def connect_sources(project: Project) -> dict[str, Source]:
 
 def understand(project: Project, spark: SparkSession) -> Understood:
     """Ask the sources about the relations that views name, then declare every view and let Spark type it."""
-    named = {file.name: relations_named(file.sql, name=file.name, path=_shown(file)) for file in project.views}
+    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
+    lower = {name: views_below(name, texts) for name in texts}
+    named = {
+        name: relations_named(text.sql, name=name, path=text.path, lower=lower[name]) for name, text in texts.items()
+    }
     wanted = sorted({name for names in named.values() for name in names})
     for name in wanted:
         project.source(name.source)
@@ -108,7 +113,11 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         for name, source in sources.items()
     }
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
-    views = {file.name: _understand_view(file, catalog, spark, project) for file in project.views}
+    understood_views = {  # a mistake in a view is told of that view, not of one that reads it
+        file.name: _understand_view(file, lower[file.name], catalog, spark, project)
+        for file in sorted(project.views, key=lambda file: len(lower[file.name]))
+    }
+    views = {file.name: understood_views[file.name] for file in project.views}
     understood = Understood(
         project=project,
         sources=sources,
@@ -125,10 +134,14 @@ def _shown(file: ViewFile) -> str:
 
 
 def _understand_view(
-    file: ViewFile, catalog: Mapping[RelationName, Relation], spark: SparkSession, project: Project
+    file: ViewFile,
+    lower: tuple[ViewText, ...],
+    catalog: Mapping[RelationName, Relation],
+    spark: SparkSession,
+    project: Project,
 ) -> UnderstoodView:
     types = SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns
-    view = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict)
+    view = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict, lower=lower)
     return UnderstoodView(
         view=view,
         schema=output_schema(view, spark),
@@ -140,7 +153,8 @@ def _understand_view(
 def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
     relations = described_relations(view.joins if isinstance(view, SegmentedView) else [view])
-    typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(view.sql, relations)
+    text = whole_text(view.sql, view.lower) if isinstance(view, SegmentedView) else view.sql
+    typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(text, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
 

@@ -7,16 +7,18 @@ Views of any SQL are compiled to several of these (`compile`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
 from headwater.relation import Relation, RelationName
 from headwater.views.checks import JOIN_CHECKS, VIEW_CHECKS
 from headwater.views.fallibility import ColumnTypes, is_fallible
+from headwater.views.lower_views import ViewText, understood_below
 from headwater.views.normal_form import Condition, Edge, JoinView, Occurrence, Output
 from headwater.views.normalize import normalize
-from headwater.views.scope import Named, Scope, find_relations, relation_name, relations_in
+from headwater.views.scope import Named, Scope, find_relations, relation_name, relations_read
 from headwater.views.statement import Statement, read_statement
 from headwater.views.support import RESERVED_NAMES
 from headwater.views.value_kinds import join_as_keys, value_of_type
@@ -40,19 +42,21 @@ def declare(name: str, sql: str, catalog: Mapping[RelationName, Relation], *, pa
     return _assemble(normalize(scope), scope)
 
 
-def relations_named(sql: str, *, name: str = "", path: str = "") -> tuple[RelationName, ...]:
+def relations_named(
+    sql: str, *, name: str = "", path: str = "", lower: Sequence[ViewText] = ()
+) -> tuple[RelationName, ...]:
     """Return the relations that a view reads, each once: what must be described before it can be declared.
 
     >>> [str(name) for name in relations_named("SELECT 1 AS one FROM shop.sales s, shop.sales t, crm.old.people")]
     ['shop.sales', 'crm.old.people']
     """
-    statement = check_view(sql, name=name, path=path)
-    return tuple(dict.fromkeys(relation_name(table, statement) for table in relations_in(statement.tree)))
+    statement = check_view(sql, name=name, path=path, lower=lower)
+    return tuple(dict.fromkeys(relation_name(table, text) for table, text in relations_read(statement)))
 
 
-def check_view(sql: str, *, name: str, path: str) -> Statement:
-    """Return a view's statement, if nothing in it is refused in any view."""
-    statement = read_statement(sql, name=name, path=path)
+def check_view(sql: str, *, name: str, path: str, lower: Sequence[ViewText] = ()) -> Statement:
+    """Return a view's statement, if nothing in it is refused in any view; lower views are checked for themselves."""
+    statement = replace(read_statement(sql, name=name, path=path), lower=understood_below(lower))
     for check in VIEW_CHECKS:
         check(statement)
     return statement

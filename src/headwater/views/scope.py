@@ -6,7 +6,7 @@ first in `*` and is found without an alias; the right-hand k stays reachable as 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -93,6 +93,15 @@ def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
         if not isinstance(table.this, exp.Func) and (table.db or table.name.lower() not in common)
     ]
     return tuple(sorted(found, key=lambda table: table.parts[0].meta.get("start", 0)))
+
+
+def relations_read(statement: Statement) -> Iterator[tuple[exp.Table, Statement]]:
+    """Yield the relations that a view reads, itself or through lower views, each with the text that names it."""
+    for text in (*statement.lower, statement):
+        views = {lower.name for lower in text.lower}
+        for table in relations_in(text.tree):
+            if table.db or table.name.lower() not in views:
+                yield table, text
 
 
 def find_relations(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Scope:

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headwater.relation import Relation, RelationName
+from headwater.views.lower_views import ViewText
 from headwater.views.normal_form import JoinView
 
 SEGMENTS = "segments"
@@ -133,11 +134,15 @@ Step = JoinStep | GroupStep | RegroupStep | UnionStep | RecomputeStep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One step and what it gives: `relation` has the name, the columns and their Spark types."""
+    """One step and what it gives: `relation` has the name, the columns and their Spark types.
+
+    `origin` is the lower view whose text it comes from; empty if that is the view's own.
+    """
 
     relation: Relation
     step: Step
     is_kept: bool
+    origin: str = ""
 
     @property
     def name(self) -> RelationName:
@@ -170,13 +175,17 @@ class Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentedView:
-    """A view as the segments that give it, in order; `sql` is the text as its author wrote it."""
+    """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
+
+    `lower` are the views that it reads, itself or through others, each after those that it reads.
+    """
 
     name: str
     sql: str
     segments: tuple[Segment, ...]
     reasons: tuple[Reason, ...] = ()
     path: str = ""
+    lower: tuple[ViewText, ...] = ()
 
     @property
     def output(self) -> Segment:
@@ -187,6 +196,11 @@ class SegmentedView:
     def output_names(self) -> tuple[str, ...]:
         """The names of the view's columns, in order."""
         return self.output.relation.column_names
+
+    @property
+    def lower_texts(self) -> tuple[tuple[str, str], ...]:
+        """The names and texts of lower views, as a warehouse remembers them."""
+        return tuple((text.name, text.sql) for text in self.lower)
 
     @property
     def joins(self) -> tuple[JoinView, ...]:

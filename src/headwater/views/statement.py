@@ -27,12 +27,13 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of a view file, parsed but not yet understood."""
+    """One statement of a view file, parsed but not yet understood; `lower` are the views that it may name."""
 
     name: str
     sql: str
     path: str
     tree: exp.Expr
+    lower: tuple[Statement, ...] = ()
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

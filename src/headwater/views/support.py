@@ -52,7 +52,7 @@ NOT_A_QUERY = Reason(
 RELATION_NAME = Reason(
     code="HW-204",
     summary="a relation is not named by its source",
-    remedy="write source.table or source.schema.table",
+    remedy="write source.table or source.schema.table, or the name of a view of this project",
     error=InvalidView,
 )
 UNKNOWN_SOURCE = Reason(
@@ -180,6 +180,12 @@ CLAUSE = Reason(
     summary="this clause is not maintained",
     remedy="remove it, or write it with the clauses of the SQL reference",
 )
+VIEW_CIRCLE = Reason(
+    code="HW-235",
+    summary="the view reads itself, through the views that it names",
+    remedy="let one of them read the sources' relations instead",
+    error=InvalidView,
+)
 NOT_REPEATABLE = Reason(
     code="HW-240",
     summary="the function's value depends on when, where or by whom it is run",
@@ -234,6 +240,7 @@ REASONS: tuple[Reason, ...] = (
     LATERAL,
     NATURAL_JOIN,
     CLAUSE,
+    VIEW_CIRCLE,
     NOT_REPEATABLE,
     UNKNOWN_FUNCTION,
     PARAMETER,

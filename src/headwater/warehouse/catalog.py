@@ -14,6 +14,8 @@ from headwater.relation import RelationName
 class ViewEntry:
     """A view; `schema` has (column, Arrow type) pairs.
 
+    `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
+    after those that it reads.
     `segments` names the hidden tables that are kept to maintain it, and `shape` says how it is computed from them: a
     view whose shape has changed is built anew, though its SQL has not.
     """
@@ -26,6 +28,7 @@ class ViewEntry:
     schema: tuple[tuple[str, str], ...]
     segments: tuple[str, ...] = ()
     shape: str = ""
+    lower: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +62,8 @@ def parse_catalog(text: str) -> Catalog:
     >>> sales = RelationName(source="shop", name="sales")
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
-    ...                           schema=(("a", "int"),), segments=("s1",), shape="s1: ...")},
+    ...                           schema=(("a", "int"),), segments=("s1",), shape="s1: ...",
+    ...                           lower=(("u", "SELECT 1 AS b"),))},
     ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",))})
     >>> parse_catalog(catalog_text(catalog)) == catalog
     True
@@ -75,6 +79,7 @@ def parse_catalog(text: str) -> Catalog:
             schema=tuple((name, kind) for name, kind in view["schema"]),
             segments=tuple(view.get("segments", ())),
             shape=view.get("shape", ""),
+            lower=tuple((name, sql) for name, sql in view.get("lower", ())),
         )
         for view in value["views"]
     ]

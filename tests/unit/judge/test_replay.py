@@ -81,6 +81,27 @@ def test_every_state_is_told_as_changes() -> None:
     )
 
 
+def test_a_view_over_views_is_recomputed_when_what_they_read_changes() -> None:
+    """Two views may know lower ones by the same names and other texts: one may just be built anew."""
+    rich = ("rich", "SELECT s.store, s.amount FROM shop.sales s WHERE s.amount > 1;")
+    where = ("where_rich", "SELECT st.city, r.amount FROM rich r JOIN geo.stores st ON st.id = r.store")
+    above = ReplayedView(name="w", sql="SELECT city FROM where_rich", birth=Tick(1), lower=(rich, where))
+    other = replace(above, name="x", lower=((rich[0], rich[1].replace(">", "<")), where))
+    ticks = ((Tick(1), "shop", 50), (Tick(2), "shop", 51), (Tick(3), "geo", 11), (Tick(4), "shop", 52))
+    made = replay(
+        relations=(STORES, SALES), views=(above, VIEW, other), history=HISTORY, before={("geo", 10)}, ticks=ticks
+    )
+    assert made["v"] == replayed()
+    assert made["w"].start == {("Oslo",): 1}
+    assert made["w"].changes == {
+        Tick(2): {("Oslo",): 1},
+        Tick(3): {("Oslo",): -2, ("Rome",): 2},
+        Tick(4): {("Rome",): -1},
+    }
+    assert not made["x"].start
+    assert not made["x"].changes
+
+
 def test_transactions_that_share_a_tick_are_one_state() -> None:
     joint = ((Tick(1), "shop", 50), (Tick(2), "shop", 51), (Tick(2), "geo", 11), (Tick(3), "shop", 52))
     made = replay(relations=(STORES, SALES), views=(VIEW,), history=HISTORY, before={("geo", 10)}, ticks=joint)

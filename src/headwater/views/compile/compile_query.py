@@ -15,6 +15,7 @@ from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, settle
 from headwater.views.compile.plan import Block, Node, Source
 from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
+from headwater.views.statement import Statement
 
 
 def compile_query(query: exp.Expr, context: Context) -> Block:
@@ -39,11 +40,20 @@ def _with_common(query: exp.Expr, context: Context) -> Context:
     if named.args.get("recursive"):
         raise NoIncrementalForm(UNCOMMON, "WITH RECURSIVE")
     for common in named.expressions:
-        inner = replace(context, is_outermost=False)
-        shared = _reads(query, common.alias.lower()) > 1
-        context = replace(
-            context, common={**context.common, common.alias.lower(): _shared(common, inner, shared=shared)}
-        )
+        name, inner = common.alias.lower(), replace(context, is_outermost=False)
+        read = _shared(_named_query(common, inner), inner, shared=_reads(query, name) > 1)
+        context = replace(context, common={**context.common, name: read})
+    return context
+
+
+def with_lower_views(context: Context) -> Context:
+    """Return the context of a view with the views that its text may name, as if WITH named them."""
+    texts = (*context.statement.lower, context.statement)
+    for lower in context.statement.lower:
+        inner = replace(context, statement=lower, is_outermost=False)
+        shared = sum(_reads(text.tree, lower.name) for text in texts) > 1
+        read = _shared(_lower_view(lower, inner), inner, shared=shared)
+        context = replace(context, common={**context.common, lower.name: read})
     return context
 
 
@@ -51,16 +61,32 @@ def _reads(query: exp.Expr, name: str) -> int:
     return sum(1 for table in query.find_all(exp.Table) if not table.db and table.name.lower() == name)
 
 
-def _shared(common: exp.CTE, context: Context, *, shared: bool) -> Callable[[], Block]:
-    """Return what gives a named query: its join if it is read once, else a node that all who read it share."""
-
-    @cache
+def _named_query(common: exp.CTE, context: Context) -> Callable[[], Block]:
     def compiled() -> Block:
         block = context.compile(common.this, context)
         listed = tuple(one.name for one in common.args["alias"].args.get("columns") or ())
         if listed and len(listed) != len(block.names):
             raise context.statement.refusal(support.CLAUSE, common, because="as many names as columns are needed")
         return replace(block, names=listed or block.names)
+
+    return compiled
+
+
+def _lower_view(lower: Statement, context: Context) -> Callable[[], Block]:
+    """Return what gives a lower view; its columns are all needed, so that its segments are those of the view itself."""
+
+    def compiled() -> Block:
+        with context.draft.of_view(lower.name):
+            block = context.compile(lower.tree, context)
+        context.draft.lower.append(block)
+        return block
+
+    return compiled
+
+
+def _shared(compile_it: Callable[[], Block], context: Context, *, shared: bool) -> Callable[[], Block]:
+    """Return what gives a named query: its join if it is read once, else a node that all who read it share."""
+    compiled = cache(compile_it)
 
     def read() -> Block:
         block = compiled()

@@ -8,7 +8,8 @@ relations, unless it must not be (`strict`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -16,7 +17,7 @@ from headwater.errors import HeadwaterError, InvalidView
 from headwater.relation import Column, Relation, RelationName
 from headwater.views import support
 from headwater.views.checks import JOIN_CHECKS
-from headwater.views.compile.compile_query import compile_query
+from headwater.views.compile.compile_query import compile_query, with_lower_views
 from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, Types
 from headwater.views.compile.expressions import implied
@@ -25,7 +26,8 @@ from headwater.views.compile.reasons import WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
 from headwater.views.declaration import check_view, declare
-from headwater.views.scope import relation_name, relations_in
+from headwater.views.lower_views import ViewText, whole_text
+from headwater.views.scope import relation_name, relations_read
 from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
 from headwater.views.statement import Statement
 
@@ -41,10 +43,15 @@ def compile_view(
     *,
     path: str = "",
     strict: bool = False,
+    lower: Sequence[ViewText] = (),
 ) -> SegmentedView:
-    """Understand any view's SQL, given the relations it may read and who types a SELECT over relations."""
-    statement = check_view(sql, name=name, path=path)
-    view = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
+    """Understand any view's SQL, given the relations it may read and who types a SELECT over relations.
+
+    `lower` are the views that it reads, itself or through others, each after those that it reads.
+    """
+    statement = check_view(sql, name=name, path=path, lower=lower)
+    found = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
+    view = replace(found, lower=tuple(lower))
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
         raise statement.refusal(
@@ -54,7 +61,9 @@ def compile_view(
 
 
 def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:
-    """Return the view as one join, if it is no more than that."""
+    """Return the view as one join of relations, if it is no more than that."""
+    if statement.lower:
+        return None
     try:
         for check in JOIN_CHECKS:
             check(statement)
@@ -69,6 +78,7 @@ def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], 
 
 def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
     draft = Draft(types=types)
+    text = whole_text(statement.sql, statement.lower)
     context = Context(
         draft=draft,
         statement=statement,
@@ -79,16 +89,16 @@ def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], ty
         is_outermost=True,
     )
     try:
-        block = compile_query(statement.tree, context)
-        expected = types(statement.sql, _read(statement, catalog))
+        block = compile_query(statement.tree, with_lower_views(context))
+        expected = types(text, _read(statement, catalog))
         root = _root(block, expected, draft)
     except NoIncrementalForm as found:
         return recompute_view(statement, catalog, types, found)
     except InvalidView as error:
         if error.code == UNTYPED_CODE:
-            types(statement.sql, _read(statement, catalog))  # says it of the author's own text, not of a part of ours
+            types(text, _read(statement, catalog))  # says it of the author's own text, not of a part of ours
         raise
-    segments, reasons = write_segments(statement.name, root, block.names, catalog, path=statement.path)
+    segments, reasons = write_segments(statement.name, root, block.names, catalog, draft, path=statement.path)
     return SegmentedView(
         name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path
     )
@@ -110,5 +120,5 @@ def _root(block: Block, expected: tuple[Column, ...], draft: Draft) -> Joined:
 
 
 def _read(statement: Statement, catalog: Mapping[RelationName, Relation]) -> dict[RelationName, Relation]:
-    named = (relation_name(table, statement) for table in relations_in(statement.tree))
+    named = (relation_name(table, text) for table, text in relations_read(statement))
     return {name: catalog[name] for name in named}

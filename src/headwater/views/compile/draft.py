@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -48,9 +49,15 @@ class Part:
 
 @dataclass(slots=True, kw_only=True)
 class Draft:
-    """The nodes made so far, and the numbers given out."""
+    """The nodes made so far, and the numbers given out.
+
+    `lower` are the lower views that were read, as they were compiled, and `origins` says of which one a node is made.
+    """
 
     types: Types
+    lower: list[Block] = field(default_factory=list)
+    origins: dict[Node, str] = field(default_factory=dict)
+    _origin: str = ""
     _made: dict[object, Node] = field(default_factory=dict)
     _numbers: dict[Node, int] = field(default_factory=dict)
     _given: int = 0
@@ -59,6 +66,19 @@ class Draft:
         """Return a number that was not given before."""
         self._given += 1
         return self._given
+
+    @contextmanager
+    def of_view(self, name: str) -> Iterator[None]:
+        """Note of the nodes made in a block that they are of a lower view."""
+        before, self._origin = self._origin, name
+        try:
+            yield
+        finally:
+            self._origin = before
+
+    def _make(self, key: object, node: Node) -> Node:
+        self.origins[node] = self._origin
+        return self._made.setdefault(key, node)
 
     def source(self, relation: Relation) -> Node:
         """Return the node that is a relation of a source."""
@@ -124,8 +144,11 @@ class Draft:
             known = frozenset(
                 c.name for c, v in zip(columns, outputs, strict=True) if is_never_null(v, occurrences, conditions)
             )
-            self._made[key] = Joined(
-                occurrences=occurrences, conditions=conditions, values=outputs, columns=columns, never_null=known
+            self._make(
+                key,
+                Joined(
+                    occurrences=occurrences, conditions=conditions, values=outputs, columns=columns, never_null=known
+                ),
             )
         return self._made[key]
 
@@ -138,13 +161,14 @@ class Draft:
             counted += [(known_of(name), "bigint") for name in totals]
             columns = [*((name, _column_type(node, name)) for name in keys), (ROWS, "bigint"), *counted]
             never_null = {name for name in keys if name in node.never_null} | {ROWS, *(name for name, _ in counted)}
-            self._made[key] = Grouped(
+            grouped = Grouped(
                 input=node,
                 keys=keys,
                 totals=totals,
                 columns=tuple(_column(name, kind) for name, kind in columns),
                 never_null=frozenset(never_null),
             )
+            self._make(key, grouped)
         return self._made[key]
 
     def regroup(self, node: Node, keys: Sequence[str], computed: Aggregates | Windows | First, *, why: str) -> Node:
@@ -152,9 +176,8 @@ class Draft:
         keys = tuple(dict.fromkeys(keys))
         key = ("regroup", node, keys, computed)
         if key not in self._made:
-            self._made[key] = Regrouped(
-                input=node, keys=keys, computed=computed, why=why, columns=self._computed(node, keys, computed)
-            )
+            columns = self._computed(node, keys, computed)
+            self._make(key, Regrouped(input=node, keys=keys, computed=computed, why=why, columns=columns))
         return self._made[key]
 
     def _computed(
@@ -182,11 +205,12 @@ class Draft:
                 c.name for n, c in enumerate(columns)
                 if all(held[n] in node.never_null for node, held, sign in branches if sign > 0)
             )  # fmt: skip
-            self._made[key] = United(
+            united = United(
                 branches=tuple(Branch(node=node, names=held, sign=sign) for node, held, sign in branches),
                 columns=columns,
                 never_null=known,
             )
+            self._make(key, united)
         return self._made[key]
 
     def unite_parts(self, parts: Sequence[Part], kinds: Sequence[str]) -> Node:

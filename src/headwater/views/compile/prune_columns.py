@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlglot
 from sqlglot import exp
 
 from headwater.views.compile.expressions import columns_in
-from headwater.views.compile.plan import Grouped, Joined, Node, Regrouped, Source, United, known_of, total_of
+from headwater.views.compile.plan import Block, Grouped, Joined, Node, Regrouped, Source, United, known_of, total_of
 from headwater.views.segments import First
 
 
@@ -40,10 +40,19 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
             return tuple(branch.node for branch in node.branches)
 
 
-def needed_columns(root: Node) -> dict[Node, frozenset[str]]:
-    """Return for every node the names of its columns that are needed; all of the root's are."""
-    needed: dict[Node, set[str]] = {root: {one.name for one in root.columns}}
-    for node in reversed(nodes_in_order(root)):
+def needed_columns(root: Node, lower: Sequence[Block] = ()) -> dict[Node, frozenset[str]]:
+    """Return for every node the names of its columns that are needed; all of the root's are.
+
+    What is made of a lower view has what that view itself needs, whoever reads it: then it is the same segment.
+    """
+    order = nodes_in_order(root)
+    needed: dict[Node, set[str]] = {node: set() for node in order}
+    needed[root].update(one.name for one in root.columns)
+    for block in lower:
+        for read, names in _used(block, block.values):
+            if read in needed:
+                needed[read].update(names)
+    for node in reversed(order):
         for read, names in _asks(node, needed[node]):
             needed.setdefault(read, set()).update(names)
     return {node: frozenset(names) for node, names in needed.items()}
@@ -58,10 +67,7 @@ def kept_places(node: Node, needed: frozenset[str] | set[str]) -> tuple[int, ...
 def _asks(node: Node, needed: set[str]) -> Iterable[tuple[Node, set[str]]]:
     match node:
         case Joined():
-            kept = [node.values[place] for place in kept_places(node, needed)]
-            used = [found for part in (*kept, *node.conditions) for found in columns_in(part)]
-            for occurrence in node.occurrences:
-                yield occurrence.node, {found.name for found in used if found.table == occurrence.alias}
+            yield from _used(node, [node.values[place] for place in kept_places(node, needed)])
         case Grouped():
             totals = {name for name in node.totals if {total_of(name), known_of(name)} & needed}
             yield node.input, {*node.keys, *totals}
@@ -73,6 +79,13 @@ def _asks(node: Node, needed: set[str]) -> Iterable[tuple[Node, set[str]]]:
                 yield branch.node, {branch.names[place] for place in places}
         case Source():
             return
+
+
+def _used(join: Joined | Block, values: Iterable[exp.Expr]) -> Iterable[tuple[Node, set[str]]]:
+    """Yield the columns of its occurrences that a join needs to give some values."""
+    used = [found for part in (*values, *join.conditions) for found in columns_in(part)]
+    for occurrence in join.occurrences:
+        yield occurrence.node, {found.name for found in used if found.table == occurrence.alias}
 
 
 def _asked_by(node: Regrouped, needed: set[str]) -> set[str]:

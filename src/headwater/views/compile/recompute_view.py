@@ -14,7 +14,9 @@ from headwater.views.compile.select_text import select_text
 from headwater.views.compile.write_segments import keep_needed
 from headwater.views.declaration import declare
 from headwater.views.law import renamed_sql
-from headwater.views.scope import look_up, relation_name, relations_in
+from headwater.views.lower_views import whole_text
+from headwater.views.scope import look_up, relation_name, relations_read
+from headwater.views.segment_names import segment_name
 from headwater.views.segments import SEGMENTS, JoinStep, Reason, RecomputeStep, Segment, SegmentedView
 from headwater.views.spark_text import quoted
 from headwater.views.statement import Statement
@@ -26,18 +28,19 @@ def recompute_view(
 ) -> SegmentedView:
     """Return the view as one recomputation over kept copies of the columns that its text may name."""
     relations = {}
-    for table in relations_in(statement.tree):
-        name = relation_name(table, statement)
-        relations[name] = look_up(name, table, statement, catalog)
-    columns = types(statement.sql, relations)
+    for table, named_by in relations_read(statement):
+        name = relation_name(table, named_by)
+        relations[name] = look_up(name, table, named_by, catalog)
+    whole = whole_text(statement.sql, statement.lower)
+    columns = types(whole, relations)
     segments = []
     copies = {}
-    for place, relation in enumerate(relations.values(), start=1):
-        copy = _copy(f"{statement.name}__{place}", relation, statement)
+    for relation in relations.values():
+        copy = _copy(relation, statement)
         segments.append(copy)
         copies[relation.name] = copy.name
     gaps = {name: f"{{{copy}}}" for name, copy in copies.items()}
-    text = renamed_sql(statement.sql, gaps, name=statement.name, path=statement.path)
+    text = renamed_sql(whole, gaps, name=statement.name, path=statement.path)
     for gap in gaps.values():
         text = text.replace(quoted(gap), gap)
     step = RecomputeStep(inputs=tuple(copies.values()), sql=text)
@@ -55,13 +58,14 @@ def recompute_view(
     )
 
 
-def _copy(name: str, relation: Relation, statement: Statement) -> Segment:
+def _copy(relation: Relation, statement: Statement) -> Segment:
     """Return a kept copy of the columns that the text may name: by their names, or all if it has a star."""
-    asked = {found.name.lower() for found in statement.tree.find_all(exp.Identifier)}
-    every = any(not isinstance(star.parent, exp.Count) for star in statement.tree.find_all(exp.Star))
+    trees = [text.tree for text in (statement, *statement.lower)]
+    asked = {found.name.lower() for tree in trees for found in tree.find_all(exp.Identifier)}
+    every = any(not isinstance(star.parent, exp.Count) for tree in trees for star in tree.find_all(exp.Star))
     usable = [one for one in relation.columns if one.name.lower() not in RESERVED_NAMES]
     chosen = [one for one in usable if every or one.name.lower() in asked] or usable[:1]
     text = select_text({"o0": relation.name}, (), [(one.name, column("o0", one.name)) for one in chosen])
-    view = declare(name, text, {relation.name: relation}, path=statement.path)
-    held = Relation(name=RelationName(source=SEGMENTS, name=name), columns=tuple(chosen))
-    return Segment(relation=held, step=JoinStep(view=view), is_kept=True)
+    step = JoinStep(view=declare(statement.name, text, {relation.name: relation}, path=statement.path))
+    held = Relation(name=segment_name(step, chosen), columns=tuple(chosen))
+    return Segment(relation=held, step=step, is_kept=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from headwater.relation import Column, Relation, RelationName
+from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column
 from headwater.views.compile.plan import (
     ROWS,
@@ -24,6 +25,7 @@ from headwater.views.compile.prune_columns import inputs_of, kept_places, needed
 from headwater.views.compile.reasons import WHYS
 from headwater.views.compile.select_text import select_text
 from headwater.views.declaration import declare
+from headwater.views.segment_names import segment_name
 from headwater.views.segments import (
     SEGMENTS,
     Aggregates,
@@ -49,6 +51,7 @@ class Writer:
     path: str
     catalog: Mapping[RelationName, Relation]
     needed: Mapping[Node, frozenset[str]]
+    origins: Mapping[Node, str]
     segments: list[Segment] = field(default_factory=list)
     reasons: list[Reason] = field(default_factory=list)
     written: dict[Node, Relation] = field(default_factory=dict)
@@ -57,21 +60,34 @@ class Writer:
         """Return what a node became."""
         return node.relation if isinstance(node, Source) else self.written[node]
 
-    def add(self, node: Node | None, columns: Sequence[Column], step: Step, name: str = "") -> Relation:
-        """Add a segment; the last one goes by the view's own name."""
-        named = RelationName(source=SEGMENTS, name=name or f"{self.view}__{len(self.segments) + 1}")
-        relation = Relation(name=named, columns=tuple(columns), not_null=_never_null(node, columns))
-        self.segments.append(Segment(relation=relation, step=step, is_kept=False))
-        if node is not None:
-            self.written[node] = relation
-        if isinstance(node, Regrouped):
+    def write(self, node: Node, columns: Sequence[Column], step: Step) -> None:
+        """Add what a node became."""
+        never_null = frozenset(one.name for one in columns if one.name in node.never_null)
+        before = len(self.segments)
+        self.written[node] = self.add(columns, step, self.origins[node], never_null)
+        if isinstance(node, Regrouped) and len(self.segments) > before:
             why = next(one for one in WHYS if one.code == node.why)
+            named = self.written[node].name
             self.reasons.append(Reason(code=why.code, segment=named, what=why.what, remedy=why.remedy))
-        return relation
+
+    def add(
+        self, columns: Sequence[Column], step: Step, origin: str, never_null: frozenset[str] = frozenset()
+    ) -> Relation:
+        """Return the segment that means this: one that is there, or else a new one."""
+        named = segment_name(step, columns)
+        known = next((segment.relation for segment in self.segments if segment.name == named), None)
+        if known is None:
+            known = Relation(name=named, columns=tuple(columns), not_null=never_null)
+            self.segments.append(Segment(relation=known, step=step, is_kept=False, origin=origin))
+        return known
+
+    def finish(self, columns: Sequence[Column], step: Step) -> None:
+        """Add the last segment, which goes by the view's own name."""
+        named = RelationName(source=SEGMENTS, name=self.view)
+        self.segments.append(Segment(relation=Relation(name=named, columns=tuple(columns)), step=step, is_kept=False))
 
     def join(
         self,
-        name: str,
         tables: Mapping[str, Relation],
         conditions: Sequence[exp.Expr],
         values: Sequence[tuple[str, exp.Expr]],
@@ -79,14 +95,15 @@ class Writer:
         """Return the step that joins relations and segments, declared like any view."""
         known = {**self.catalog, **{relation.name: relation for relation in tables.values()}}
         text = select_text({alias: relation.name for alias, relation in tables.items()}, conditions, values)
-        return JoinStep(view=declare(name, text, known, path=self.path))
+        return JoinStep(view=declare(self.view, text, known, path=self.path))
 
 
 def write_segments(
-    view: str, root: Joined, names: Sequence[str], catalog: Mapping[RelationName, Relation], *, path: str
+    view: str, root: Joined, names: Sequence[str], catalog: Mapping[RelationName, Relation], draft: Draft, *, path: str
 ) -> tuple[tuple[Segment, ...], tuple[Reason, ...]]:
     """Return the segments that give a root node's rows, whose columns get the view's names, and their reasons."""
-    writer = Writer(view=view, path=path, catalog=catalog, needed=needed_columns(root))
+    needed = needed_columns(root, draft.lower)
+    writer = Writer(view=view, path=path, catalog=catalog, needed=needed, origins=draft.origins)
     order = nodes_in_order(root)
     last = _united_alone(root, order, writer)
     for node in order[:-1]:
@@ -96,11 +113,11 @@ def write_segments(
         Column(name=name, type=one.type, native=one.type) for name, one in zip(names, root.columns, strict=True)
     ]
     if last is not None:
-        writer.add(None, finished, _union(last, writer), name=view)
+        writer.finish(finished, _union(last, writer))
     else:
         values = list(zip(names, root.values, strict=True))
         tables = {o.alias: writer.relation(o.node) for o in root.occurrences}
-        writer.add(None, finished, writer.join(view, tables, root.conditions, values), name=view)
+        writer.finish(finished, writer.join(tables, root.conditions, values))
     return keep_needed(writer.segments), tuple(writer.reasons)
 
 
@@ -136,17 +153,16 @@ def _write(node: Node, writer: Writer) -> None:
         case Joined():
             kept = [(node.columns[place], node.values[place]) for place in kept_places(node, needed)]
             tables = {o.alias: writer.relation(o.node) for o in node.occurrences}
-            name = f"{writer.view}__{len(writer.segments) + 1}"
             values = [(one.name, value) for one, value in kept]
-            step = writer.join(name, tables, node.conditions, values)
-            writer.add(node, [one for one, _ in kept], step)
+            step = writer.join(tables, node.conditions, values)
+            writer.write(node, [one for one, _ in kept], step)
         case Grouped():
             _write_group(node, needed, writer)
         case Regrouped():
             _write_regroup(node, needed, writer)
         case United():
             step_columns = [node.columns[place] for place in kept_places(node, needed)]
-            writer.add(node, step_columns, _union(node, writer))
+            writer.write(node, step_columns, _union(node, writer))
         case Source():
             raise AssertionError("a relation is no segment")
 
@@ -160,7 +176,7 @@ def _write_group(node: Grouped, needed: frozenset[str], writer: Writer) -> None:
         totals=tuple(Total(column=name, total=total_of(name), known=known_of(name)) for name in totals),
     )
     kept = {*node.keys, ROWS, *(f(name) for name in totals for f in (total_of, known_of))}
-    writer.add(node, [one for one in node.columns if one.name in kept], step)
+    writer.write(node, [one for one in node.columns if one.name in kept], step)
 
 
 def _write_regroup(node: Regrouped, needed: frozenset[str], writer: Writer) -> None:
@@ -172,7 +188,7 @@ def _write_regroup(node: Regrouped, needed: frozenset[str], writer: Writer) -> N
         kept = {name for name, _ in outputs}
         own = set(node.keys) if isinstance(computed, Aggregates) else set()
         columns = [one for one in columns if one.name in kept or one.name in own]
-    writer.add(node, columns, RegroupStep(input=writer.relation(node.input).name, keys=node.keys, computed=computed))
+    writer.write(node, columns, RegroupStep(input=writer.relation(node.input).name, keys=node.keys, computed=computed))
 
 
 def _union(node: United, writer: Writer) -> UnionStep:
@@ -182,18 +198,13 @@ def _union(node: United, writer: Writer) -> UnionStep:
         wanted = tuple(branch.names[place] for place in places)
         relation = writer.relation(branch.node)
         if relation.column_names != wanted:
-            relation = _project(relation, wanted, writer)
+            relation = _project(relation, wanted, writer.origins[node], writer)
         signed.append(Signed(input=relation.name, sign=branch.sign))
     return UnionStep(inputs=tuple(signed))
 
 
-def _project(relation: Relation, wanted: Sequence[str], writer: Writer) -> Relation:
+def _project(relation: Relation, wanted: Sequence[str], origin: str, writer: Writer) -> Relation:
     """Add a segment with some columns of another, in an order: a union needs exactly its own."""
-    name = f"{writer.view}__{len(writer.segments) + 1}"
     values = [(f"c{place}", column("o0", held)) for place, held in enumerate(wanted)]
     columns = [replace(relation.column(held), name=f"c{place}") for place, held in enumerate(wanted)]
-    return writer.add(None, columns, writer.join(name, {"o0": relation}, (), values))
-
-
-def _never_null(node: Node | None, columns: Sequence[Column]) -> frozenset[str]:
-    return frozenset(one.name for one in columns if node is not None and one.name in node.never_null)
+    return writer.add(columns, writer.join({"o0": relation}, (), values), origin)

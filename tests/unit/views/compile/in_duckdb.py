@@ -17,6 +17,7 @@ from headwater.errors import InvalidView
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.compile import compile_view
 from headwater.views.law import renamed_sql
+from headwater.views.lower_views import ViewText
 from headwater.views.segments import SegmentedView, UnionStep
 from headwater.views.whole import whole_sql
 
@@ -76,8 +77,10 @@ class World:
         kinds = [(name, kind.lower()) for name, kind, *_ in found]
         return tuple(Column(name=n, type=_FROM_DUCKDB.get(k, k), native=k) for n, k in kinds)
 
-    def compile(self, sql: str, *, strict: bool = False) -> SegmentedView:
-        return compile_view("v", sql, self.catalog, self.types, strict=strict)
+    def compile(
+        self, sql: str, *, strict: bool = False, name: str = "v", lower: Sequence[ViewText] = ()
+    ) -> SegmentedView:
+        return compile_view(name, sql, self.catalog, self.types, strict=strict, lower=lower)
 
     def original(self, sql: str) -> Counter[tuple[object, ...]]:
         return _bag(self.connection.execute(in_duckdb(renamed_sql(sql, self.tables))).fetchall())

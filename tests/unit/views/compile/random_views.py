@@ -6,7 +6,7 @@ All columns are integers, with NULLs among them, so that any two can be compared
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headwater.relation import RelationName
 
@@ -20,6 +20,7 @@ class Chance:
 
     random: random.Random
     count: int = 0
+    tables: dict[str, tuple[str, ...]] = field(default_factory=lambda: dict(RELATIONS))
 
     def name(self, letter: str) -> str:
         self.count += 1
@@ -105,8 +106,8 @@ class Chance:
         if depth > 0 and self.is_lucky(0.35):
             text, names = self.query(depth - 1, ())
             return f"({text}) AS {alias}", tuple(f"{alias}.{name}" for name in names)
-        table = self.random.choice(sorted(RELATIONS))
-        return f"{table} AS {alias}", tuple(f"{alias}.{name}" for name in RELATIONS[table])
+        table = self.random.choice(sorted(self.tables))
+        return f"{table} AS {alias}", tuple(f"{alias}.{name}" for name in self.tables[table])
 
     def value(self, columns: tuple[str, ...], depth: int) -> str:
         one, other = self.random.choice(columns), self.random.choice(columns)
