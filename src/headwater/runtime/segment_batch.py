@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.deltas.on_spark import run_stamped, stamped_names
+from headwater.deltas.unfolded import unfolded
 from headwater.errors import ImpossibleRow
 from headwater.guarantee import Guarantee
 from headwater.maintenance.questions import Ask, Probe
@@ -201,20 +201,8 @@ class _Batch:
 
     def _run_whole(self, segment: Segment, inputs: Mapping[RelationName, ArrowBag]) -> ArrowBag:
         names = stamped_names(inputs)
-        tables = {names[name]: _unfolded(bag) for name, bag in inputs.items()}
+        tables = {names[name]: unfolded(bag) for name, bag in inputs.items()}
         rows = run_stamped(self.spark, whole_sql(segment, names), tables)
         typed = rows.select(segment.relation.column_names).cast(segment.relation.arrow_schema())
         ones = pa.repeat(pa.scalar(1, pa.int64()), typed.num_rows)
         return ArrowBag(typed.append_column(TICK, ones).append_column(COUNT, ones)).restamped(self.span[1])
-
-
-def _unfolded(bag: ArrowBag) -> pa.Table:
-    """Return plain rows: one that counts k stands k times."""
-    counts = bag.table[COUNT].combine_chunks()
-    places = pc.list_parent_indices(
-        pa.ListArray.from_arrays(
-            pa.concat_arrays([pa.array([0], pa.int32()), pc.cast(pc.cumulative_sum(counts), pa.int32())]),
-            pa.nulls(pc.sum(counts).as_py() or 0),
-        )
-    )
-    return bag.table.select(bag.columns).take(places)

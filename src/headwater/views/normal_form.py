@@ -28,11 +28,16 @@ from headwater.views.local_selections import local_selections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One appearance of a relation; `columns` are those the view needs, in the relation's order, at least one."""
+    """One appearance of a relation; `columns` are those the view needs, in the relation's order, at least one.
+
+    A test is there so that something can be tested, and is nobody's lineage: rows of a query around it, repeated, or
+    what must be known of a query that must not have a row.
+    """
 
     alias: str
     relation: Relation
     columns: tuple[str, ...]
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

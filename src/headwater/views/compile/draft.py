@@ -135,7 +135,7 @@ class Draft:
         outputs = tuple(settle(value, meant) for value in values) or (exp.Literal.number(1),)
         occurrences = tuple(replace(o, alias=neutral[o.alias]) for o in occurrences)
         key = (
-            "join", tuple(o.node for o in occurrences), tuple(map(spark_text, conditions)),
+            "join", tuple((o.node, o.is_test) for o in occurrences), tuple(map(spark_text, conditions)),
             tuple(map(spark_text, outputs)),
         )  # fmt: skip
         if key not in self._made:

@@ -145,7 +145,7 @@ def _with_facts(frame: Frame, block: Block, wanted: exp.Expr, draft: Draft) -> F
     is_empty = exp.EQ(this=rows, expression=exp.Literal.number(0))
     has_null = exp.LT(this=known, expression=rows.copy())
     facts, [empty_name, null_name] = draft.join([counted], [], [is_empty, has_null])
-    found = draft.occurrence(facts)
+    found = replace(draft.occurrence(facts), is_test=True)
     is_known = exp.Not(this=exp.Is(this=wanted.copy(), expression=exp.null()))
     condition = exp.or_(
         column(found.alias, empty_name), exp.and_(exp.Not(this=column(found.alias, null_name)), is_known)

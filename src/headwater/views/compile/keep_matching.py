@@ -151,7 +151,7 @@ def _if_any(frame: Frame, right: Frame | Block, sides: _Sides, draft: Draft) -> 
 def _by_any_condition(frame: Frame, right: Frame | Block, sides: _Sides, draft: Draft) -> Frame:
     own = {o.alias for o in right.occurrences}
     asked = list(dict.fromkeys(c for both in sides.both for c in columns_in(both) if c.table not in own))
-    near = [o for o in frame.occurrences if o.alias in {c.table for c in asked}]
+    near = [replace(o, is_test=True) for o in frame.occurrences if o.alias in {c.table for c in asked}]
     aliases = {o.alias for o in near}
     local = [c for c in own_conditions(frame) if tables_in(c) and tables_in(c) <= aliases]
     node, names = draft.join([*near, *right.occurrences], [*local, *sides.right, *sides.both], asked)

@@ -107,10 +107,11 @@ def known_of(column: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One appearance of a node in a join."""
+    """One appearance of a node in a join; a test is there so that something can be tested, and is nobody's lineage."""
 
     alias: str
     node: Node
+    is_test: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

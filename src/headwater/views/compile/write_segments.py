@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -91,11 +91,14 @@ class Writer:
         tables: Mapping[str, Relation],
         conditions: Sequence[exp.Expr],
         values: Sequence[tuple[str, exp.Expr]],
+        tests: Collection[str] = (),
     ) -> JoinStep:
-        """Return the step that joins relations and segments, declared like any view."""
+        """Return the step that joins relations and segments, declared like any view; `tests` are aliases."""
         known = {**self.catalog, **{relation.name: relation for relation in tables.values()}}
         text = select_text({alias: relation.name for alias, relation in tables.items()}, conditions, values)
-        return JoinStep(view=declare(self.view, text, known, path=self.path))
+        view = declare(self.view, text, known, path=self.path)
+        occurrences = tuple(replace(o, is_test=o.alias in tests) for o in view.occurrences)
+        return JoinStep(view=replace(view, occurrences=occurrences))
 
 
 def write_segments(
@@ -117,7 +120,7 @@ def write_segments(
     else:
         values = list(zip(names, root.values, strict=True))
         tables = {o.alias: writer.relation(o.node) for o in root.occurrences}
-        writer.finish(finished, writer.join(tables, root.conditions, values))
+        writer.finish(finished, writer.join(tables, root.conditions, values, _tests(root)))
     return keep_needed(writer.segments), tuple(writer.reasons)
 
 
@@ -154,7 +157,7 @@ def _write(node: Node, writer: Writer) -> None:
             kept = [(node.columns[place], node.values[place]) for place in kept_places(node, needed)]
             tables = {o.alias: writer.relation(o.node) for o in node.occurrences}
             values = [(one.name, value) for one, value in kept]
-            step = writer.join(tables, node.conditions, values)
+            step = writer.join(tables, node.conditions, values, _tests(node))
             writer.write(node, [one for one, _ in kept], step)
         case Grouped():
             _write_group(node, needed, writer)
@@ -165,6 +168,10 @@ def _write(node: Node, writer: Writer) -> None:
             writer.write(node, step_columns, _union(node, writer))
         case Source():
             raise AssertionError("a relation is no segment")
+
+
+def _tests(node: Joined) -> frozenset[str]:
+    return frozenset(o.alias for o in node.occurrences if o.is_test)
 
 
 def _write_group(node: Grouped, needed: frozenset[str], writer: Writer) -> None:

@@ -1,0 +1,61 @@
+"""Find the derivations of sought rows of a join."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.lineage.derivation_sql import SOUGHT, is_possible_only, place_of, possible_sql, real_sql
+from headwater.lineage.reading import Found, Run
+from headwater.lineage.segment_rows import SegmentRows
+from headwater.lineage.sought import OF, PLACE, Sought, numbered
+from headwater.lineage.twins import Twin
+from headwater.relation import RelationName
+from headwater.views.normal_form import JoinView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivations:
+    """The places of sought rows and of the rows that derive them, and the rows of every occurrence by alias."""
+
+    sought: Sought
+    read: Mapping[str, Found]
+    places: pa.Table
+
+    def split(self, number: int, alias: str) -> tuple[pa.Table, pa.ChunkedArray]:
+        """Return the rows of an occurrence that are in some derivation, and for each the row above that it derives."""
+        place = self.places[place_of(number)]
+        of = self.sought.rows[OF].take(self.places[SOUGHT])
+        pairs = pa.table([of, place], names=[OF, PLACE]).group_by([OF, PLACE], use_threads=False).aggregate([])
+        return self.read[alias].rows.take(pairs[PLACE]), pairs[OF]
+
+
+def find_derivations(
+    rows: SegmentRows, reader: RelationName, join: JoinView, sought: Sought, twins: tuple[Twin, ...] = ()
+) -> Derivations:
+    """Read what may derive sought rows of a segment that is a join, and find the derivations among it."""
+    read = rows.reach(reader, join, sought)
+    every = dict(read)
+    for twin in twins:
+        every |= rows.reach(reader, twin.taken, Sought(columns=(), rows=sought.rows.select([])), every)
+    tables = {f"occurrence_{number}": numbered(found.rows) for number, found in enumerate(every.values())}
+    names = dict(zip(every, tables, strict=True))
+    given = {**tables, "sought": numbered(sought.rows)}
+    places = rows.run(possible_sql(join, names, "sought", sought.columns, twins), given)
+    if is_possible_only(join, sought.columns):
+        places = _real(join, read, sought, places, rows.run)
+    return Derivations(sought=sought, read=read, places=places)
+
+
+def _real(join: JoinView, read: Mapping[str, Found], sought: Sought, places: pa.Table, run: Run) -> pa.Table:
+    """Return those of possible derivations whose conditions and outputs are right also where these may fail."""
+    names = {o.alias: f"occurrence_{number}" for number, o in enumerate(join.occurrences)}
+    tables = {
+        names[o.alias]: numbered(read[o.alias].rows.take(places[place_of(number)]))
+        for number, o in enumerate(join.occurrences)
+    }
+    tables["sought"] = numbered(sought.rows.take(places[SOUGHT]))
+    real = run(real_sql(join, names, "sought", sought.columns), tables)
+    return places.take(real[PLACE])

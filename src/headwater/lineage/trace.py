@@ -1,0 +1,188 @@
+"""Trace rows of a view to the source rows that derived them, top-down, segment by segment.
+
+    the view's rows ──► derivations ──► rows of groups ──► derivations ──► ... ──► source rows
+
+| step | the lineage of its row |
+|---|---|
+| join | the rows of each occurrence in the derivations that give the row (`derivation_sql`) |
+| group | all rows of its input with the row's keys |
+| regroup, aggregates | the same: all rows of the partition |
+| regroup, windows | all rows of the row's partition: its values were computed from them |
+| regroup, first rows | the row itself: those that came later in the order are no lineage |
+| union | the lineage of the row in every member that is added, without the derivations that are taken away (`twins`) |
+| recompute | all rows of its inputs: nothing is known of what it does |
+
+So the lineage is exact for derivations: through any number of levels, a source row is traced if and only if it is part
+of some derivation of a row that is traced above it. docs/reference/lineage.md says what that means for each construct.
+
+Cost: one query per join on the way, over the rows that the traced values lead to (`reach`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import assert_never
+
+import pyarrow as pa
+
+from headwater.lineage.derivations import find_derivations
+from headwater.lineage.reach import restrict
+from headwater.lineage.reading import Reading, Run
+from headwater.lineage.segment_rows import SegmentRows
+from headwater.lineage.sought import OF, PLACE, Sought, numbered, sought_rows
+from headwater.lineage.traced import Traced
+from headwater.lineage.twins import Member, Twin, added_members
+from headwater.lineage.window_partitions import find_partitions
+from headwater.relation import COUNT, RelationName
+from headwater.views.meaning import meaning, text_of
+from headwater.views.normal_form import JoinView
+from headwater.views.segments import (
+    SEGMENTS,
+    Aggregates,
+    First,
+    GroupStep,
+    JoinStep,
+    RecomputeStep,
+    RegroupStep,
+    Segment,
+    SegmentedView,
+    UnionStep,
+    Windows,
+)
+from headwater.views.spark_text import quoted
+
+_OF, _PLACE = quoted(OF), quoted(PLACE)
+THE_VIEW = "the view"
+"""Where selected rows were read."""
+
+
+def trace(
+    view: SegmentedView,
+    selected: pa.Table,
+    reading: Reading,
+    run: Run,
+    wanted: Mapping[RelationName, tuple[str, ...]],
+) -> tuple[Traced, ...]:
+    """Return what rows of a view derive from; `#of` at the top tells the place of the selected row.
+
+    `wanted` are the columns to show of each relation, at least those that the view reads.
+    """
+    places = pa.array(range(selected.num_rows), pa.int64())
+    sought = sought_rows(selected, view.output_names, places, THE_VIEW)
+    return tuple(_Tracer(SegmentRows(view, reading, run, wanted)).segment(view.output, sought))
+
+
+class _Tracer:
+    """One trace."""
+
+    def __init__(self, rows: SegmentRows) -> None:
+        self._rows = rows
+        self._segments = rows.segments
+
+    def segment(self, segment: Segment, sought: Sought) -> Iterator[Traced]:
+        """Yield what sought rows of a segment derive from."""
+        if sought.is_empty:
+            return
+        match segment.step:
+            case JoinStep(view=join):
+                yield from self._join(segment.name, join, sought)
+            case GroupStep(input=name, keys=keys):
+                yield from self._partition(segment, name, keys, sought)
+            case RegroupStep():
+                yield from self._regroup(segment, segment.step, sought)
+            case UnionStep():
+                yield from self._union(segment, segment.step, sought)
+            case RecomputeStep(inputs=inputs):
+                every = Sought(columns=(), rows=pa.table({OF: pa.nulls(1, pa.int64())}))
+                yield from chain.from_iterable(self._below(name, every) for name in inputs)
+            case _:
+                assert_never(segment.step)
+
+    def _regroup(self, segment: Segment, step: RegroupStep, sought: Sought) -> Iterator[Traced]:
+        match step.computed:
+            case Aggregates():
+                return self._partition(segment, step.input, step.keys, sought)
+            case First():
+                return self._below(step.input, self._read(segment, sought).renamed(self._columns(step.input)))
+            case Windows():
+                return self._below(step.input, find_partitions(self._rows, step, step.computed, sought))
+            case _:
+                assert_never(step.computed)
+
+    def _below(self, name: RelationName, sought: Sought) -> Iterator[Traced]:
+        return self.segment(self._segments[name], sought)
+
+    def _columns(self, name: RelationName) -> tuple[str, ...]:
+        return self._segments[name].relation.column_names
+
+    def _join(
+        self, reader: RelationName, join: JoinView, sought: Sought, twins: tuple[Twin, ...] = ()
+    ) -> Iterator[Traced]:
+        """Yield what the derivations of sought rows are made of, occurrence by occurrence."""
+        found = find_derivations(self._rows, reader, join, sought, twins)
+        for number, occurrence in enumerate(join.occurrences):
+            rows, of = found.split(number, occurrence.alias)
+            if occurrence.is_test or not rows.num_rows:
+                continue
+            name, origin = occurrence.relation.name, found.read[occurrence.alias].origin
+            if name.source == SEGMENTS:
+                yield from self._below(name, sought_rows(rows, occurrence.relation.column_names, of, origin))
+            else:
+                yield Traced(name=name, title=str(name), origin=origin, rows=rows.append_column(OF, of))
+
+    def _partition(
+        self, segment: Segment, name: RelationName, keys: tuple[str, ...], sought: Sought
+    ) -> Iterator[Traced]:
+        """Yield rows of a group, and below them what has their keys."""
+        whole = self._read(segment, sought)
+        places = pa.array(range(whole.rows.num_rows), pa.int64())
+        below = tuple(self._below(name, sought_rows(whole.rows, keys, places)))
+        if not whole.is_empty:
+            yield self._shown(segment, keys, whole, below)
+
+    def _shown(self, segment: Segment, keys: tuple[str, ...], whole: Sought, below: tuple[Traced, ...]) -> Traced:
+        """Return rows of a group as a person wants to read them."""
+        called = self._called(segment.name, whole.columns)
+        by = ", ".join(called[key] for key in keys)
+        ones = pa.repeat(pa.scalar(1, pa.int64()), whole.rows.num_rows)
+        rows = whole.rows.rename_columns([*called.values(), OF]).append_column(COUNT, ones)
+        title = f"group by {by}" if by else "group of all rows"
+        return Traced(name=segment.name, title=title, origin=whole.origin, rows=rows, below=below)
+
+    def _called(self, name: RelationName, columns: Sequence[str]) -> dict[str, str]:
+        """Return what columns mean to the view's author; two that mean the same are told apart."""
+        called: dict[str, str] = {}
+        for column in columns:
+            text = text_of(meaning(name, column, self._segments))
+            called[column] = f"{text} ({column})" if text in called.values() else text
+        return called
+
+    def _read(self, segment: Segment, sought: Sought) -> Sought:
+        """Return the sought rows as rows of the segment, whole."""
+        if sought.origin:
+            return sought
+        within = restrict(segment.relation, {name: name for name in sought.columns}, sought.rows)
+        read = self._rows.of_segment(segment.name, within)
+        found = self._rows.run(
+            f"SELECT s.{_OF} AS {_OF}, r.{_PLACE} AS {_PLACE} FROM sought AS s "
+            f"JOIN found AS r ON {_same('r', 's', sought.columns)}",
+            {"sought": sought.rows, "found": numbered(read.rows)},
+        )
+        rows = read.rows.take(found[PLACE])
+        return sought_rows(rows, segment.relation.column_names, found[OF], read.origin)
+
+    def _union(self, segment: Segment, step: UnionStep, sought: Sought) -> Iterator[Traced]:
+        """Yield what sought rows of a union derive from in its members; columns go by their order."""
+        for member in added_members(step, self._segments):
+            own = member.join.output_names if isinstance(member, Member) else self._columns(member)
+            called = dict(zip(segment.relation.column_names, own, strict=True))
+            there = sought.renamed(tuple(called[name] for name in sought.columns))
+            if isinstance(member, Member):
+                yield from self._join(segment.name, member.join, there, member.twins)
+            else:
+                yield from self._below(member, there)
+
+
+def _same(one: str, other: str, columns: Sequence[str]) -> str:
+    return " AND ".join(f"{one}.{quoted(name)} <=> {other}.{quoted(name)}" for name in columns) or "TRUE"

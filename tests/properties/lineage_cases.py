@@ -1,0 +1,66 @@
+"""Tracing in memory: relations with rows, segments kept or not, and SQL run by DuckDB."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from stamped_history import run_on_duckdb
+
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.lineage.reading import Found, Wish
+from headwater.lineage.trace import trace
+from headwater.lineage.traced import Traced, roots_of_leaves
+from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.views.segments import SEGMENTS, SegmentedView
+
+Row = tuple[Any, ...]
+
+
+@dataclass
+class InMemory:
+    """A reading of rows by relation, and of those segments that are kept."""
+
+    rows_of: Mapping[RelationName, pa.Table]
+    wishes: list[Wish] = field(default_factory=list)
+
+    def rows(self, wish: Wish) -> Found | None:
+        self.wishes.append(wish)
+        if wish.name not in self.rows_of:
+            assert wish.name.source == SEGMENTS
+            return None
+        bag = ArrowBag(self.rows_of[wish.name])
+        if wish.within is not None:
+            bag = bag.matching(wish.within.columns, wish.within.keys)
+        table = bag.table.select([*wish.columns, TICK, COUNT])
+        return Found(rows=ArrowBag(table).net().table.drop_columns([TICK]), origin="memory")
+
+
+def counted(relation: Relation, rows: Sequence[Row]) -> pa.Table:
+    bag = Counter(rows)
+    columns = [pa.array([row[place] for row in bag], held.type) for place, held in enumerate(relation.arrow_schema())]
+    names = [*relation.column_names, TICK, COUNT]
+    return pa.table([*columns, pa.array([0] * len(bag), pa.int64()), pa.array(bag.values(), pa.int64())], names=names)
+
+
+def traced_rows(
+    view: SegmentedView, selected: Sequence[Row], reading: InMemory, relations: Mapping[RelationName, Relation]
+) -> tuple[Traced, ...]:
+    schema = view.output.relation.arrow_schema()
+    columns = [pa.array([row[place] for row in selected], held.type) for place, held in enumerate(schema)]
+    wanted = {name: relations[name].column_names for name in view.relations}
+    return trace(view, pa.table(columns, schema=schema), reading, run_on_duckdb, wanted)
+
+
+def lineage_by_row(traced: tuple[Traced, ...], count: int) -> list[set[tuple[str, Row, int]]]:
+    """Return for each selected row the source rows it derives from: relation, values, and how often they are there."""
+    found: list[set[tuple[str, Row, int]]] = [set() for _ in range(count)]
+    for leaf, roots in roots_of_leaves(traced, count):
+        columns = [leaf.rows[name].to_pylist() for name in leaf.columns]
+        for values, times, places in zip(zip(*columns, strict=True), leaf.rows[COUNT].to_pylist(), roots, strict=True):
+            for place in places:
+                found[place].add((str(leaf.name), values, times))
+    return found
