@@ -187,7 +187,7 @@ class CostModel:
     def join(self, segment: SegmentNode, kept: Kept, place: int, question: Question, fetched: float) -> float:
         """Return what it costs to find an operand's rows that join a change, given what their fetch costs."""
         flow, found = self.flows[segment.name], [fetched]
-        split = flow.split_rows(place)
+        split = flow.split_rows[place]
         missed = (1.0 - split / flow.operand_rows[place]) * fetched
         if self._tables[segment.name].lineage in kept:
             rows = question.rows * flow.lineage_rows / split if split else 0.0
@@ -200,7 +200,7 @@ class CostModel:
         return local(self._warehouse, flow.lineage_rows, flow.lineage_size, question)
 
     def _in_split_lineage(self, flow: SegmentFlow, place: int, question: Question) -> float:
-        return local(self._warehouse, flow.split_rows(place), flow.operand_sizes[place], question)
+        return local(self._warehouse, flow.split_rows[place], flow.operand_sizes[place], question)
 
     # -- what a segment costs, given what its operands' fetches cost -----------------------------------------------
 
@@ -214,18 +214,15 @@ class CostModel:
         cost = sum(self.joining(segment, kept, place, fetched) for place in range(segment.fan_out))
         if not self.is_written(segment, kept):
             touches = self.flows[segment.name].touches
-            cost += sum(touch.rate * self.members(segment, kept, touch.groups, fetched) for touch in touches)
+            cost += sum(rate * self.members(segment, kept, touch.groups, fetched) for touch, rate in touches.items())
         return cost
 
     def joining(self, segment: SegmentNode, kept: Kept, place: int, fetched: Fetched) -> float:
         """Return what it costs to look up one operand for all changes that come through the others."""
-        flow = self.flows[segment.name]
-        cost = 0.0
-        for arrival in flow.arrivals:
-            if arrival.place != place:
-                question = flow.question_of(place, arrival)
-                cost += arrival.rate * self.join(segment, kept, place, question, fetched(place, question))
-        return cost
+        return sum(
+            rate * self.join(segment, kept, place, question, fetched(place, question))
+            for question, rate in self.flows[segment.name].joined[place].items()
+        )
 
     def is_written(self, segment: SegmentNode, kept: Kept) -> bool:
         """Tell whether a segment's groups are kept: a group table, or the view itself."""
@@ -235,7 +232,7 @@ class CostModel:
         """Return what it costs to write a segment's kept tables; the topmost segment is the view, always written."""
         flow = self.flows[segment.name]
         cost = 0.0
-        for touch in flow.touches:
+        for touch, rate in flow.touches.items():
             rows, each = touch.lineage_rows, 0.0
             if self.is_written(segment, kept):
                 each += write(self._warehouse, flow.group_count, flow.group_size, touch.groups)
@@ -245,13 +242,13 @@ class CostModel:
                 each += sum(
                     write(
                         self._warehouse,
-                        flow.split_rows(place),
+                        flow.split_rows[place],
                         flow.operand_sizes[place],
                         flow.split_rows_met(place, rows),
                     )
                     for place in range(segment.fan_out)
                 )
-            cost += touch.rate * each
+            cost += rate * each
         return cost
 
     def _bytes_of(self, table: Auxiliary) -> float:
@@ -264,4 +261,4 @@ class CostModel:
         if table.kind is AuxiliaryKind.LINEAGE_VIEW:
             return flow.lineage_rows * flow.lineage_size
         places = range(flow.segment.fan_out)
-        return sum(flow.split_rows(place) * flow.operand_sizes[place] for place in places)
+        return sum(flow.split_rows[place] * flow.operand_sizes[place] for place in places)

@@ -12,6 +12,7 @@ view and D(that, |AG|) rows of the output, which are the change that the segment
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import exp, prod
@@ -27,21 +28,19 @@ class Question:
     rows: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Arrival:
-    """A change that reaches a segment through one operand: how often, which operand, and how many rows change."""
+    """A change that reaches a segment through one operand: which, how many of its rows, and of the lineage view."""
 
-    rate: float
     place: int
     operand_rows: float
     lineage_rows: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Touch:
-    """What all arrivals from one update change in a segment: how often, lineage rows, and groups."""
+    """What all arrivals of one update change in a segment: rows of the lineage view, and groups."""
 
-    rate: float
     lineage_rows: float
     groups: float
 
@@ -57,18 +56,18 @@ class SegmentFlow:
     group_size: float
     operand_rows: tuple[float, ...]
     operand_sizes: tuple[float, ...]
+    split_rows: tuple[float, ...]
+    """|SLT_i|: the rows of each operand that are in the lineage view."""
     traced: tuple[float, ...]
     """How many of its rows a tracing query asks about, for each way that leads here."""
-    arrivals: tuple[Arrival, ...]
-    touches: tuple[Touch, ...]
-
-    def split_rows(self, place: int) -> float:
-        """|SLT_i|: the rows of an operand that are in the lineage view."""
-        return met(self.lineage_rows, self.operand_rows[place])
+    joined: tuple[Mapping[Question, float], ...]
+    """What is asked of each operand to join the changes that come through others, and how often."""
+    touches: Mapping[Touch, float]
+    """What updates change here, and how often."""
 
     def split_rows_met(self, place: int, rows: float) -> float:
         """Return how many rows of an operand's split lineage table so many lineage rows are made of."""
-        return met(rows, self.split_rows(place))
+        return met(rows, self.split_rows[place])
 
     def behind(self, groups: float) -> float:
         """Return how many lineage rows so many rows of the output come from."""
@@ -77,10 +76,6 @@ class SegmentFlow:
     def question_behind(self, place: int, groups: float) -> Question:
         """Return what is asked of an operand to find the rows that so many rows of the output come from."""
         return Question(groups, met(self.behind(groups), self.operand_rows[place]))
-
-    def question_of(self, place: int, arrival: Arrival) -> Question:
-        """Return what is asked of an operand to join a change of another one."""
-        return Question(arrival.operand_rows, met(arrival.lineage_rows, self.operand_rows[place]))
 
 
 def met(rows: float, things: float) -> float:
@@ -96,25 +91,37 @@ def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
     """Return every segment's flow, by its name."""
     sizes = _sizes(structure)
     traced = _traced(structure, sizes)
-    arrivals: dict[str, list[Arrival]] = {segment.name: [] for segment in structure.segments}
-    touches: dict[str, list[Touch]] = {segment.name: [] for segment in structure.segments}
+    arrivals: dict[str, defaultdict[Arrival, float]] = {
+        segment.name: defaultdict(float) for segment in structure.segments
+    }
+    touches: dict[str, defaultdict[Touch, float]] = {segment.name: defaultdict(float) for segment in structure.segments}
     for relation in structure.relations:
         _propagate(structure, relation, sizes, arrivals, touches)
-    return {
-        segment.name: SegmentFlow(
+    flows = {}
+    for segment in structure.segments:
+        size, operands = sizes[segment.name], [sizes[operand.name] for operand in segment.operands]
+        flows[segment.name] = SegmentFlow(
             segment=segment,
-            lineage_rows=sizes[segment.name].lineage_rows,
-            lineage_size=sum(sizes[operand.name].tuple_size for operand in segment.operands),
-            group_count=sizes[segment.name].tuple_num,
-            group_size=sizes[segment.name].tuple_size,
-            operand_rows=tuple(sizes[operand.name].tuple_num for operand in segment.operands),
-            operand_sizes=tuple(sizes[operand.name].tuple_size for operand in segment.operands),
+            lineage_rows=size.lineage_rows,
+            lineage_size=sum(operand.tuple_size for operand in operands),
+            group_count=size.tuple_num,
+            group_size=size.tuple_size,
+            operand_rows=tuple(operand.tuple_num for operand in operands),
+            operand_sizes=tuple(operand.tuple_size for operand in operands),
+            split_rows=tuple(met(size.lineage_rows, operand.tuple_num) for operand in operands),
             traced=tuple(traced[segment.name]),
-            arrivals=tuple(arrivals[segment.name]),
-            touches=tuple(touches[segment.name]),
+            joined=tuple(_joined(place, operand, arrivals[segment.name]) for place, operand in enumerate(operands)),
+            touches=touches[segment.name],
         )
-        for segment in structure.segments
-    }
+    return flows
+
+
+def _joined(place: int, operand: _Size, arrivals: Mapping[Arrival, float]) -> Mapping[Question, float]:
+    found: defaultdict[Question, float] = defaultdict(float)
+    for arrival, rate in arrivals.items():
+        if arrival.place != place:
+            found[Question(arrival.operand_rows, met(arrival.lineage_rows, operand.tuple_num))] += rate
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +129,10 @@ class _Size:
     tuple_num: float
     tuple_size: float
     lineage_rows: float
+
+    def share_of(self, operand: _Size) -> float:
+        """Return how many lineage rows a row of an operand is in."""
+        return self.lineage_rows / operand.tuple_num
 
 
 def _sizes(structure: Structure) -> Mapping[str, _Size]:
@@ -165,8 +176,8 @@ def _propagate(
     structure: Structure,
     relation: RelationNode,
     sizes: Mapping[str, _Size],
-    arrivals: Mapping[str, list[Arrival]],
-    touches: Mapping[str, list[Touch]],
+    arrivals: Mapping[str, defaultdict[Arrival, float]],
+    touches: Mapping[str, defaultdict[Touch, float]],
 ) -> None:
     """Carry an update of a relation through all segments above it, and note what arrives where."""
     rate = relation.statistics.update_rate
@@ -174,17 +185,13 @@ def _propagate(
     for segment in reversed(structure.segments):
         size = sizes[segment.name]
         found = [
-            Arrival(
-                rate=rate,
-                place=place,
-                operand_rows=changed[operand.name],
-                lineage_rows=changed[operand.name] * size.lineage_rows / sizes[operand.name].tuple_num,
-            )
+            Arrival(place, changed[operand.name], changed[operand.name] * size.share_of(sizes[operand.name]))
             for place, operand in enumerate(segment.operands)
             if operand.name in changed
         ]
         if found:
             rows = sum(arrival.lineage_rows for arrival in found)
             changed[segment.name] = met(rows, size.tuple_num)
-            arrivals[segment.name].extend(found)
-            touches[segment.name].append(Touch(rate=rate, lineage_rows=rows, groups=changed[segment.name]))
+            for arrival in found:
+                arrivals[segment.name][arrival] += rate
+            touches[segment.name][Touch(rows, changed[segment.name])] += rate

@@ -169,7 +169,7 @@ class _Summing:
         self._kept_members = [model.members_kept(segment, option, count) for count in groups]
         rates = [model.structure.usage.query_rate] * len(self._flow.traced)
         if len(groups) > len(rates):
-            rates += [touch.rate for touch in self._flow.touches]
+            rates += self._flow.touches.values()
         self._rates = rates
 
     def sums(self, operands: Sequence[list[_State]], rival: _State | None) -> list[_State]:
@@ -244,7 +244,6 @@ def _questions(model: CostModel) -> Mapping[str, tuple[Question, ...]]:
         ]
         for place, operand in enumerate(segment.operands):
             of_operand = asked.setdefault(operand.name, {})
-            of_operand |= {flow.question_behind(place, count): None for count in groups}
-            arrivals = [arrival for arrival in flow.arrivals if arrival.place != place]
-            of_operand |= {flow.question_of(place, arrival): None for arrival in arrivals}
+            of_operand |= dict.fromkeys(flow.question_behind(place, count) for count in groups)
+            of_operand |= dict.fromkeys(flow.joined[place])
     return {name: tuple(questions) for name, questions in asked.items()}
