@@ -10,23 +10,24 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from headwater.lab.chart_list import CHARTS, TIMELINE, Chart
+from headwater.lab.chart_style import (
+    COLOURS,
+    DASHES,
+    DPI,
+    MARKERS,
+    dress,
+    name_places,
+    scale,
+    share_legend,
+    titled_figure,
+)
 from headwater.lab.compare import Comparison
 from headwater.lab.entrants import literal
 from headwater.lab.measure import Measured
 from headwater.lab.timed import Conditions
-
-_COLOURS = (
-    "#1f5fa8", "#d1495b", "#2e8b57", "#e08e0b", "#7b4fa3", "#17a2b8",
-    "#8c564b", "#c2185b", "#6b7a00", "#444444", "#00838f", "#ff7043",
-)  # fmt: skip
-_MARKERS = "osD^vPX*<>hp"
-_DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-_INK = "#333333"
 
 
 def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
@@ -35,9 +36,9 @@ def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
     files = []
     for chart in CHARTS:
         files.append(folder / chart.file)
-        _draw_varied(comparison, chart, styles).savefig(files[-1], dpi=130)
+        _draw_varied(comparison, chart, styles).savefig(files[-1], dpi=DPI)
     files.append(folder / TIMELINE)
-    _draw_timeline(comparison, styles).savefig(files[-1], dpi=130)
+    _draw_timeline(comparison, styles).savefig(files[-1], dpi=DPI)
     return tuple(files)
 
 
@@ -50,9 +51,9 @@ def _styles(names: Iterable[str]) -> Mapping[str, Mapping[str, object]]:
     """Return a colour, a marker and a dash for each algorithm; two of them never share all three."""
     return {
         name: {
-            "color": _COLOURS[place % len(_COLOURS)],
-            "marker": _MARKERS[place % len(_MARKERS)],
-            "linestyle": _DASHES[place // 3 % len(_DASHES)],
+            "color": COLOURS[place % len(COLOURS)],
+            "marker": MARKERS[place % len(MARKERS)],
+            "linestyle": DASHES[place // 3 % len(DASHES)],
         }
         for place, name in enumerate(names)
     }
@@ -68,21 +69,17 @@ def _draw_varied(comparison: Comparison, chart: Chart, styles: Mapping[str, Mapp
     )
     everywhere = [cell.conditions for cell in comparison.cells]
     alike = _alike(comparison, chart.value, everywhere)
-    figure = Figure(figsize=(15, 5.6), layout="constrained")
-    figure.suptitle(chart.title, fontsize=15, fontweight="bold", color=_INK, x=0.01, ha="left")
+    figure = titled_figure(chart.title, 15, 5.6)
     axes = figure.subplots(1, len(panels), sharey=True)
     for place, (panel, (label, points)) in enumerate(zip(axes, panels, strict=True)):
         positions = list(range(len(points)))
         for names in alike:
             values = _values(comparison, names[0], chart.value, [conditions for _, conditions in points])
             panel.plot(positions, values, label=_label(names), linewidth=2, markersize=7, alpha=0.9, **styles[names[0]])
-        _dress(panel, label, chart.label if place == 0 else "")
-        panel.xaxis.set_major_locator(FixedLocator(positions))
-        panel.xaxis.set_minor_locator(NullLocator())
-        panel.set_xticklabels([f"{value:g}" for value, _ in points])
-    _scale(axes[0], [value for each in alike for value in _values(comparison, each[0], chart.value, everywhere)])
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=10.5, handlelength=3.4)
+        dress(panel, label, chart.label if place == 0 else "")
+        name_places(panel, [f"{value:g}" for value, _ in points])
+    scale(axes[0], [value for each in alike for value in _values(comparison, each[0], chart.value, everywhere)])
+    share_legend(figure, axes[0])
     return figure
 
 
@@ -111,10 +108,7 @@ def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, obj
     measured = _drawn(comparison)
     columns = 3
     rows = -(-len(measured) // columns)
-    figure = Figure(figsize=(15, 1.2 + 2.1 * rows), layout="constrained")
-    figure.suptitle(
-        "Ticks delivered and not yet shown, over time", fontsize=15, fontweight="bold", color=_INK, x=0.01, ha="left"
-    )
+    figure = titled_figure("Ticks delivered and not yet shown, over time", 15, 1.2 + 2.1 * rows)
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for place, panel in enumerate(axes.flat):
         if place >= len(measured):
@@ -127,34 +121,8 @@ def _draw_timeline(comparison: Comparison, styles: Mapping[str, Mapping[str, obj
         panel.fill_between(times, ticks, step="post", color=colour, alpha=0.25, linewidth=0)
         panel.step(times, ticks, where="post", color=colour, linewidth=1.6)
         panel.axvline(one.ended_at, color=colour, linewidth=1, linestyle=":")
-        _dress(
-            panel, "time" if place + columns >= len(measured) else "", "ticks behind" if place % columns == 0 else ""
-        )
+        dress(panel, "time" if place + columns >= len(measured) else "", "ticks behind" if place % columns == 0 else "")
         panel.set_title(f"{one.algorithm}   mean {one.mean_ticks_behind:.1f}, ends at {one.ended_at:.0f}", fontsize=11)
     axes[0, 0].set_ylim(0, 1.05 * max(behind for one in measured for _, behind in one.behind))
     axes[0, 0].set_xlim(0, 1.02 * max(one.ended_at for one in measured))
     return figure
-
-
-def _dress(panel: Axes, label: str, value_label: str) -> None:
-    panel.set_xlabel(label, fontsize=11.5, color=_INK)
-    panel.set_ylabel(value_label, fontsize=11.5, color=_INK)
-    panel.tick_params(labelsize=10.5, colors=_INK, labelbottom=True)
-    panel.grid(visible=True, axis="y", color="#dddddd", linewidth=0.8)
-    panel.set_axisbelow(True)
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
-
-
-def _scale(panel: Axes, values: list[float]) -> None:
-    """Give the axis of values a scale that keeps small and large ones apart, with plain numbers: 1, 2, 5, 10 ..."""
-    least, most = min(values), max(values)
-    if least <= 0:
-        panel.set_ylim(0, 1.05 * most or 1)
-        return
-    panel.set_yscale("log")
-    panel.set_ylim(0.85 * least, 1.18 * most)
-    steps = [factor * 10.0**power for power in range(-3, 7) for factor in (1, 2, 5)]
-    panel.yaxis.set_major_locator(FixedLocator([step for step in steps if 0.85 * least <= step <= 1.18 * most]))
-    panel.yaxis.set_minor_locator(NullLocator())
-    panel.yaxis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from headwater.lab.chart_list import CHARTS, TIMELINE
 from headwater.lab.compare import Cell, Comparison, Predicted
+from headwater.lab.html import html_page, html_picture, html_table
 from headwater.lab.measure import Measured
 from headwater.lab.scenario import Scenario
 from headwater.lab.scenario_text import format_scenario
@@ -52,17 +53,6 @@ _CLAIM_HEADINGS = (
     "queries per transaction",
     "message size",
 )
-
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; margin: 2.5rem auto; max-width: 1180px; padding: 0 1rem; }
-h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-table { border-collapse: collapse; width: 100%; font-size: 13.5px; }
-th, td { text-align: left; padding: .3rem .55rem; border-bottom: 1px solid #e3e3e3; vertical-align: top; }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.bad { color: #b00020; font-weight: 600; } .good { color: #1b7f3b; }
-img { width: 100%; margin: .6rem 0; } code { background: #f4f4f4; padding: .1rem .3rem; }
-p.legend { color: #555; font-size: 13px; }
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,25 +131,22 @@ def page_of(comparison: Comparison) -> str:
         _measured_table(comparison, middle),
         f'<p class="legend">{escape(LEGEND)}</p>',
         "<h2>What is claimed</h2>",
-        _table(_CLAIM_HEADINGS, [(_claims(one), True) for one in comparison.predicted]),
+        html_table(_CLAIM_HEADINGS, [_claims(one) for one in comparison.predicted]),
     ]
     parts += [f"<p>{escape(name)} is left out: {escape(reason)}</p>" for name, reason in comparison.left_out]
-    parts += [f'<h2>{escape(chart.title)}</h2><img src="{chart.file}" alt="{escape(chart.title)}">' for chart in CHARTS]
+    parts += [f"<h2>{escape(chart.title)}</h2>{html_picture(chart.file, chart.title)}" for chart in CHARTS]
     parts.append(
-        f'<h2>Staleness over time: {conditions_of(middle)}</h2><img src="{TIMELINE}" alt="staleness over time">'
+        f"<h2>Staleness over time: {conditions_of(middle)}</h2>{html_picture(TIMELINE, 'staleness over time')}"
     )
     for cell in comparison.cells:
         if cell is not middle:
             parts += [f"<h2>{conditions_of(cell)}</h2>", _measured_table(comparison, cell)]
-    body = "\n".join(parts)
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Headwater lab</title>'
-        f"<style>{_STYLE}</style></head>\n<body>{body}</body></html>\n"
-    )
+    return html_page("Headwater lab", parts)
 
 
 def _measured_table(comparison: Comparison, cell: Cell) -> str:
-    return _table(HEADINGS, list(zip(rows_of(comparison, cell), (one.kept for one in cell.measured), strict=True)))
+    missed = [number for number, one in enumerate(cell.measured) if not one.kept]
+    return html_table(HEADINGS, rows_of(comparison, cell), bad=missed)
 
 
 def _claims(predicted: Predicted) -> tuple[str, ...]:
@@ -169,12 +156,3 @@ def _claims(predicted: Predicted) -> tuple[str, ...]:
         paper = (claim.architecture, claim.consistency, claim.messages, claim.comments)
     needs = "; ".join(predicted.requirements) or "nothing"
     return (predicted.algorithm, *paper, needs, predicted.formula, predicted.message_size)
-
-
-def _table(headings: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> str:
-    head = "".join(f"<th>{escape(heading)}</th>" for heading in headings)
-    lines = []
-    for cells, kept in rows:
-        style = "" if kept else ' class="bad"'
-        lines.append(f"<tr{style}>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
