@@ -63,7 +63,10 @@ def three_servers() -> Iterator[dict[str, EmbeddedServer]]:
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
     directory.chmod(0o711)
     servers = {
-        name: EmbeddedServer(directory / name, settings={"fsync": "off", "max_replication_slots": "30"})
+        name: EmbeddedServer(
+            directory / name,
+            settings={"fsync": "off", "max_replication_slots": "30", "max_prepared_transactions": "10"},
+        )
         for name in ("crm", "shop", "geo")
     }
     try:

@@ -108,11 +108,26 @@ class ViewFile:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IdColumn:
+    """The id of a global transaction is in a column of the rows of its parts."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedId:
+    """The id of a global transaction is the one that its parts were prepared under: PREPARE TRANSACTION 'id'."""
+
+
+GlobalIds: TypeAlias = IdColumn | PreparedId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalTransactions:
-    """Each global transaction has a part in each of these sources; rows of it have its id in this column."""
+    """Each global transaction has a part in each of these sources, which has its id."""
 
     sources: tuple[str, ...]
-    column: str
+    ids: GlobalIds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,13 +276,7 @@ def _global_transactions(document: TomlTable, sources: tuple[str, ...]) -> Globa
     if "global_transactions" not in document.values:
         return None
     table = document.table("global_transactions")
-    table.allow("sources", "column", "prepared")
-    if "prepared" in table.values:
-        raise table.refusal(
-            "prepared",
-            "prepared transactions (PREPARE TRANSACTION) are not told apart from others yet",
-            hint='write the global id into a column of each part, and name it here: column = "…"',
-        )
+    table.allow("sources", "by", "column")
     named = table.list_of_words("sources")
     for name in named:
         if name not in sources:
@@ -278,7 +287,15 @@ def _global_transactions(document: TomlTable, sources: tuple[str, ...]) -> Globa
             "a global transaction has parts in at least two sources, each named once",
             hint="name all of them",
         )
-    return GlobalTransactions(sources=named, column=table.words("column"))
+    return GlobalTransactions(sources=named, ids=_global_ids(table))
+
+
+def _global_ids(table: TomlTable) -> GlobalIds:
+    if _choice(table, "by", "column", ("column", "gid")) == "column":
+        return IdColumn(name=table.words("column"))
+    if "column" in table.values:
+        raise table.refusal("column", "the ids are those of prepared transactions", hint='remove it, or by = "gid"')
+    return PreparedId()
 
 
 def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:

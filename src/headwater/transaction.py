@@ -24,12 +24,13 @@ class Transaction:
     """One transaction of one source: where its commit ends in the log, who it is, when it committed.
 
     `identity` is what snapshots know it by: PostgreSQL's 64-bit transaction id, or the position where a source has
-    nothing better.
+    nothing better. `gid` is the id under which it was prepared (PREPARE TRANSACTION), if it was and the log tells.
     """
 
     position: Position
     identity: int
     committed_at: datetime
+    gid: str | None = None
 
     @property
     def source(self) -> str:

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -43,25 +44,32 @@ SETTINGS = '[global_transactions]\nsources = ["crm", "shop"]\ncolumn = "transfer
 _numbers = iter(range(1, 1000))
 
 
-@pytest.fixture
-def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+@contextmanager
+def banks(servers: dict[str, EmbeddedServer], folder: Path, settings: str) -> Iterator[AuditedWorld]:
+    """Make a database with accounts on each server, and views over them that are up to date."""
     made = AuditedWorld(
-        servers=three_servers,
+        servers=servers,
         database=f"banks_{os.getpid()}_{next(_numbers)}",
-        folder=tmp_path / "banks",
-        names=dict.fromkeys(three_servers, ("accounts",)),
+        folder=folder,
+        names=dict.fromkeys(servers, ("accounts",)),
     )
-    for source, server in three_servers.items():
+    for source, server in servers.items():
         server.execute(f"CREATE DATABASE {made.database}")
         made.execute(source, f"{TABLE}; {audit_sql(('accounts',))}")
         made.execute(source, ROWS)
     os.environ.update(made.environment)
-    made.write_project(VIEWS, probed=(), settings=SETTINGS)
+    made.write_project(VIEWS, probed=(), settings=settings)
     made.note_before()
     made.open().run(until_idle=True)
     yield made
     for source in connect_sources(load(made.folder)).values():
         source.teardown()
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    with banks(three_servers, tmp_path / "banks", SETTINGS) as made:
+        yield made
 
 
 def leg(world: AuditedWorld, bank: str, transfer: str, account: int, amount: int) -> None:

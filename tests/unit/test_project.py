@@ -6,7 +6,7 @@ import pytest
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
-from headwater.project import GlobalTransactions, Project, Reading, RetainFor, RetainTicks, load
+from headwater.project import GlobalTransactions, IdColumn, PreparedId, Project, Reading, RetainFor, RetainTicks, load
 from headwater.relation import RelationName
 
 WHOLE = """\
@@ -150,7 +150,10 @@ def test_global_transactions(tmp_path: Path) -> None:
     said = '\n[global_transactions]\nsources = ["shop", "staff"]\ncolumn = "gid"\n'
     assert load_text(tmp_path, WHOLE, orders="SELECT 1").global_transactions is None
     project = load_text(tmp_path, WHOLE + said, orders="SELECT 1")
-    assert project.global_transactions == GlobalTransactions(sources=("shop", "staff"), column="gid")
+    assert project.global_transactions == GlobalTransactions(sources=("shop", "staff"), ids=IdColumn(name="gid"))
+    prepared = said.replace('column = "gid"', 'by = "gid"')
+    project = load_text(tmp_path, WHOLE + prepared, orders="SELECT 1")
+    assert project.global_transactions == GlobalTransactions(sources=("shop", "staff"), ids=PreparedId())
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,8 @@ def test_global_transactions(tmp_path: Path) -> None:
         ('sources = ["shop"]\ncolumn = "gid"', "at least two sources"),
         ('sources = "shop"\ncolumn = "gid"', "a list of texts"),
         ('sources = ["shop", "staff"]', 'has no "column"'),
-        ('sources = ["shop", "staff"]\nprepared = true', "PREPARE TRANSACTION"),
+        ('sources = ["shop", "staff"]\nby = "prepared"', '"column" or "gid"'),
+        ('sources = ["shop", "staff"]\nby = "gid"\ncolumn = "id"', "those of prepared transactions"),
         ('sources = ["shop", "staff"]\ncolumns = "gid"', 'did you mean "column"'),
     ],
 )

@@ -5,18 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.project import GlobalIds, IdColumn, PreparedId
 from headwater.relation import COUNT, RelationName
 from headwater.transaction import ORDINAL, Capture
 
 _NO_IDS: frozenset[str] = frozenset()
 
 
-def global_ids(capture: Capture, column: str) -> dict[int, frozenset[str]]:
-    """Return which transactions of a capture, by their ordinals, are parts of which global transactions.
+def global_ids(capture: Capture, ids: GlobalIds) -> dict[int, frozenset[str]]:
+    """Return which transactions of a capture, by their ordinals, are parts of which global transactions."""
+    match ids:
+        case IdColumn():
+            return _brought_ids(capture, ids.name)
+        case PreparedId():
+            return {
+                ordinal: frozenset({one.gid}) for ordinal, one in enumerate(capture.transactions) if one.gid is not None
+            }
+    assert_never(ids)
+
+
+def _brought_ids(capture: Capture, column: str) -> dict[int, frozenset[str]]:
+    """Return the ids that transactions bring in a column, by their ordinals.
 
     An id counts where a transaction brings it: in rows that came, more than in rows that went. So a row that keeps its
     id while something else of it changes, or that is deleted, makes nobody a part. Ids are compared as texts, because
@@ -38,13 +52,13 @@ def global_ids(capture: Capture, column: str) -> dict[int, frozenset[str]]:
     return {ordinal: frozenset(ids) for ordinal, ids in found.items()}
 
 
-def split_capture(capture: Capture, column: str) -> Iterator[tuple[frozenset[str], Capture]]:
+def split_capture(capture: Capture, ids: GlobalIds) -> Iterator[tuple[frozenset[str], Capture]]:
     """Yield a capture's parts of global transactions one by one, and what lies between them in one piece."""
-    ids = global_ids(capture, column)
+    found = global_ids(capture, ids)
     ordinals = range(len(capture.transactions))
-    for part, run in groupby(ordinals, key=lambda ordinal: ordinal if ordinal in ids else -1):
+    for part, run in groupby(ordinals, key=lambda ordinal: ordinal if ordinal in found else -1):
         own = list(run)
-        yield ids.get(part, _NO_IDS), slice_capture(capture, own[0], own[-1] + 1)
+        yield found.get(part, _NO_IDS), slice_capture(capture, own[0], own[-1] + 1)
 
 
 def slice_capture(capture: Capture, start: int, stop: int) -> Capture:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, assert_never
 
 from headwater.errors import InvalidProject, UnsupportedView
-from headwater.project import PROJECT_FILE
+from headwater.project import PROJECT_FILE, GlobalTransactions, IdColumn, PreparedId
 from headwater.relation import Relation
 from headwater.runtime.holding import GlobalSources
 
@@ -25,35 +25,49 @@ def global_sources(understood: Understood) -> GlobalSources | None:
     said = understood.project.global_transactions
     if said is None:
         return None
-    names = tuple(name for name in said.sources if name in understood.sources and _carriers(understood, name))
-    return GlobalSources(names=names, column=said.column) if len(names) > 1 else None
+    names = tuple(name for name in said.sources if name in understood.sources and _sends_parts(understood, said, name))
+    return GlobalSources(names=names, ids=said.ids) if len(names) > 1 else None
 
 
-def _carriers(understood: Understood, source: str) -> list[Relation]:
+def _sends_parts(understood: Understood, said: GlobalTransactions, source: str) -> bool:
+    match said.ids:
+        case IdColumn():
+            return bool(_carriers(understood, said.ids, source))
+        case PreparedId():
+            return True
+    assert_never(said.ids)
+
+
+def _carriers(understood: Understood, column: IdColumn, source: str) -> list[Relation]:
     """Return the followed relations of a source that have the column."""
-    said = understood.project.global_transactions
-    return [one for one in understood.followed(source) if said is not None and said.column in one.column_names]
+    return [one for one in understood.followed(source) if column.name in one.column_names]
 
 
 def with_global_transactions(understood: Understood) -> Understood:
     """Return a project that can mean its global transactions, with a warning for each source that sends no parts."""
-    _check(understood)
-    return replace(understood, warnings=(*understood.warnings, *_warnings(understood)))
-
-
-def _check(understood: Understood) -> None:
-    """Refuse ids of a type that has no one text, and a view that cannot take the parts of several sources at once."""
     said = understood.project.global_transactions
     if said is None:
-        return
-    for relation in (one for name in said.sources for one in _carriers(understood, name)):
-        if relation.column(said.column).type not in _ID_TYPES:
+        return understood
+    if isinstance(said.ids, IdColumn):
+        _check_types(understood, said, said.ids)
+    _check_algorithms(understood, said)
+    return replace(understood, warnings=(*understood.warnings, *_warnings(understood, said)))
+
+
+def _check_types(understood: Understood, said: GlobalTransactions, column: IdColumn) -> None:
+    """Refuse ids of a type that has no one text."""
+    for relation in (one for name in said.sources for one in _carriers(understood, column, name)):
+        if relation.column(column.name).type not in _ID_TYPES:
             raise InvalidProject(
-                f'column "{said.column}" of {relation.name} cannot hold the ids of global transactions',
+                f'column "{column.name}" of {relation.name} cannot hold the ids of global transactions',
                 code="HW-131",
-                detail=f"it is {relation.column(said.column).native}; ids are texts or whole numbers",
+                detail=f"it is {relation.column(column.name).native}; ids are texts or whole numbers",
                 hint=f"name another column in [global_transactions] of {PROJECT_FILE}",
             )
+
+
+def _check_algorithms(understood: Understood, said: GlobalTransactions) -> None:
+    """Refuse a view that cannot take the parts of several sources at once."""
     for name, view in understood.views.items():
         parts = sorted({relation.source for relation in view.view.relations} & set(said.sources))
         if view.algorithm.run is not None and len(parts) > 1:
@@ -65,16 +79,13 @@ def _check(understood: Understood) -> None:
             )
 
 
-def _warnings(understood: Understood) -> Iterator[str]:
+def _warnings(understood: Understood, said: GlobalTransactions) -> Iterator[str]:
     """Yield a warning for every source that should send parts and cannot."""
-    said = understood.project.global_transactions
-    if said is None:
-        return
     for name in said.sources:
         if name not in understood.sources:
             yield f'[global_transactions] names source "{name}", which no view reads: nobody waits for its parts'
-        elif not _carriers(understood, name):
+        elif not _sends_parts(understood, said, name):
             yield (
-                f'no relation of source "{name}" that a view reads has column "{said.column}" of '
-                f"[global_transactions]: nobody waits for its parts"
+                f'no relation of source "{name}" that a view reads has the column of [global_transactions]: '
+                f"nobody waits for its parts"
             )

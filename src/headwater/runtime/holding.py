@@ -21,6 +21,7 @@ from datetime import datetime
 from headwater.changelog.capture_parts import join_captures, slice_capture, split_capture
 from headwater.changelog.global_parts import Arrived, GlobalParts, Incomplete
 from headwater.position import Position
+from headwater.project import GlobalIds
 from headwater.runtime.follow import Followed
 from headwater.transaction import Capture
 
@@ -50,10 +51,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GlobalSources:
-    """Which sources each global transaction has a part in, and the column that has its id there."""
+    """Which sources each global transaction has a part in, and what has its id there."""
 
     names: tuple[str, ...]
-    column: str
+    ids: GlobalIds
 
 
 class Holding:
@@ -80,7 +81,7 @@ class Holding:
         captures = []
         fresh = None if followed.capture is None else self._fresh(followed.capture)
         if fresh is not None:
-            for ids, piece in split_capture(fresh, self._sources.column):
+            for ids, piece in split_capture(fresh, self._sources.ids):
                 after = self._read_to.get(followed.source)
                 self._read_to[followed.source] = piece.transactions[-1].position
                 value = Piece(capture=piece, after=after, arrived_at=time.monotonic())

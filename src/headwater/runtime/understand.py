@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.guarantee import Guarantee
 from headwater.maintenance.algorithms import Described
-from headwater.project import Project, Reading, ViewFile
+from headwater.project import PreparedId, Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, is_recomputed, view_guarantee
 from headwater.runtime.global_sources import with_global_transactions
@@ -44,6 +44,11 @@ class UnderstoodView:
         join = self.view.only_join
         assert join is not None, "a view of a published algorithm is one join"
         return join
+
+    @property
+    def shares(self) -> bool:
+        """Whether its segments change as those of other views do that mean the same: tick by tick, in any batch."""
+        return self.guarantee is Guarantee.COMPLETE and not is_recomputed(self.view)
 
     @property
     def is_recomputed_per_tick(self) -> bool:
@@ -81,6 +86,8 @@ class Understood:
 
 def connect_sources(project: Project) -> dict[str, Source]:
     """Return the project's sources; nothing is connected yet."""
+    parts = project.global_transactions
+    prepared = parts.sources if parts is not None and isinstance(parts.ids, PreparedId) else ()
     return {
         said.name: PostgresSource(
             name=said.name,
@@ -88,6 +95,7 @@ def connect_sources(project: Project) -> dict[str, Source]:
             project=project.name,
             probe_timeout_seconds=said.statement_timeout_seconds,
             connection_limit=said.probe_connections,
+            tells_prepared=said.name in prepared,
         )
         for said in project.sources
     }

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from headwater.changelog.capture_parts import global_ids, join_captures, slice_c
 from headwater.errors import SourceUnavailable
 from headwater.maintenance.questions import SawTransactions
 from headwater.position import Position, Tick
+from headwater.project import IdColumn, PreparedId
 from headwater.relation import RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.transaction import Capture, SeenTransactions, Transaction
@@ -51,20 +53,27 @@ def test_an_id_counts_where_it_is_brought() -> None:
         (5, 1, "x"),
         (5, 1, "y"),
     ]
-    found = global_ids(capture("a", list(range(6)), rows), "transfer")
+    found = global_ids(capture("a", list(range(6)), rows), IdColumn(name="transfer"))
     assert found == {0: {"new"}, 3: {"other"}, 5: {"x", "y"}}
-    assert global_ids(capture("a", [0], [(0, 1, "new")]), "gid") == {}
+    assert global_ids(capture("a", [0], [(0, 1, "new")]), IdColumn(name="gid")) == {}
 
 
 def test_numbers_and_texts_are_one_id() -> None:
     number = pa.table({"id": pa.array([7]), "_ordinal": pa.array([0], pa.int32()), "_count": pa.array([1], pa.int64())})
     whole = Capture(transactions=(), rows={RelationName(source="a", name="legs"): number})
-    assert global_ids(whole, "id") == {0: {"7"}}
+    assert global_ids(whole, IdColumn(name="id")) == {0: {"7"}}
+
+
+def test_prepared_transactions_are_parts_by_the_id_they_were_prepared_under() -> None:
+    whole = capture("a", [1, 2, 3], [(0, 1, "x"), (1, 1, "y"), (2, 1, "z")])
+    prepared = replace(whole.transactions[1], gid="transfer 7")
+    whole = replace(whole, transactions=(whole.transactions[0], prepared, whole.transactions[2]))
+    assert global_ids(whole, PreparedId()) == {1: {"transfer 7"}}
 
 
 def test_taken_apart_and_put_together() -> None:
     whole = capture("a", [1, 2, 3, 4], [(0, 1, None), (1, 1, "x"), (2, 1, "y"), (3, 1, None)], truncated=(3,))
-    pieces = list(split_capture(whole, "transfer"))
+    pieces = list(split_capture(whole, IdColumn(name="transfer")))
     assert [(set(ids), [one.identity for one in piece.transactions]) for ids, piece in pieces] == [
         (set(), [1]),
         ({"x"}, [2]),

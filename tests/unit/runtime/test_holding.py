@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.position import Position
+from headwater.project import IdColumn
 from headwater.relation import RelationName
 from headwater.runtime import holding as holding_module
 from headwater.runtime.follow import Followed
@@ -54,7 +55,7 @@ def holding(released: list[str], monkeypatch: pytest.MonkeyPatch) -> Holding:
         found, released[:] = list(released), []
         return found
 
-    return Holding(GlobalSources(names=("a", "b"), column="id"), look)
+    return Holding(GlobalSources(names=("a", "b"), ids=IdColumn(name="id")), look)
 
 
 def test_a_source_is_accepted_up_to_what_is_held_of_it(holding: Holding) -> None:

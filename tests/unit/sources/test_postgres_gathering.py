@@ -27,6 +27,22 @@ def commit(offset: int, end_offset: int) -> bytes:
     return b"C" + struct.pack(">Bqqq", 0, offset, end_offset, 1_000_000)
 
 
+def begin_prepare(prepare_offset: int, xid: int, gid: bytes = b"transfer 7") -> bytes:
+    return b"b" + struct.pack(">qqqI", prepare_offset, prepare_offset + 9, 0, xid) + gid + b"\0"
+
+
+def prepare(prepare_offset: int, xid: int, gid: bytes = b"transfer 7") -> bytes:
+    return b"P" + struct.pack(">BqqqI", 0, prepare_offset, prepare_offset + 9, 0, xid) + gid + b"\0"
+
+
+def commit_prepared(offset: int, end_offset: int, xid: int, gid: bytes = b"transfer 7") -> bytes:
+    return b"K" + struct.pack(">BqqqI", 0, offset, end_offset, 1_000_000, xid) + gid + b"\0"
+
+
+def roll_back_prepared(offset: int, xid: int, gid: bytes = b"transfer 7") -> bytes:
+    return b"r" + struct.pack(">BqqqqI", 0, 0, offset, 0, 1_000_000, xid) + gid + b"\0"
+
+
 def relation(*columns: tuple[str, int], identity: bytes = b"f", name: bytes = b"sales", oid: int = 7) -> bytes:
     sent = b"".join(b"\0" + column.encode() + b"\0" + struct.pack(">Ii", type_oid, -1) for column, type_oid in columns)
     return (
@@ -125,6 +141,65 @@ def test_rows_before_a_truncate_are_dropped_in_its_transaction_only(gathering: G
     assert rows(capture) == [(0, 1, 4, "d")]
     assert capture.truncated == {0: (NAME,)}
     assert gathering.row_count == 0
+
+
+def test_a_prepared_transaction_comes_where_it_commits(gathering: Gathering) -> None:
+    feed(gathering, begin(105, 3), LAYOUT, insert("0", "z"), commit(105, 109))
+    feed(gathering, begin_prepare(110, 4), insert("1", "a"), insert("2", "b"), prepare(110, 4))
+    feed(gathering, begin(130, 6), insert("3", "c"), commit(130, 140))
+    assert rows(gathering.take()) == [(0, 1, 0, "z"), (1, 1, 3, "c")]
+    assert gathering.row_count == 0
+    feed(gathering, begin(150, 7), insert("4", "d"), commit(150, 160), commit_prepared(170, 180, 4))
+    feed(gathering, begin(190, 8), insert("5", "e"), commit(190, 200))
+    capture = gathering.take()
+    assert rows(capture) == [(0, 1, 4, "d"), (1, 1, 1, "a"), (1, 1, 2, "b"), (2, 1, 5, "e")]
+    told = [(one.position.offset, one.identity - (1 << 32), one.gid) for one in capture.transactions]
+    assert told == [(160, 7, None), (180, 4, "transfer 7"), (200, 8, None)]
+
+
+def test_a_prepared_transaction_that_is_rolled_back_leaves_nothing(gathering: Gathering) -> None:
+    feed(gathering, begin_prepare(110, 4), LAYOUT, insert("1", "a"), prepare(110, 4), roll_back_prepared(120, 4))
+    assert not gathering.has_transactions
+    assert gathering.may_forget(150) == 150
+    feed(gathering, begin_prepare(130, 5), insert("2", "b"), prepare(130, 5), commit_prepared(140, 150, 5))
+    assert rows(gathering.take()) == [(0, 1, 2, "b")]
+
+
+def test_nothing_is_forgotten_from_a_prepare_on_until_its_outcome_is_durable(gathering: Gathering) -> None:
+    feed(gathering, begin_prepare(110, 4), LAYOUT, insert("1", "a"), prepare(110, 4))
+    feed(gathering, begin_prepare(120, 5, b"other"), insert("2", "b"), prepare(120, 5, b"other"))
+    feed(gathering, begin(130, 6), insert("3", "c"), commit(130, 140))
+    assert gathering.may_forget(105) == 105
+    assert gathering.may_forget(140) == 110
+    feed(gathering, commit_prepared(150, 160, 4))
+    assert gathering.may_forget(140) == 110, "it is known to commit, and not durable"
+    assert gathering.may_forget(160) == 120, "the other one has no outcome"
+    feed(gathering, roll_back_prepared(170, 5, b"other"))
+    assert gathering.may_forget(170) == 170
+
+
+def test_a_prepared_transaction_that_committed_before_the_start_is_dropped(gathering: Gathering) -> None:
+    feed(gathering, begin_prepare(50, 4), LAYOUT, insert("1", "a"), prepare(50, 4), commit_prepared(90, 100, 4))
+    assert not gathering.has_transactions
+    assert gathering.row_count == 0
+    feed(gathering, begin_prepare(60, 5), insert("2", "b"), prepare(60, 5), commit_prepared(100, 110, 5))
+    assert rows(gathering.take()) == [(0, 1, 2, "b")], "it was prepared before, and commits after"
+
+
+def test_a_prepared_transaction_without_rows_of_ours_is_a_part_all_the_same(gathering: Gathering) -> None:
+    feed(gathering, commit_prepared(110, 120, 4))
+    capture = gathering.take()
+    assert [one.gid for one in capture.transactions] == ["transfer 7"]
+    assert not capture.rows
+
+
+def test_a_truncate_is_prepared_too(gathering: Gathering) -> None:
+    truncate = b"T" + struct.pack(">IB", 1, 0) + struct.pack(">I", 7)
+    feed(gathering, begin_prepare(110, 4), LAYOUT, insert("1", "a"), truncate, insert("2", "b"), prepare(110, 4))
+    feed(gathering, begin(130, 6), insert("3", "c"), commit(130, 140), commit_prepared(150, 160, 4))
+    capture = gathering.take()
+    assert rows(capture) == [(0, 1, 3, "c"), (1, 1, 2, "b")]
+    assert capture.truncated == {1: (NAME,)}
 
 
 def test_columns_may_come_and_change_places_within_a_transaction(gathering: Gathering) -> None:

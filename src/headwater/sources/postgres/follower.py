@@ -16,6 +16,9 @@ committed to the log, which flushes all before it. Any role may do that.
 The position reported as durable is what was acknowledged; when nothing returned is unacknowledged it is all that was
 followed, so an idle source does not hold its log back. (psycopg2 moves it along by itself on keepalives too, but only
 if the last message read was acknowledged.)
+
+Prepared transactions hold it back (`prepared`). One whose PREPARE this connection has not read yet may be on its way,
+so nothing past what was read here is reported either.
 """
 
 from __future__ import annotations
@@ -55,14 +58,16 @@ class PostgresFollower:
         side: Connection,
         gathering: Gathering,
         start: Position,
+        streamed_from: int,
     ) -> None:
-        """Take over a replication connection that streams already, and a plain one beside it."""
+        """Take over a replication connection that streams already, from some offset, and a plain one beside it."""
         self._address = address
         self._replication = replication
         self._cursor = cursor
         self._side = side
         self._gathering = gathering
         self._followed = start
+        self._streamed_from = streamed_from
         self._returned = 0
         self._acknowledged = 0
         self._wanted = 0
@@ -173,12 +178,18 @@ class PostgresFollower:
             durable = self._acknowledged
         now = time.monotonic()
         is_late = now - self._reported_at >= _STATUS_SECONDS
-        if durable <= self._reported and not is_late:
+        if self._may_forget(durable) <= self._reported and not is_late:
             return
         if durable >= self._returned:
             durable = max(durable, self._followed.offset)
-        self._cursor.send_feedback(write_lsn=durable, flush_lsn=durable, apply_lsn=durable, reply=False, force=True)
-        self._reported, self._reported_at = durable, now
+        told = self._may_forget(durable)
+        self._cursor.send_feedback(write_lsn=told, flush_lsn=told, apply_lsn=told, reply=False, force=True)
+        self._reported, self._reported_at = told, now
+
+    def _may_forget(self, durable: int) -> int:
+        """Return up to where the source may forget its log, when everything that ends up to `durable` is durable."""
+        read_to = max(self._streamed_from, self._cursor.wal_end or 0)
+        return min(read_to, self._gathering.may_forget(durable))
 
     def _is_reached(self) -> bool:
         """Tell once that a hastened position has been reached."""

@@ -6,6 +6,8 @@ Invariants:
 2. A transaction that ends at or before `after` is dropped: the source repeats what was not acknowledged.
 3. A transaction that touched nothing we follow is no transaction to us.
 4. A relation whose columns were lost or retyped stops everything, by name, before one of its rows is read wrongly.
+5. A prepared transaction is a transaction when its COMMIT PREPARED is read; until then its rows are kept aside
+   (`prepared`). It is one even if it touched nothing of ours: its other parts may wait for it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from headwater.errors import SourceRefused
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.sources.postgres import messages
-from headwater.sources.postgres.messages import Begin, WireRelation
+from headwater.sources.postgres.messages import Begin, BeginPrepare, Commit, CommitPrepared, WireRelation
+from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
 from headwater.transaction import Capture, Transaction
@@ -48,11 +51,22 @@ class Gathering:
         self._by_oid: dict[int, RowBuffer] = {}
         self._transactions: list[Transaction] = []
         self._truncated: dict[int, tuple[RelationName, ...]] = {}
-        self._begun: Begin | None = None
+        self._begun: Begin | BeginPrepare | None = None
+        self._prepared = PreparedTransactions()
         self._repeated = False
         self._touched = False
         self.row_count = 0
         self.committed_to = after.offset
+        self._steps: Mapping[int, Callable[[bytes], None]] = {
+            messages.BEGIN: self._begin,
+            messages.COMMIT: self._commit,
+            messages.RELATION: self._lay_out,
+            messages.TRUNCATE: self._truncate,
+            messages.BEGIN_PREPARE: self._begin_prepare,
+            messages.PREPARE: self._prepare,
+            messages.COMMIT_PREPARED: self._commit_prepared,
+            messages.ROLLBACK_PREPARED: self._roll_back_prepared,
+        }
 
     @property
     def has_transactions(self) -> bool:
@@ -66,14 +80,12 @@ class Gathering:
             buffer = None if self._repeated else self._by_oid.get(messages.unpack_oid(message, 1)[0])
             if buffer is not None:
                 self._change(buffer, kind, message)
-        elif kind == messages.BEGIN:
-            self._begin(messages.parse_begin(message))
-        elif kind == messages.COMMIT:
-            self._commit(messages.parse_commit(message))
-        elif kind == messages.RELATION:
-            self._lay_out(messages.parse_relation(message))
-        elif kind == messages.TRUNCATE:
-            self._truncate(messages.parse_truncate(message))
+        elif kind in self._steps:
+            self._steps[kind](message)
+
+    def may_forget(self, durable: int) -> int:
+        """Return up to where the source may forget its log, when everything that ends up to `durable` is durable."""
+        return self._prepared.may_forget(durable)
 
     def take(self) -> Capture:
         """Give out the whole transactions gathered so far."""
@@ -112,29 +124,70 @@ class Gathering:
         if buffer.is_full:
             buffer.close_segment(on_disk=self.row_count > SPILL_ROWS)
 
-    def _begin(self, begin: Begin) -> None:
+    def _begin(self, message: bytes) -> None:
         assert self._begun is None, "transactions do not overlap in the log"
-        self._begun = begin
+        self._begun = begin = messages.parse_begin(message)
         self._repeated = begin.commit_offset < self._after.offset
         self._touched = False
 
-    def _commit(self, commit: messages.Commit) -> None:
+    def _commit(self, message: bytes) -> None:
         assert self._begun is not None, "a commit follows a begin"
         begin, self._begun = self._begun, None
+        commit = messages.parse_commit(message)
         self.committed_to = max(self.committed_to, commit.end_offset)
         self._recent_xid = widen(begin.xid, self._recent_xid)
-        if self._repeated or not self._touched:
-            return
+        if self._touched and not self._repeated:
+            self._add(commit)
+
+    def _add(self, commit: Commit | CommitPrepared) -> None:
+        """Add the transaction that commits, with the id widened last."""
         position = Position(source=self._after.source, history=self._after.history, offset=commit.end_offset)
+        gid = commit.gid if isinstance(commit, CommitPrepared) else None
         self._transactions.append(
-            Transaction(position=position, identity=self._recent_xid, committed_at=commit.committed_at)
+            Transaction(position=position, identity=self._recent_xid, committed_at=commit.committed_at, gid=gid)
         )
 
-    def _truncate(self, oids: tuple[int, ...]) -> None:
+    def _begin_prepare(self, message: bytes) -> None:
+        assert self._begun is None, "transactions do not overlap in the log"
+        self._begun = messages.parse_begin_prepare(message)
+        self._repeated = False
+
+    def _prepare(self, _: bytes) -> None:
+        """Put aside what was gathered since the prepared transaction began."""
+        assert isinstance(self._begun, BeginPrepare), "a prepare follows its begin"
+        begin, self._begun = self._begun, None
+        ordinal = len(self._transactions)
+        taken = {name: buffer.take_from(ordinal) for name, buffer in self._buffers.items()}
+        rows = {name: table for name, table in taken.items() if table is not None}
+        truncated = self._truncated.pop(ordinal, ())
+        self._prepared.keep(begin.xid, Prepared(offset=begin.prepare_offset, rows=rows, truncated=truncated))
+        self.row_count = sum(map(len, self._buffers.values()))
+
+    def _commit_prepared(self, message: bytes) -> None:
+        """Take up what was put aside, as the transaction that commits now."""
+        commit = messages.parse_commit_prepared(message)
+        prepared = self._prepared.commit(commit.xid, commit.end_offset)
+        self.committed_to = max(self.committed_to, commit.end_offset)
+        self._recent_xid = widen(commit.xid, self._recent_xid)
+        if commit.commit_offset < self._after.offset:
+            return
+        ordinal = len(self._transactions)
+        if prepared is not None:
+            for name, table in prepared.rows.items():
+                self._buffers[name].add_table(table, ordinal)
+                self.row_count += table.num_rows
+            if prepared.truncated:
+                self._truncated[ordinal] = prepared.truncated
+        self._add(commit)
+
+    def _roll_back_prepared(self, message: bytes) -> None:
+        self._prepared.roll_back(messages.parse_rollback_prepared(message))
+
+    def _truncate(self, message: bytes) -> None:
         if self._repeated:
             return
         ordinal = len(self._transactions)
-        for oid in oids:
+        for oid in messages.parse_truncate(message):
             if (buffer := self._by_oid.get(oid)) is None:
                 continue
             buffer.forget_from(ordinal)
@@ -142,7 +195,8 @@ class Gathering:
             self._truncated[ordinal] = (*(name for name in names if name != buffer.relation.name), buffer.relation.name)
             self._touched = True
 
-    def _lay_out(self, wire: WireRelation) -> None:
+    def _lay_out(self, message: bytes) -> None:
+        wire: WireRelation = messages.parse_relation(message)
         name = RelationName(source=self._after.source, schema=wire.schema, name=wire.name)
         known_as = self._names.get(wire.oid)
         if known_as is not None and known_as != name:

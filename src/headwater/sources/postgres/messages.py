@@ -1,6 +1,10 @@
-"""The messages of `pgoutput` (protocol 1, text format), from bytes to values.
+"""The messages of `pgoutput` (protocols 1 and 3, text format), from bytes to values.
 
-    transaction := Begin (Relation | Type | Origin | Insert | Update | Delete | Truncate)* Commit
+    transaction := Begin change* Commit | BeginPrepare change* Prepare
+    change      := Relation | Type | Origin | Insert | Update | Delete | Truncate
+
+What was prepared ends with a CommitPrepared or a RollbackPrepared, later, between two other transactions. Only a slot
+that was told so (two_phase) sends these; the others send a prepared transaction when it commits, like any other.
 
 A Relation message comes before the first change of a relation in a connection and again whenever its columns changed.
 A tuple is a list of column values: bytes as the type's output function printed them, or None for NULL. In the new
@@ -14,12 +18,16 @@ from datetime import UTC, datetime, timedelta
 from struct import Struct
 
 BEGIN, COMMIT, RELATION, INSERT, UPDATE, DELETE, TRUNCATE = (ord(letter) for letter in "BCRIUDT")
+BEGIN_PREPARE, PREPARE, COMMIT_PREPARED, ROLLBACK_PREPARED = (ord(letter) for letter in "bPKr")
 OLD_TUPLE = ord("O")
 
 _TEXT, _NULL = ord("t"), ord("n")
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _BEGIN = Struct(">qqI")
 _COMMIT = Struct(">Bqqq")
+_BEGIN_PREPARE = Struct(">qqqI")
+_COMMIT_PREPARED = Struct(">BqqqI")
+_ROLLBACK_PREPARED = Struct(">BqqqqI")
 _TRUNCATE = Struct(">IB")
 _COLUMN_TYPE = Struct(">Ii")
 unpack_oid = Struct(">I").unpack_from
@@ -42,6 +50,25 @@ class Commit:
 
     end_offset: int
     committed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginPrepare:
+    """A transaction that was prepared begins: where its PREPARE record starts, and the low half of its id."""
+
+    prepare_offset: int
+    xid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitPrepared:
+    """A prepared transaction commits: where that record starts and ends, when, and the id it was prepared under."""
+
+    commit_offset: int
+    end_offset: int
+    committed_at: datetime
+    xid: int
+    gid: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +100,28 @@ def parse_begin(message: bytes) -> Begin:
 def parse_commit(message: bytes) -> Commit:
     """Read a Commit."""
     _, _, end_offset, microseconds = _COMMIT.unpack_from(message, 1)
-    return Commit(end_offset=end_offset, committed_at=_EPOCH + timedelta(microseconds=microseconds))
+    return Commit(end_offset=end_offset, committed_at=_time(microseconds))
+
+
+def parse_begin_prepare(message: bytes) -> BeginPrepare:
+    """Read a BeginPrepare."""
+    prepare_offset, _, _, xid = _BEGIN_PREPARE.unpack_from(message, 1)
+    return BeginPrepare(prepare_offset=prepare_offset, xid=xid)
+
+
+def parse_commit_prepared(message: bytes) -> CommitPrepared:
+    """Read a CommitPrepared."""
+    _, commit_offset, end_offset, microseconds, xid = _COMMIT_PREPARED.unpack_from(message, 1)
+    gid, _ = _text(message, 1 + _COMMIT_PREPARED.size)
+    return CommitPrepared(
+        commit_offset=commit_offset, end_offset=end_offset, committed_at=_time(microseconds), xid=xid, gid=gid
+    )
+
+
+def parse_rollback_prepared(message: bytes) -> int:
+    """Read a RollbackPrepared: the low half of the transaction's id."""
+    xid: int = _ROLLBACK_PREPARED.unpack_from(message, 1)[-1]
+    return xid
 
 
 def parse_relation(message: bytes) -> WireRelation:
@@ -123,6 +171,10 @@ def parse_tuple(message: bytes, at: int, old: Values | None = None) -> tuple[Val
             append(old[len(values)])
             at += 1
     return values, at
+
+
+def _time(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _text(message: bytes, at: int) -> tuple[str, int]:

@@ -33,7 +33,7 @@ FROM pg_publication p WHERE p.pubname = %s
 """
 _SLOT_SQL = """
 SELECT confirmed_flush_lsn::text, plugin, database, database = current_database(), wal_status,
-       coalesce(to_jsonb(s) ->> 'invalidation_reason', '')
+       coalesce(to_jsonb(s) ->> 'invalidation_reason', ''), two_phase
 FROM pg_replication_slots s WHERE slot_name = %s
 """
 
@@ -50,9 +50,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Our replication slot as it is."""
+    """Our replication slot as it is; with `two_phase` it tells of prepared transactions when they are prepared."""
 
     confirmed_offset: int
+    two_phase: bool
 
 
 def channel_name(project: str, source: str) -> str:
@@ -101,7 +102,7 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
     row = connection.execute(_SLOT_SQL, (channel,)).fetchone()
     if row is None:
         return None
-    confirmed, plugin, database, is_here, wal_status, invalidation = row
+    confirmed, plugin, database, is_here, wal_status, invalidation, two_phase = row
     if not is_here or plugin != "pgoutput":
         raise SourceRefused(
             f'source "{address.source}" has a replication slot "{channel}" that is not ours',
@@ -116,7 +117,7 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
             detail=f'replication slot "{channel}": wal_status {wal_status}, {invalidation or "no reason given"}',
             hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
         )
-    return Slot(confirmed_offset=parse_offset(confirmed))
+    return Slot(confirmed_offset=parse_offset(confirmed), two_phase=two_phase)
 
 
 def create_slot(connection: Connection, address: Address, channel: str) -> Slot:

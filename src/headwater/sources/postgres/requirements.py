@@ -8,11 +8,13 @@ from headwater.errors import HeadwaterError, SourceRefused
 from headwater.sources.postgres.connect import Address, Connection
 
 _OLDEST_VERSION = 14
+_TELLS_PREPARED_FROM = 15
 
 _SQL = """
 SELECT pg_is_in_recovery(), current_setting('wal_level'), current_setting('server_encoding'), quote_ident(rolname),
        rolsuper OR rolreplication
-       OR EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER'))
+       OR EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication' AND pg_has_role(oid, 'MEMBER')),
+       current_setting('max_prepared_transactions')::int
 FROM pg_roles WHERE rolname = current_user
 """
 
@@ -29,11 +31,14 @@ class Requirement:
     error: type[HeadwaterError] = SourceRefused
 
 
-def require_replication(connection: Connection, address: Address) -> None:
-    """Refuse a server that cannot be followed, or an account that may not follow it."""
+def require_replication(connection: Connection, address: Address, *, prepared: bool) -> None:
+    """Refuse a server that cannot be followed, or an account that may not follow it.
+
+    With `prepared`, also one that cannot tell of prepared transactions, or has none: others would wait for its parts.
+    """
     row = connection.execute(_SQL).fetchone()
     assert row is not None
-    is_standby, wal_level, encoding, account, may_replicate = row
+    is_standby, wal_level, encoding, account, may_replicate, most_prepared = row
     version = connection.info.server_version // 10000
     requirements = (
         Requirement(
@@ -70,6 +75,20 @@ def require_replication(connection: Connection, address: Address) -> None:
             what=f"does not let {account} follow its log",
             detail="the account lacks the REPLICATION attribute",
             hint=f"let an administrator run: ALTER ROLE {account} REPLICATION",
+        ),
+        Requirement(
+            is_met=not prepared or version >= _TELLS_PREPARED_FROM,
+            code="HW-336",
+            what="is too old to tell of prepared transactions",
+            detail=f"it is PostgreSQL {version}, and [global_transactions] goes by their ids",
+            hint=f"use PostgreSQL {_TELLS_PREPARED_FROM} or later, or ids in a column",
+        ),
+        Requirement(
+            is_met=not prepared or most_prepared > 0,
+            code="HW-337",
+            what="takes no prepared transactions",
+            detail="max_prepared_transactions is 0, and [global_transactions] goes by their ids",
+            hint="let an administrator run: ALTER SYSTEM SET max_prepared_transactions = 20; and restart the server",
         ),
     )
     for required in requirements:

@@ -87,6 +87,19 @@ class RowBuffer:
         self._ordinals = array("i", [each - ordinal for each in ordinals])
         return pa.concat_tables(taken) if taken else None
 
+    def take_from(self, ordinal: int) -> pa.Table | None:
+        """Give out the rows of the transactions from this ordinal on; the others stay as they are."""
+        self._close_segment()
+        taken = _filled([_from(segment, ordinal) for segment in self._segments])
+        self.forget_from(ordinal)
+        return pa.concat_tables(taken) if taken else None
+
+    def add_table(self, rows: pa.Table, ordinal: int) -> None:
+        """Take rows that were given out before, as those of a transaction that has this ordinal now."""
+        self._close_segment()
+        ordinals = pa.repeat(pa.scalar(ordinal, pa.int32()), rows.num_rows)
+        self._segments.append(rows.set_column(rows.column_names.index(ORDINAL), ORDINAL, ordinals))
+
     def _close_segment(self) -> None:
         if not self._rows:
             return

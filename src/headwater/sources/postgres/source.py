@@ -18,6 +18,7 @@ from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection,
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.publishing import (
+    Slot,
     channel_name,
     create_slot,
     find_publication,
@@ -42,13 +43,25 @@ class PostgresSource:
     """See `headwater.sources.source.Source`."""
 
     def __init__(
-        self, name: str, url: str, project: str, *, probe_timeout_seconds: float = 60.0, connection_limit: int = 4
+        self,
+        name: str,
+        url: str,
+        project: str,
+        *,
+        probe_timeout_seconds: float = 60.0,
+        connection_limit: int = 4,
+        tells_prepared: bool = False,
     ) -> None:
-        """Remember the address; nothing is connected yet."""
+        """Remember the address; nothing is connected yet.
+
+        With `tells_prepared` the log is asked for the ids of prepared transactions. A slot that was once asked goes on
+        telling, which harms nobody.
+        """
         self._name = name
         self._channel = channel_name(project, name)
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
+        self._tells_prepared = tells_prepared
         self._address = Address(source=name, url=url, application=self._channel)
         self._pool = ConnectionPool(self._address)
         self._finalizer = weakref.finalize(self, self._pool.close)
@@ -69,13 +82,13 @@ class PostgresSource:
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
-            require_replication(connection, self._address)
+            self._require_replication(connection)
             return self._inspection(connection, describe(connection, names))
 
     def prepare(self, relations: Sequence[RelationName]) -> Position:
         """Make the source log these relations for us, and return the position its log starts for us."""
         with self._connected() as connection:
-            require_replication(connection, self._address)
+            self._require_replication(connection)
             slot = find_slot(connection, self._address, self._channel)
             described = describe(connection, relations)
             self._require_followable(described)
@@ -102,10 +115,13 @@ class PostgresSource:
             side = self._address.open()
             stack.callback(side.close)
             with self._address.explained():
-                gathering, start = self._gathering(side, relations, after)
+                gathering, start, slot = self._gathering(side, relations, after)
+            tells_prepared = self._tells_prepared or slot.two_phase
+            # What was prepared before `start` and commits after it is told from where the slot stands, or never.
+            streamed_from = slot.confirmed_offset if tells_prepared else start.offset
             replication = self._address.open_replication()
             stack.callback(replication.close)
-            cursor = self._start(replication, start)
+            cursor = self._start(replication, streamed_from, tells_prepared=tells_prepared)
             follower = PostgresFollower(
                 address=self._address,
                 replication=replication,
@@ -113,6 +129,7 @@ class PostgresSource:
                 side=side,
                 gathering=gathering,
                 start=start,
+                streamed_from=streamed_from,
             )
             stack.pop_all()
             return follower
@@ -169,8 +186,8 @@ class PostgresSource:
 
     def _gathering(
         self, side: Connection, relations: Sequence[Relation], after: Position | None
-    ) -> tuple[Gathering, Position]:
-        require_replication(side, self._address)
+    ) -> tuple[Gathering, Position, Slot]:
+        self._require_replication(side)
         slot = find_slot(side, self._address, self._channel)
         if slot is None:
             raise SourceLost(
@@ -200,10 +217,14 @@ class PostgresSource:
             recent_xid=row[0],
             describe=TypeNames(side),
         )
-        return gathering, start
+        return gathering, start, slot
 
-    def _start(self, replication: Any, start: Position) -> Any:
+    def _require_replication(self, connection: Connection) -> None:
+        require_replication(connection, self._address, prepared=self._tells_prepared)
+
+    def _start(self, replication: Any, start_offset: int, *, tells_prepared: bool) -> Any:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
+        protocol = {"proto_version": "3", "two_phase": "on"} if tells_prepared else {"proto_version": "1"}
         deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
         while True:
             try:
@@ -211,8 +232,8 @@ class PostgresSource:
                     cursor = replication.cursor()
                     cursor.start_replication(
                         slot_name=self._channel,
-                        start_lsn=start.offset,
-                        options={"proto_version": "1", "publication_names": self._channel},
+                        start_lsn=start_offset,
+                        options={**protocol, "publication_names": self._channel},
                         decode=False,
                     )
             except SourceUnavailable as error:
