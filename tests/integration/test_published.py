@@ -22,7 +22,7 @@ from headwater.runtime.understand import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
-TRANSACTIONS = volume(24, 60)
+TRANSACTIONS = volume(12, 60)
 PROBED = ("crm.customers", "shop.sales", "shop.products", "geo.places")
 AT_ONE_SOURCE = """
     SELECT s.no, p.id, s.amount, p.price FROM shop.sales s JOIN shop.products p ON s.product = p.id WHERE s.amount > 1
