@@ -3,7 +3,7 @@
 Four series over one kind of world, each judged at every tick:
 - every named fail point: the maintainer dies there, and the next one recovers and goes on to the next fail point;
 - a bootstrap dies after each of its first chunks, and goes on from them;
-- random moments, fifty of them with `make thorough`, most of them while a batch is under way, some while the maintainer starts;
+- random moments (fifty with `make thorough`), most of them while a batch is under way, some while it starts;
 - a PostgreSQL server dies, three times, below a maintainer that lives on.
 
 The maintainers are forked (see `maintainer_child`), so that fifty of them fit into minutes; Spark's JVM outlives them.
