@@ -51,7 +51,8 @@ class Cost:
 class Described:
     """One algorithm: its guarantee, what it needs of a view, what it costs, where it was published.
 
-    `run` is None for the engine itself, which works on whole batches and not on messages.
+    `run` is None for the engine itself, which works on whole batches and not on messages. One that `needs_order` is
+    given every answer after all transactions that it saw and before all others; the others go by what answers saw.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Described:
     paper: str
     remark: str
     run: Algorithm | None
+    needs_order: bool = True
 
     def missing(self, view: JoinView) -> tuple[str, ...]:
         """Return what a view lacks for this algorithm."""
@@ -252,6 +254,7 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="001",
         remark="answers say what they were read at: also on channels that lose, repeat and reorder messages",
         run=version_numbers,
+        needs_order=False,
     ),
     Described(
         name="version-numbers-from-view",
@@ -261,6 +264,7 @@ ALGORITHMS: tuple[Described, ...] = (
         paper="001, §4.3",
         remark="as version-numbers; rows that the view shows whole, by their keys, are read there and not asked for",
         run=self_maintaining,
+        needs_order=False,
     ),
     Described(
         name="multi-appearance",

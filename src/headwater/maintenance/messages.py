@@ -8,9 +8,9 @@ installs, and is sent the next thing that arrives: a transaction, or an answer.
     effects = algorithm.send(Delivered(8))    nothing: it waits for the answer
     effects = algorithm.send(Answered(1))     Install up to tick 7
 
-Channels keep their order, unless the algorithm can do without: an answer arrives after every transaction that it saw
-and before every one that it did not see. Whoever plays the algorithm sees to that, in the lab and on live sources; the
-sight of an answer is then the last tick delivered before it.
+Channels keep their order, unless the algorithm can do without (`needs_order`): an answer arrives after all transactions
+that it saw and before all that it did not see. Whoever plays the algorithm sees to that, in the lab and on live
+sources; the sight of an answer is then the last tick delivered before it. Without order it is what the answer saw.
 """
 
 from __future__ import annotations

@@ -18,6 +18,8 @@ B = TypeVar("B", bound=SignedBag)  # type: ignore[type-arg]  # of any keys: a ty
 B_co = TypeVar("B_co", bound=SignedBag, covariant=True)  # type: ignore[type-arg]  # as above
 K = TypeVar("K", bound=Keys)
 
+NO_TICK = Tick(0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe(Generic[K]):
@@ -38,9 +40,10 @@ class Ask(Generic[K]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SawTransactions:
-    """The answer was read in a source's snapshot, which saw a set of its transactions."""
+    """The answer was read in a source's snapshot, which saw a set of its transactions: all up to a tick, and others."""
 
     seen: Seen
+    upto: Tick = NO_TICK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

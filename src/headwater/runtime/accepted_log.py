@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
-from operator import itemgetter
 from typing import assert_never
 
 import pyarrow as pa
@@ -13,6 +11,7 @@ import pyarrow.compute as pc
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import SourceUnavailable
+from headwater.maintenance.placing import seen_upto
 from headwater.maintenance.questions import SawTicks, SawTransactions, Sight
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
@@ -52,7 +51,7 @@ class AcceptedLog:
             case SawTicks():
                 return self.changes(relation, columns, min(tick, sight.upto), tick)
             case SawTransactions():
-                settled = min(self._settled_upto(relation.source), tick)
+                settled = min(sight.upto or self._settled_upto(relation.source), tick)
                 known = self._known(relation.source, sight, Tick(settled), tick)
                 return self._at(relation, columns, [at for at, seen in known if not seen])
         assert_never(sight)
@@ -61,11 +60,7 @@ class AcceptedLog:
         """Note how far every transaction of a source is visible by now."""
         settled = self._settled_upto(source)
         known = self._log.identities(source, settled, self._log.last_tick)
-        for at, parts in groupby(known, key=itemgetter(0)):
-            if not all(sight.seen.sees(identity) for _, identity in parts):
-                break
-            settled = at
-        self._settled[source] = settled
+        self._settled[source] = seen_upto(known, sight.seen, settled)
 
     def _known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
         """Return a source's ticks in (after, upto], and whether they were seen; one that was half seen is refused.

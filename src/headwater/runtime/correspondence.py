@@ -1,18 +1,21 @@
 """A published algorithm at work on live sources: what it sends is asked, what arrives is delivered in order.
 
-The papers' channels keep their order: an answer arrives after every transaction that it saw and before every one that
+Most papers' channels keep their order: an answer arrives after every transaction that it saw and before every one that
 it did not see. PostgreSQL gives answers and its log on separate connections, so the order is made here:
 
     query to s sent ──► snapshot of s ──► the log is followed past what it saw ──► rows
                                                        │
     ticks of other sources go on;  ticks of s wait  ───┘  seen ones are delivered, then the answer, then the others
 
+An algorithm that goes by version numbers is not made to wait: ticks are delivered as they are accepted, an answer when
+it comes, with the set of transactions that it saw.
+
 Invariants
-1. While a query to a source is open, no transaction of that source is delivered unless the answer is known to have
-   seen it.
-2. An answer that has not seen what was delivered before it was asked for, or that saw a transaction and not the one
-   before it, is asked for again: it fits nowhere in the order.
-3. An algorithm begins where the view's table ends. What it holds is in memory only: after a crash it begins again.
+1. Where order is needed: while a query to a source is open, no transaction of that source is delivered unless the
+   answer is known to have seen it.
+2. An answer that has no place in the order (`placing`) is asked for again. Without order, one that saw half a tick is.
+3. An answer that saw a TRUNCATE can be brought to no tick before it: the view stops where it is.
+4. An algorithm begins where the view's table ends. What it holds is in memory only: after a crash it begins again.
 """
 
 from __future__ import annotations
@@ -45,7 +48,8 @@ from headwater.maintenance.messages import (
     Query,
     answer_part,
 )
-from headwater.maintenance.questions import Probe, SawTicks, SawTransactions
+from headwater.maintenance.placing import is_half_seen, place, seen_upto
+from headwater.maintenance.questions import NO_TICK, Probe, SawTicks, SawTransactions, Sight
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
@@ -63,7 +67,6 @@ from headwater.runtime.understand import Understood
 from headwater.sources.source import Snapshot
 from headwater.transaction import Seen
 
-NO_TICK = Tick(0)
 _FOLLOW_SECONDS = 10.0
 _GATHER_SECONDS = 0.5
 """How long answers are waited for before what can be installed is installed: one Spark job then serves many ticks."""
@@ -80,12 +83,17 @@ class _Read:
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A query under way; `last_seen` is the newest tick of its source that the answer saw, once it is there."""
+    """A query under way; everything up to `after` was visible when it was sent.
+
+    Once the answer is there, it saw everything up to `seen_upto`, and is delivered when `place` is.
+    """
 
     query: Query[ArrowBag]
     reading: Future[_Read]
+    after: Tick
     read: _Read | None = None
-    last_seen: Tick = NO_TICK
+    seen_upto: Tick = NO_TICK
+    place: Tick = NO_TICK
 
 
 class Correspondences:
@@ -168,12 +176,13 @@ class Correspondence:
         self._understood = understood
         self._log = log
         self._settled: dict[str, Tick] = {}
-        self._accepted = AcceptedLog(log, self._settled)
+        self._accepted = AcceptedLog(log, {})
         self._acceptor = acceptor
         self._listener = listener
         self._delivered = view.lo
         self._end = view.lo
         self._halt: HeadwaterError | None = None
+        self._needs_order = view.understood.algorithm.needs_order
         self._closed = threading.Event()
         self._open: dict[int, _Open] = {}
         self._installs: list[Install[ArrowBag]] = []
@@ -239,8 +248,8 @@ class Correspondence:
         self._take_answers()
         following = Tick(self._delivered + 1)
         for one in self._open.values():
-            if one.read is not None and one.last_seen <= self._delivered:
-                self._answer(one.query, one.read)
+            if one.read is not None and one.place <= self._delivered:
+                self._answer(one, one.read)
                 return True
         if following > self._end or self._must_wait(following):
             return False
@@ -250,42 +259,56 @@ class Correspondence:
 
     def _must_wait(self, tick: Tick) -> bool:
         """Tell whether a transaction has to wait for an answer of its source that has not seen it, or may not have."""
-        if not self._open:
+        if not self._open or not self._needs_order:
             return False
         sources = {transaction.source for _, transaction in self._log.transactions(None, Tick(tick - 1), tick)}
         return any(
-            one.query.source in sources and (one.read is None or one.last_seen < tick) for one in self._open.values()
+            one.query.source in sources and (one.read is None or one.place < tick) for one in self._open.values()
         )
 
     def _take_answers(self) -> None:
         """Find the place of every answer that has come; ask again for one that has none."""
-        for one in self._open.values():
+        for number, one in self._open.items():
             if one.read is not None or not one.reading.done():
                 continue
             try:
                 read = one.reading.result()
             except SourceUnavailable:
-                one.reading = self._pool.submit(self._ask_later, one.query)
+                self._open[number] = self._asked(one.query, self._ask_later)
                 continue
-            place = self._place(one.query.source, read.seen)
-            if place is None:
-                one.reading = self._pool.submit(self._ask, one.query)
-            else:
-                one.read, one.last_seen = read, place
+            if not self._place(one, read):
+                self._open[number] = self._asked(one.query, self._ask)
 
-    def _place(self, source: str, seen: Seen) -> Tick | None:
-        """Return the newest tick that an answer saw, if it saw all that was delivered and nothing out of order."""
-        sight = SawTransactions(seen=seen)
-        self._accepted.settle(source, sight)
-        settled = self._settled[source]
-        later = self._log.transactions(source, settled, self._log.last_tick)
-        has_hole = any(seen.sees(transaction.identity) for _, transaction in later)
-        forgot = any(tick <= self._delivered for tick, _ in later)
-        return None if has_hole or forgot else settled
+    def _place(self, one: _Open, read: _Read) -> bool:
+        """Find where an answer belongs: after a tick that it saw, or, without order, here; tell whether it does.
 
-    def _answer(self, query: Query[ArrowBag], read: _Read) -> None:
+        One that saw past where the view can go belongs nowhere, and so will any other: the view stops.
+        """
+        source, seen = one.query.source, read.seen
+        known = self._log.identities(source, one.after, self._log.last_tick)
+        one.seen_upto = seen_upto(known, seen, one.after)
+        self._settled[source] = max(self._settled.get(source, NO_TICK), one.seen_upto)
+        if self._needs_order:
+            placed = place(known, seen, one.after, self._delivered)
+        else:
+            placed = None if is_half_seen(known, seen) else NO_TICK
+        if placed is None:
+            return False
+        saw_end = any(tick == self._end + 1 and seen.sees(identity) for tick, identity in known)
+        if self._halt is not None and (saw_end or placed > self._end):
+            raise self._halt
+        one.read, one.place = read, placed
+        return True
+
+    def _answer(self, one: _Open, read: _Read) -> None:
+        query = one.query
         del self._open[query.number]
-        self._send(Answered(number=query.number, fragments=read.fragments, sight=SawTicks(upto=self._delivered)))
+        self._send(Answered(number=query.number, fragments=read.fragments, sight=self._sight(one, read.seen)))
+
+    def _sight(self, one: _Open, seen: Seen) -> Sight:
+        if self._needs_order:
+            return SawTicks(upto=self._delivered)
+        return SawTransactions(seen=seen, upto=one.seen_upto)
 
     def _send(self, event: Event) -> None:
         self._act(self._running.send(event))
@@ -297,11 +320,16 @@ class Correspondence:
                 case Query(source=source) if source == VIEW:
                     looks.append(effect)
                 case Query():
-                    self._open[effect.number] = _Open(query=effect, reading=self._pool.submit(self._ask, effect))
+                    self._open[effect.number] = self._asked(effect, self._ask)
                 case Install():
                     self._installs.append(effect)
         for look in looks:
             self._send(look_on_spark(self._spark, self._view, self._view.understood.join, look))
+
+    def _asked(self, query: Query[ArrowBag], ask: Callable[[Query[ArrowBag]], _Read]) -> _Open:
+        """Send a query; what is visible by now is noted before its snapshot is taken."""
+        after = self._settled[query.source] if query.source in self._settled else self._log.horizon()
+        return _Open(query=query, reading=self._pool.submit(ask, query), after=after)
 
     def _ask_later(self, query: Query[ArrowBag]) -> _Read:
         """Ask again after a pause, so that a source that is away is not hammered; closing ends the pause."""
