@@ -95,6 +95,7 @@ class CostModel:
         self.structure = structure
         self.flows = flows_of(structure)
         self._warehouse = structure.warehouse
+        self._segments, self._relations = structure.segments, structure.relations
         names = [node.name for node in structure.nodes]
         self._tables = {name: _Tables(*(Auxiliary(name, kind) for kind in AuxiliaryKind)) for name in names}
         self._below = {segment.name: self._all_below(segment) for segment in structure.segments}
@@ -106,8 +107,8 @@ class CostModel:
 
     def cost(self, kept: Kept) -> Cost:
         """Return the cost with a set of auxiliary tables, in its parts."""
-        parts = [self._of_segment(segment, kept) for segment in self.structure.segments]
-        maintaining = sum(self.replica_writes(relation, kept) for relation in self.structure.relations)
+        parts = [self._of_segment(segment, kept) for segment in self._segments]
+        maintaining = sum(self.replica_writes(relation, kept) for relation in self._relations)
         return Cost(
             tracing=sum(tracing for tracing, _ in parts),
             maintaining=maintaining + sum(others for _, others in parts),
@@ -253,7 +254,7 @@ class CostModel:
 
     def _bytes_of(self, table: Auxiliary) -> float:
         if table.kind is AuxiliaryKind.REPLICA:
-            known = next(one for one in self.structure.relations if one.name == table.of).statistics
+            known = next(one for one in self._relations if one.name == table.of).statistics
             return known.tuple_num * known.tuple_size
         flow = self.flows[table.of]
         if table.kind is AuxiliaryKind.GROUP_TABLE:

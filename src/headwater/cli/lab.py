@@ -5,10 +5,11 @@ from __future__ import annotations
 import typer
 
 from headwater.cli.lab_compare import compare
+from headwater.cli.lab_papers import papers
 from headwater.cli.lab_replay import replay
 from headwater.cli.lab_scenarios import scenarios
 
-LAB_VERBS = (scenarios, replay, compare)
+LAB_VERBS = (scenarios, replay, compare, papers)
 
 lab = typer.Typer(
     name="lab",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
+from matplotlib.ticker import EngFormatter, FixedLocator, NullLocator
 
 COLOURS = (
     "#1f5fa8", "#d1495b", "#2e8b57", "#e08e0b", "#7b4fa3", "#17a2b8",
@@ -15,6 +15,7 @@ COLOURS = (
 MARKERS = "osD^vPX*<>hp"
 DASHES: tuple[str | tuple[int, tuple[int, ...]], ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 DPI = 130
+_LARGE, _UNTOLD = 1e5, 1e12
 _INK = "#333333"
 
 
@@ -41,6 +42,13 @@ def name_places(panel: Axes, names: Sequence[str]) -> None:
     panel.xaxis.set_major_locator(FixedLocator(list(range(len(names)))))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xticklabels(list(names))
+
+
+def shorten_numbers(panel: Axes) -> None:
+    """Write large numbers with a letter, 5 M for five million; small ones, and those beyond counting, as they are."""
+    for axis, (_, most) in ((panel.xaxis, panel.get_xlim()), (panel.yaxis, panel.get_ylim())):
+        if _LARGE < most < _UNTOLD:
+            axis.set_major_formatter(EngFormatter())
 
 
 def share_legend(figure: Figure, panel: Axes) -> None:

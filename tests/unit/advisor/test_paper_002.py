@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from math import sqrt
 
 import pytest
 
 from headwater.advisor.kinds import corrected, printed
 from headwater.advisor.kinds.parameters import Case, MaintenanceKind, Parameters
+from headwater.lab.papers.space_and_rows import crossings
 
 DEFAULT = Parameters()
 SMR, NSMR, SMIM, NSMIM = MaintenanceKind
-
-
-def crossing(difference: Callable[[Parameters], float], least: float, most: float) -> float:
-    """Return the cardinality of relations at which a difference changes its sign."""
-
-    def at(rows: float) -> bool:
-        return difference(replace(DEFAULT, relation_rows=rows)) > 0
-
-    assert at(least) != at(most)
-    for _ in range(100):
-        middle = sqrt(least * most)
-        least, most = (middle, most) if at(middle) == at(least) else (least, middle)
-    return least
 
 
 def test_rows_accessed_at_the_defaults() -> None:
@@ -36,18 +22,10 @@ def test_rows_accessed_at_the_defaults() -> None:
 
 
 def test_where_collect_outgrows_the_replicas() -> None:
-    def as_printed(of: Parameters) -> float:
-        return printed.space(NSMIM, of) - printed.space(SMIM, of)
-
-    def rows_against_bytes(of: Parameters) -> float:
-        return sum(printed.collected(of)) - of.auxiliary_count * of.relation_rows * of.relation_row_size
-
-    def once(of: Parameters) -> float:
-        return corrected.space(NSMIM, of) - corrected.space(SMIM, of)
-
-    assert crossing(as_printed, 1e4, 1e12) == pytest.approx(9.25e6, rel=1e-3)
-    assert crossing(rows_against_bytes, 1e4, 1e12) == pytest.approx(6.07e7, rel=1e-3)
-    assert crossing(once, 1e4, 1e12) == pytest.approx(5.63e8, rel=2e-3)
+    as_printed, rows_against_bytes, once, *_ = (crossing.rows for crossing in crossings())
+    assert as_printed == pytest.approx(9.25e6, rel=1e-3)
+    assert rows_against_bytes == pytest.approx(6.07e7, rel=1e-3)
+    assert once == pytest.approx(5.63e8, rel=2e-3)
 
 
 def test_interference_has_no_influence_on_collect() -> None:
@@ -58,11 +36,9 @@ def test_interference_has_no_influence_on_collect() -> None:
 
 
 def test_the_order_of_figure_9_is_not_general() -> None:
-    def asking_less_keeping(of: Parameters) -> float:
-        return printed.rows(NSMIM, of).total - printed.rows(SMIM, of).total
-
-    assert crossing(asking_less_keeping, 10, 3e3) == pytest.approx(904, rel=1e-3)
-    assert crossing(asking_less_keeping, 3e3, 1e9) == pytest.approx(2.46e5, rel=2e-3)
+    *_, begins, ends = (crossing.rows for crossing in crossings())
+    assert begins == pytest.approx(904, rel=1e-3)
+    assert ends == pytest.approx(2.46e5, rel=2e-3)
     selective, loose = replace(DEFAULT, selectivity=1e-4), replace(DEFAULT, join_factor=1e-3)
     assert printed.rows(NSMIM, selective).total / printed.rows(SMIM, selective).total == pytest.approx(0.35, abs=5e-3)
     assert printed.rows(NSMIM, loose).total / printed.rows(SMIM, loose).total == pytest.approx(0.48, abs=5e-3)

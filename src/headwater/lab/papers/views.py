@@ -5,8 +5,8 @@ Those of HighProfit, v8 and v9 were found so that the paper's own answers follow
 
 Q5, Q11, Q17              TPC-D at scale 1; an hour has 60 updates of Order, 60 of Lineitem (4 rows each), 1 of every
                           other relation, and 10 tracing queries
-v1 to v7, growing views   a lowest segment joins one large relation (100,000 rows, 10 updates) with small ones (1,000
-                          rows, 1 update); ten rows make a group; the groups of one level join one to one
+v1 to v7, growing views   all relations alike, with 100,000 rows and 10 updates; a row joins one row of each other
+                          relation; three rows make a group
 
 Everywhere: rows of 100 bytes where TPC-D says nothing else, blocks of 8 KiB, 10 ms a block, 1 ms to move 1,000 bytes.
 """
@@ -85,19 +85,16 @@ def synthetic_views() -> Mapping[str, Structure]:
 
 def _regular_segment(levels: int, fan_out: int, counter: Iterator[int]) -> tuple[SegmentNode, float]:
     """Return a segment of a regular tree, and how many rows it has."""
-    large, small, net_cost = 100_000, 1_000, 0.001
+    rows, net_cost, rows_per_group = 100_000.0, 0.001, 3
     operands: list[Node]
     if levels == 1:
-        operands = [_relation(f"R{next(counter)}", large, 100, 10, net_cost)]
-        operands += [_relation(f"R{next(counter)}", small, 100, 1, net_cost) for _ in range(fan_out - 1)]
-        rows = float(large)
-        name = f"level 1 of {operands[0].name}"
+        operands = [_relation(f"R{next(counter)}", rows, 100, 10, net_cost) for _ in range(fan_out)]
     else:
         below = [_regular_segment(levels - 1, fan_out, counter) for _ in range(fan_out)]
         operands = [segment for segment, _ in below]
         rows = below[0][1]
-        name = f"level {levels} of {operands[0].name.split()[-1]}"
-    groups = max(1.0, rows / 10)
+    groups = max(1.0, rows / rows_per_group)
+    name = f"level {levels} of {operands[0].name.split()[-1]}"
     return _segment(name, operands, rows, groups, proj=1 / fan_out), groups
 
 
