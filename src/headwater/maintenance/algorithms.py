@@ -16,11 +16,11 @@ from headwater.maintenance.eca_key import eca_key
 from headwater.maintenance.messages import Algorithm
 from headwater.maintenance.multi_appearance import multi_appearance
 from headwater.maintenance.nested_sweep import nested_sweep
-from headwater.maintenance.probe_plan import plan_visits
 from headwater.maintenance.strobe import strobe
 from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
 from headwater.maintenance.version_numbers import self_maintaining, version_numbers
 from headwater.maintenance.visit_plan import plan
+from headwater.maintenance.visit_trees import visit_trees
 from headwater.maintenance.visits import layout_of
 from headwater.project import DEFAULT_ALGORITHM
 from headwater.views.keys import key_outputs
@@ -131,8 +131,7 @@ def _c_strobe_cost(view: JoinView) -> Cost:
 
 
 def _batched_cost(view: JoinView) -> Cost:
-    aliases = [occurrence.alias for occurrence in view.occurrences]
-    visits = sum(tree.visit_count for tree in plan_visits(aliases, [(edge.left, edge.right) for edge in view.edges]))
+    visits = sum(tree.visit_count for tree in visit_trees(view))
     return Cost(
         queries=visits, formula="n + γ - 1 for a batch of any number of transactions", message_size="keys of the batch"
     )

@@ -23,7 +23,7 @@ Invariants
   5. A row that fails a selection of its occurrence leads nowhere: nothing is asked for it.
 
 Guarantee: complete; each tick of the batch gets its own exact change. `strong` stamps all of the batch `hi`.
-Cost: at most n + γ - 1 probes for a batch of any size (`probe_plan`); SWEEP needs m (n - 1) for m transactions.
+Cost: at most n + γ - 1 probes for a batch of any size (`visit_trees`); SWEEP needs m (n - 1) for m transactions.
 Occurrences that share no equality are not reachable by values: they are read whole when another part has changed.
 
 Paper: 000 (SWEEP, one update at a time), extended (PAPERS.md §5). Erratum there: the figures merge a single concurrent
@@ -36,9 +36,10 @@ from collections.abc import Generator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from headwater.maintenance.probe_plan import VisitTree, plan_visits
+from headwater.maintenance.probe_plan import VisitTree
 from headwater.maintenance.questions import Answer, Ask, B, Log, Probe
 from headwater.maintenance.rebase import rebase
+from headwater.maintenance.visit_trees import visit_trees
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.views.normal_form import JoinView
@@ -53,7 +54,7 @@ def batched_sweep(view: JoinView, lo: Tick, changes: Mapping[RelationName, B], l
     `changes` holds the batch's signed rows of every relation of the view, stamped with their ticks.
     """
     reach = _Reach(view, lo, changes, log)
-    trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
+    trees = visit_trees(view)
     touched = [tree for tree in trees if reach.is_touched(tree)]
     for tree in trees:
         if any(other is not tree for other in touched):

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.maintenance.probe_plan import VisitTree, plan_visits
+from headwater.maintenance.probe_plan import VisitTree
+from headwater.maintenance.visit_trees import visit_trees
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
 from headwater.views.normal_form import JoinView
@@ -61,7 +62,7 @@ def estimate_combinations(view: JoinView, bags: Bags) -> int:
     """
     if sum(len(bag) for bag in bags.values()) < _FEW_ROWS:
         return 0
-    trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
+    trees = visit_trees(view)
     total = 1
     for tree in trees:
         weighed = _weigh(view, bags, tree, tree.root)

@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import HeadwaterError, ImpossibleRow, SourceUnavailable
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
@@ -92,6 +93,8 @@ class Round:
     listener: Listener
     _waiting: set[str] = field(default_factory=set)
     _asked: dict[RelationName, ProbeCount] = field(default_factory=dict)
+    _computed: dict[tuple[Tick, Tick], dict[RelationName, ArrowBag]] = field(default_factory=dict)
+    """How segments that views share change over some ticks, each computed once."""
 
     def run(self, due: Sequence[LiveView]) -> RoundResult:
         """Compute the views that are due, up to one tick for all."""
@@ -185,8 +188,9 @@ class Round:
         understood, span = view.understood, (view.lo, upto)
         join = understood.view.only_join
         if join is None:
+            computed = self._computed.setdefault(span, {}) if understood.shares else {}
             return change_segments(
-                self.spark, understood.view, understood.guarantee, span, log, performer, view.readers
+                self.spark, understood.view, understood.guarantee, span, log, performer, view.readers, computed
             )
         columns = view.table.changes.schema()
         return change_view(self.spark, join, columns, understood.guarantee, span, log, performer)

@@ -30,10 +30,10 @@ from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
-from headwater.runtime.kept_segments import create_segments, segment_readers
+from headwater.runtime.hidden_table import HiddenTable
+from headwater.runtime.kept_segments import BornTables
 from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
-from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.sources.source import Source
@@ -81,8 +81,8 @@ class Newborn:
     understood: UnderstoodView
     entry: ViewEntry
     table: KeptTable
-    segments: Mapping[RelationName, KeptTable]
-    readers: Mapping[RelationName, SegmentReader]
+    segments: Mapping[RelationName, str]
+    """The names of its hidden tables, by segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +94,8 @@ class Bootstrapped:
     failed: Mapping[str, HeadwaterError]
     """Views whose SQL has no value at the tick: a division by zero, for instance."""
     replicas: tuple[ReplicaReader, ...]
+    hidden: Mapping[str, HiddenTable]
+    """The hidden tables that were made, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,10 @@ class Bootstrap:
     warehouse: str
     understood: Understood
     views: tuple[str, ...]
+    rebuilt: frozenset[str]
     copied: Mapping[RelationName, tuple[str, ...]]
+    adopted: Mapping[RelationName, str]
+    """Hidden tables that other views keep already, by segment: whoever needs one need not make it."""
     acceptor: Acceptor
     log: ChangeLog
     listener: Listener
@@ -120,17 +125,18 @@ class Bootstrap:
         frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
         made = tuple(self._copy(frames[name], name, columns, tick) for name, columns in self.copied.items())
         reach("replicas written")
+        born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted)
         views: list[Newborn] = []
         failed: dict[str, HeadwaterError] = {}
         for name in self.views:
             try:
-                views.append(self._compute(name, frames, replicas, tick))
+                views.append(self._compute(name, frames, replicas, born))
             except PySparkException as error:
                 if not is_data_error(error):
                     raise
                 failed[name] = unborn_error(name, error, tick)
         shutil.rmtree(staging, ignore_errors=True)
-        return Bootstrapped(tick=tick, views=tuple(views), failed=failed, replicas=made)
+        return Bootstrapped(tick=tick, views=tuple(views), failed=failed, replicas=made, hidden=born.made)
 
     def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
         """Read everything again if rows were truncated after they were read: the log does not say which they were."""
@@ -179,9 +185,9 @@ class Bootstrap:
         name: str,
         frames: Mapping[RelationName, DataFrame],
         replicas: Mapping[RelationName, ReplicaReader],
-        tick: Tick,
+        born: BornTables,
     ) -> Newborn:
-        understood = self.understood.views[name]
+        understood, tick = self.understood.views[name], born.tick
         plain = {
             relation: frames[relation]
             if relation in frames
@@ -190,7 +196,7 @@ class Bootstrap:
         }
         generation = next_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)
-        segments = create_segments(self.spark, understood.view, folder, plain, tick)
+        segments = born.tables_for(understood, plain, is_rebuilt=name in self.rebuilt)
         table = KeptTable.create(folder, understood.schema, tick)
         table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, plain), tick)
         entry = ViewEntry(
@@ -200,9 +206,8 @@ class Bootstrap:
             birth=tick,
             guarantee=understood.guarantee.value,
             schema=tuple((field.name, str(field.type)) for field in understood.schema),
-            segments=tuple(segment.name for segment in segments),
+            segments=tuple(segments.values()),
             shape=shape(understood.view),
             lower=understood.view.lower_texts,
         )
-        readers = segment_readers(self.spark, understood.view, table, segments, tick)
-        return Newborn(understood=understood, entry=entry, table=table, segments=segments, readers=readers)
+        return Newborn(understood=understood, entry=entry, table=table, segments=segments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.maintenance.probe_plan import plan_visits
+from headwater.maintenance.visit_trees import visit_trees
 from headwater.project import Reading
 from headwater.results import ExplainResult
 from headwater.runtime.explain_segments import explain_segments, how_read
@@ -20,7 +20,7 @@ def explain_view(understood: Understood, name: str) -> ExplainResult:
 
 def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainResult:
     readings = {relation: understood.project.reading(relation) for relation in view.relations}
-    trees = plan_visits([o.alias for o in view.occurrences], [(edge.left, edge.right) for edge in view.edges])
+    trees = visit_trees(view)
     visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
     described = understood.views[name].algorithm
     cost = described.cost(view)

@@ -11,6 +11,7 @@ from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.runtime.batch import ViewChange
+from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.understand import UnderstoodView
 from headwater.warehouse.catalog import ViewEntry
@@ -22,15 +23,15 @@ from headwater.warehouse.kept_table import KeptTable
 class LiveView:
     """One view. `frontier` is what the last commit says; the tables may hold more, and that is adopted then.
 
-    `segments` are the hidden tables that are kept for it, and `readers` look rows up in them, as of the frontier.
+    `segments` are the hidden tables that are kept for it, perhaps for other views too, and its own table where its last
+    step looks at its own rows.
     """
 
     understood: UnderstoodView
     entry: ViewEntry
     table: KeptTable
     frontier: Tick
-    segments: Mapping[RelationName, KeptTable] = field(default_factory=dict)
-    readers: Mapping[RelationName, SegmentReader] = field(default_factory=dict)
+    segments: Mapping[RelationName, HiddenTable] = field(default_factory=dict)
     stopped: Stopped | None = None
 
     @property
@@ -49,24 +50,34 @@ class LiveView:
             return self.frontier
         return max(self.frontier, self.table.appended_upto())
 
+    @property
+    def readers(self) -> dict[RelationName, SegmentReader]:
+        """What is kept for it, as of the frontier."""
+        return {name: hidden.at(self.frontier) for name, hidden in self.segments.items()}
+
     def end(self, hi: Tick) -> Tick:
-        """Return where a batch must end: where one ended that was appended in part, else where it would."""
-        if self.understood.view.only_join is not None:
+        """Return where a batch must end: where one ended that was appended in part, else where it would.
+
+        Changes that are told tick by tick are appended from where a table ends, whatever the batch.
+        """
+        if self.understood.view.only_join is not None or self.understood.shares:
             return hi
-        appended = max(table.appended_upto() for table in (self.table, *self.segments.values()))
+        tables = (self.table, *(hidden.table for hidden in self.segments.values()))
+        appended = max(table.appended_upto() for table in tables)
         return appended if appended > self.frontier else hi
 
     def append(self, change: ViewChange, upto: Tick) -> None:
         """Append a batch's changes to the tables; those that have them already are left as they are."""
         for name, rows in change.segments.items():
-            self.segments[name].append(rows, upto)
+            self.segments[name].table.append(rows, upto)
         self.table.append(change.rows, upto)
 
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
         """Move to a tick whose changes are in the tables."""
+        for name, hidden in self.segments.items():
+            rows = None if change is None else _rows(change, name, self.understood)
+            hidden.advance(self.frontier, rows, upto)
         self.frontier = upto
-        for name, reader in self.readers.items():
-            reader.absorb(None if change is None else _rows(change, name, self.understood), upto)
 
     def stop(self, error: HeadwaterError) -> None:
         """Stop here for good; the others go on."""

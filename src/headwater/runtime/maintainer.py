@@ -32,6 +32,7 @@ from headwater.runtime.correspondence import Correspondences
 from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
 from headwater.runtime.global_sources import global_sources
 from headwater.runtime.holding import Holding
+from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
@@ -52,6 +53,7 @@ from headwater.warehouse.released import Releases
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 60.0
 _ABSORB_ROWS = 20_000
+_ADOPT_SECONDS = 60.0
 
 
 class Maintainer:
@@ -79,6 +81,7 @@ class Maintainer:
         self.epoch = epoch
         self.views = {view.name: view for view in views}
         self.replicas = replicas
+        self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
         holding = Holding(global_sources(understood), Releases(warehouse.path).look)
@@ -99,6 +102,7 @@ class Maintainer:
         self._settled: dict[str, Tick] = {}
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
+        self._adopting_since: float | None = None
         self._signs = SignsOfLife(
             warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
         )
@@ -172,7 +176,7 @@ class Maintainer:
             self.acceptor.follow(source, self.understood.followed(name))
         self.upkeep.start()
         if self._plan.born or self._plan.copied:
-            self._bootstrap = BootstrapThread(self._bootstrap_job(), dict(self.replicas))
+            self._start_bootstrap(adopted=self._adoptable())
 
     def _drop_views(self) -> None:
         if self._plan.dropped:
@@ -184,7 +188,7 @@ class Maintainer:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
         self.acceptor.raise_error()
         made = None if self._bootstrap is None else self._bootstrap.made()
-        if made is not None:
+        if made is not None and self._can_bring_in(made):
             self._bring_in(made)
             return True
         return self._maintain()
@@ -225,21 +229,50 @@ class Maintainer:
         except SourceUnavailable:
             return False
 
-    def _bootstrap_job(self) -> Bootstrap:
-        return Bootstrap(
+    def _start_bootstrap(self, *, adopted: Mapping[RelationName, str]) -> None:
+        job = Bootstrap(
             spark=self.spark,
             warehouse=self.warehouse.path,
             understood=self.understood,
             views=self._plan.born,
+            rebuilt=self._plan.rebuilt,
             copied=self._plan.copied,
+            adopted=adopted,
             acceptor=self.acceptor,
             log=self.log,
             listener=self.listener,
         )
+        self._bootstrap = BootstrapThread(job, dict(self.replicas))
+
+    def _adoptable(self) -> dict[RelationName, str]:
+        """Return the hidden tables that views keep which go on, for newborn views to read too, by segment."""
+        sharing = [view for view in self.views.values() if view.stopped is None and view.understood.shares]
+        return {name: hidden.name for view in sharing for name, hidden in view.segments.items()}
+
+    def _can_bring_in(self, made: Bootstrapped) -> bool:
+        """Tell whether the tables that newborn views adopt have come to their birth.
+
+        If those who keep them have stopped, or wait for long, everything is computed again, and nothing is adopted.
+        """
+        adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.hidden.keys()
+        reached = [self._come_to(table) for table in adopted]
+        if all(tick is not None and tick >= made.tick for tick in reached):
+            return True
+        if self._adopting_since is None:
+            self._adopting_since = time.monotonic()
+        if None in reached or time.monotonic() - self._adopting_since > _ADOPT_SECONDS:
+            self._start_bootstrap(adopted={})
+        return False
+
+    def _come_to(self, table: str) -> Tick | None:
+        """Return the last tick that some view has brought a hidden table to; None if none goes on that reads it."""
+        going = (view for view in self.views.values() if view.stopped is None)
+        return max((view.frontier for view in going if table in view.entry.segments), default=None)
 
     def _bring_in(self, made: Bootstrapped) -> None:
         """Make newborn views readable from their birth on; from now on they are in every batch."""
         self._bootstrap = None
+        self._hidden |= made.hidden
         for reader in made.replicas:
             replaced = self.replicas.get(reader.relation.name)
             self.replicas[reader.relation.name] = reader
@@ -256,8 +289,12 @@ class Maintainer:
                 entry=newborn.entry,
                 table=newborn.table,
                 frontier=newborn.entry.birth,
-                segments=newborn.segments,
-                readers=newborn.readers,
+                segments=with_own_rows(
+                    self.spark,
+                    newborn.understood.view,
+                    newborn.table,
+                    {name: self._hidden[table] for name, table in newborn.segments.items()},
+                ),
             )
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
         for newborn in made.views:
@@ -370,7 +407,10 @@ class Maintainer:
         )
 
     def _absorb(self) -> None:
-        """Lay what was committed on the replicas once it is much, and let the log's tail go."""
+        """Lay what was committed on the replicas once it is much, let the log's tail go, and rows that nobody needs."""
+        going = [view for view in self.views.values() if view.stopped is None]
+        for hidden in {hidden for view in self.views.values() for hidden in view.segments.values()}:
+            hidden.forget({view.frontier for view in going if hidden in view.segments.values()})
         live = [view.lo for view in self.views.values() if view.stopped is None]
         frontier = min(live, default=self.log.last_tick)
         for name, fresh in list(self.upkeep.refreshed.items()):

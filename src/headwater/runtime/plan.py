@@ -36,6 +36,8 @@ class RunPlan:
     copied: Mapping[RelationName, tuple[str, ...]]
     """Relations to copy anew, with their columns."""
     reasons: Mapping[str, str]
+    rebuilt: frozenset[str] = frozenset()
+    """The views that are computed anew because somebody asked for it."""
 
     @property
     def born(self) -> tuple[str, ...]:
@@ -70,6 +72,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         kept=tuple(same),
         copied=copied,
         reasons=reasons,
+        rebuilt=frozenset(rebuild),
     )
 
 

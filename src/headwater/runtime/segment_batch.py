@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, assert_never
 
@@ -61,8 +61,12 @@ def change_segments(
     log: AcceptedLog,
     perform: Performer,
     readers: Mapping[RelationName, SegmentReader],
+    computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
-    """Return how a view and what is kept for it change over the ticks (lo, hi]; None if no relation changed."""
+    """Return how a view and what is kept for it change over the ticks (lo, hi]; None if no relation changed.
+
+    `computed` are the changes of segments that another view of the batch had too, and then of this one's.
+    """
     changes = base_changes(view.relations, guarantee, span, log)
     if not any(len(bag) for bag in changes.values()):
         return None
@@ -79,8 +83,11 @@ def change_segments(
     )
     started = time.perf_counter()
     changed = sum(len(bag) for bag in changes.values())
-    for segment in view.segments:
-        changes[segment.name] = batch.change(segment)
+    for segment in view.segments[:-1]:
+        if segment.name not in computed:
+            computed[segment.name] = batch.change(segment)
+        changes[segment.name] = computed[segment.name]
+    changes[view.output.name] = batch.change(view.output)
     kept = {segment.name: changes[segment.name].table for segment in view.segments[:-1] if segment.is_kept}
     return ViewChange(
         rows=changes[view.output.name].table,

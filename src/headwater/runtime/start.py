@@ -8,15 +8,15 @@ from pyspark.sql import SparkSession
 
 from headwater.relation import RelationName
 from headwater.runtime.events import Listener
-from headwater.runtime.kept_segments import segment_readers
+from headwater.runtime.hidden_table import HiddenTable
+from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.understand import Understood
-from headwater.views.segments import SEGMENTS
 from headwater.warehouse.catalog import ReplicaEntry
-from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.folders import replica_folder, segment_of_table
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
@@ -48,6 +48,7 @@ def start_maintainer(
     renew_lease(path, epoch)
     warehouse.log.take_over(epoch)
     clear_unnamed(warehouse)
+    hidden: dict[str, HiddenTable] = {}
     lasting = {name: kept.replicas[name] for name in understood.replicated() if name not in plan.copied}
     return Maintainer(
         spark=spark,
@@ -55,7 +56,7 @@ def start_maintainer(
         understood=understood,
         plan=plan,
         epoch=epoch,
-        views=[_live_view(spark, warehouse, understood, name) for name in plan.kept],
+        views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
         retiring={name: _retiring_view(warehouse, name) for name in plan.changed},
         replicas=_load_replicas(spark, path, understood, lasting),
         listener=listener,
@@ -74,18 +75,25 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     return Kept(views=catalog.views, replicas=catalog.replicas, lost_sources=lost)
 
 
-def _live_view(spark: SparkSession, warehouse: Warehouse, understood: Understood, name: str) -> LiveView:
-    record, frontier, table = warehouse.head().record, warehouse.frontier(name), warehouse.kept_table(name)
-    view = understood.views[name].view
-    segments = {RelationName(source=SEGMENTS, name=own): kept for own, kept in warehouse.kept_segments(name).items()}
+def _live_view(
+    spark: SparkSession, warehouse: Warehouse, understood: Understood, name: str, hidden: dict[str, HiddenTable]
+) -> LiveView:
+    """Open a view; `hidden` are the hidden tables that were opened for others, and then for this one too."""
+    entry, table, view = warehouse.view(name), warehouse.kept_table(name), understood.views[name].view
+    relations = {segment.name.name: segment.relation for segment in view.segments}
+    opened = warehouse.kept_segments(name)
+    for shared in entry.segments:
+        segment = segment_of_table(shared)
+        if shared not in hidden:
+            hidden[shared] = HiddenTable(name=shared, relation=relations[segment], table=opened[segment], spark=spark)
+    own = {hidden[shared].relation.name: hidden[shared] for shared in entry.segments}
     return LiveView(
         understood=understood.views[name],
-        entry=warehouse.view(name),
+        entry=entry,
         table=table,
-        frontier=frontier,
-        segments=segments,
-        readers=segment_readers(spark, view, table, segments, frontier),
-        stopped=record.stopped.get(name),
+        frontier=warehouse.frontier(name),
+        segments=with_own_rows(spark, view, table, own),
+        stopped=warehouse.head().record.stopped.get(name),
     )
 
 

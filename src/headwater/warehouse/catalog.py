@@ -16,8 +16,8 @@ class ViewEntry:
 
     `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
     after those that it reads.
-    `segments` names the hidden tables that are kept to maintain it, and `shape` says how it is computed from them: a
-    view whose shape has changed is built anew, though its SQL has not.
+    `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how it
+    is computed from them: a view whose shape has changed is built anew, though its SQL has not.
     """
 
     name: str
@@ -62,7 +62,7 @@ def parse_catalog(text: str) -> Catalog:
     >>> sales = RelationName(source="shop", name="sales")
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
-    ...                           schema=(("a", "int"),), segments=("s1",), shape="s1: ...",
+    ...                           schema=(("a", "int"),), segments=("s1/2",), shape="s1: ...",
     ...                           lower=(("u", "SELECT 1 AS b"),))},
     ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",))})
     >>> parse_catalog(catalog_text(catalog)) == catalog

@@ -4,7 +4,7 @@ A generation is a folder of its own, so that a changed view starts afresh while 
 
     format.json  lease.json  changelog/  commits/
     views/<name>/<generation>/{changes,checkpoint}/
-    views/<name>/<generation>/segments/<segment>/{changes,checkpoint}/
+    segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
 """
 
@@ -34,13 +34,31 @@ def view_folder(warehouse: str, name: str, generation: int) -> str:
     return f"{warehouse}/views/{name}/{generation}"
 
 
-def segment_folder(view: str, segment: str) -> str:
-    """Return where a hidden table is that a view's maintenance keeps, given the view's folder.
+def segment_folder(warehouse: str, table: str) -> str:
+    """Return where a hidden table is, which some views' maintenance keeps; it is named by segment and generation.
 
-    >>> segment_folder("w/views/sales_by_city/3", "s1")
-    'w/views/sales_by_city/3/segments/s1'
+    >>> segment_folder("w", segment_table("group_1f3a", 3))
+    'w/segments/group_1f3a/3'
     """
-    return f"{view}/segments/{segment}"
+    return f"{warehouse}/segments/{table}"
+
+
+def segment_table(segment: str, generation: int) -> str:
+    """Return what a generation of a segment's hidden table is called in the catalog.
+
+    >>> segment_table("group_1f3a", 3)
+    'group_1f3a/3'
+    """
+    return f"{segment}/{generation}"
+
+
+def segment_of_table(table: str) -> str:
+    """Return the segment that a hidden table holds.
+
+    >>> segment_of_table("group_1f3a/3")
+    'group_1f3a'
+    """
+    return table.rpartition("/")[0]
 
 
 def replica_folder(warehouse: str, relation: RelationName, generation: int) -> str:

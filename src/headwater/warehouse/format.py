@@ -7,7 +7,7 @@ import json
 from headwater.changelog.data_file import read_text, write_text
 from headwater.errors import WarehouseRefused
 
-FORMAT = 1
+FORMAT = 2
 _FILE = "format.json"
 
 

@@ -1,4 +1,4 @@
-"""Folders of views and replicas that the catalog once had and no longer has, or never had."""
+"""Folders of views, hidden tables and replicas that the catalog once had and no longer has, or never had."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from pathlib import Path
 from headwater.changelog.data_file import delete_folder
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import CommitKind
-from headwater.warehouse.folders import replica_folder, view_folder
+from headwater.warehouse.folders import replica_folder, segment_folder, view_folder
 from headwater.warehouse.query import Warehouse
 
 
 def folders(warehouse: str, catalog: Catalog) -> set[str]:
     """Return the folders of everything a catalog names."""
     views = {view_folder(warehouse, view.name, view.generation) for view in catalog.views.values()}
+    hidden = {segment_folder(warehouse, table) for view in catalog.views.values() for table in view.segments}
     copies = catalog.replicas.values()
-    return views | {replica_folder(warehouse, copy.relation, copy.generation) for copy in copies}
+    return views | hidden | {replica_folder(warehouse, copy.relation, copy.generation) for copy in copies}
 
 
 def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
@@ -44,7 +45,9 @@ def clear_unnamed(warehouse: Warehouse) -> list[str]:
     twice, so that a dead maintainer's last job on Spark cannot write into what somebody else is filling.
     """
     head = warehouse.head()
-    found = {str(one) for kind in ("views", "replicas") for one in Path(warehouse.path, kind).glob("*/[0-9]*")}
+    found = {
+        str(one) for kind in ("views", "replicas", "segments") for one in Path(warehouse.path, kind).glob("*/[0-9]*")
+    }
     unknown = sorted(
         folder
         for folder in found - folders(warehouse.path, warehouse.commits.catalog(head))

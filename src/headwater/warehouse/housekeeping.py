@@ -19,7 +19,9 @@ from headwater.changelog.data_file import delete_folder
 from headwater.changelog.fenced_table import FencedTable
 from headwater.fail_points import reach
 from headwater.position import Tick
+from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.chores import Chore, CleanLog, Compact, DropRows, Policy, TableFacts, Vacuum, chores, droppable
+from headwater.warehouse.commit_record import CommitRecord
 from headwater.warehouse.folders import changelog_folder, commits_folder, replica_folder, segment_folder, view_folder
 from headwater.warehouse.generations import abandoned
 from headwater.warehouse.query import Warehouse
@@ -61,14 +63,11 @@ class Housekeeper:
         catalog = self._warehouse.commits.catalog(head)
         old_enough = self._old_enough(now)
         log_needed = [needed, *head.record.frontiers.values()]
-        for view in catalog.views.values():
-            own = view_folder(self._warehouse.path, view.name, view.generation)
-            last = head.record.frontiers.get(view.name, view.birth)
-            for folder in (own, *(segment_folder(own, segment) for segment in view.segments)):
-                at = self._tick(f"{folder}/checkpoint")
-                upto = droppable(self._policy, last=last, old_enough=old_enough, needed=at)
-                yield from self._table(f"{folder}/changes", now, upto)
-                yield from self._table(f"{folder}/checkpoint", now, Tick(0))
+        for folder, last in self._kept(catalog, head.record).items():
+            at = self._tick(f"{folder}/checkpoint")
+            upto = droppable(self._policy, last=last, old_enough=old_enough, needed=min(at, last))
+            yield from self._table(f"{folder}/changes", now, upto)
+            yield from self._table(f"{folder}/checkpoint", now, Tick(0))
         for replica in catalog.replicas.values():
             path = f"{replica_folder(self._warehouse.path, replica.relation, replica.generation)}/checkpoint"
             log_needed.append(self._tick(path))
@@ -79,6 +78,18 @@ class Housekeeper:
         if now - self._swept_at >= self._policy.vacuum_every:
             self._swept_at = now
             self._sweep(now)
+
+    def _kept(self, catalog: Catalog, record: CommitRecord) -> dict[str, Tick]:
+        """Return the folders of views and hidden tables, each with the first tick from which a view goes on."""
+        path, found = self._warehouse.path, dict[str, Tick]()
+        for view in sorted(catalog.views.values(), key=lambda view: view.name in record.stopped):
+            frontier = record.frontiers.get(view.name, view.birth)
+            found[view_folder(path, view.name, view.generation)] = frontier
+            for table in view.segments:
+                before = found.setdefault(segment_folder(path, table), frontier)
+                if view.name not in record.stopped:
+                    found[segment_folder(path, table)] = min(before, frontier)
+        return found
 
     def _table(self, path: str, now: datetime, upto: Tick) -> Iterator[ChoreDone]:
         handle = self._handle(path)

@@ -16,7 +16,13 @@ from headwater.position import Position, Tick
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
-from headwater.warehouse.folders import changelog_folder, commits_folder, segment_folder, view_folder
+from headwater.warehouse.folders import (
+    changelog_folder,
+    commits_folder,
+    segment_folder,
+    segment_of_table,
+    view_folder,
+)
 from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
@@ -81,7 +87,7 @@ class Warehouse:
             case AtTick():
                 tick = moment.tick
             case AtPosition():
-                tick = self._tick_at(moment)
+                tick = self.tick_at(moment)
             case AtTime():
                 commit = self.commits.at(moment.time)
                 tick = commit.record.frontiers.get(name, commit.tick) if commit else Tick(0)
@@ -106,17 +112,12 @@ class Warehouse:
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
-        """Open the hidden tables that a view's maintenance keeps; nobody reads them but the maintainer."""
-        view = self.view(name)
-        folder = view_folder(self.path, name, view.generation)
-        return {segment: KeptTable.open(segment_folder(folder, segment)) for segment in view.segments}
+        """Open the hidden tables that a view's maintenance keeps, by segment."""
+        tables = self.view(name).segments
+        return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 
-    def history(self, name: str) -> list[ViewCommit]:
-        """Return the commits that changed a view, oldest first."""
-        self.view(name)
-        return view_history(self.commits.read(), name)
-
-    def _tick_at(self, moment: AtPosition) -> Tick:
+    def tick_at(self, moment: AtPosition) -> Tick:
+        """Return the first tick whose state holds all that a source committed up to a position; 0 if it is older."""
         self.log.refresh()
         known = [
             positions[moment.source]
@@ -132,6 +133,11 @@ class Warehouse:
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
         return self.log.tick_at(moment.source, asked) or Tick(0)
+
+    def history(self, name: str) -> list[ViewCommit]:
+        """Return the commits that changed a view, oldest first."""
+        self.view(name)
+        return view_history(self.commits.read(), name)
 
     def _check_readable(self, name: str, tick: Tick) -> None:
         view, head = self.view(name), self.head()

@@ -101,6 +101,6 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         check_format(str(tmp_path))
     write_format(str(tmp_path))
     check_format(str(tmp_path))
-    (tmp_path / "format.json").write_text('{"format": 2}')
+    (tmp_path / "format.json").write_text('{"format": 1}')
     with pytest.raises(WarehouseRefused):
         check_format(str(tmp_path))
