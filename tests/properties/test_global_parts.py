@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -91,6 +92,68 @@ def test_ticks_are_the_cycles_of_the_order_and_come_as_soon_as_they_can(
     assert bool(parts.incomplete()) == (len(flat) < len(arrivals)), "whatever waits, waits for a part that is shown"
 
 
+@st.composite
+def orders(draw: st.DrawFn) -> tuple[Sequence[str], list[Committed]]:
+    """Many global transactions, each in every source, in orders that differ a little or a lot; and others between."""
+    sources = draw(st.sampled_from([SOURCES, SOURCES[:2]]))
+    count, spread = draw(st.integers(2, 12)), draw(st.integers(0, 4))
+    arrivals: list[tuple[float, str, frozenset[str]]] = []
+    for source in sources:
+        for each in range(count):
+            at = each + draw(st.integers(0, spread))
+            arrivals.append((at, source, frozenset({str(each)})))
+            if draw(st.booleans()):
+                arrivals.append((at + 0.5, source, frozenset()))
+    numbers: Counter[str] = Counter()
+    committed = []
+    for _, source, ids in sorted(arrivals, key=lambda one: one[0]):
+        committed.append(Committed(source=source, number=numbers[source], ids=ids))
+        numbers[source] += 1
+    return sources, committed
+
+
+@settings(max_examples=200, deadline=None)
+@given(orders())
+def test_no_tick_is_larger_than_the_crossings_make_it(history: tuple[Sequence[str], list[Committed]]) -> None:
+    sources, arrivals = history
+    parts: GlobalParts[Committed] = GlobalParts(sources)
+    given_out = [tick for one in arrivals for tick in arrive(parts, one)]
+    assert sum(map(len, given_out)) == len(arrivals)
+    assert {frozenset(tick) for tick in given_out} == right_ticks(sources, arrivals)
+
+
+def test_a_chain_is_no_cycle_however_much_is_held() -> None:
+    parts: GlobalParts[Committed] = GlobalParts(["a", "b"])
+    names = [str(number) for number in range(200)]
+    here = [Committed(source="a", number=number, ids=frozenset({name})) for number, name in enumerate(names)]
+    there = [Committed(source="b", number=number, ids=frozenset({name})) for number, name in enumerate(names)]
+    assert [tick for one in here for tick in arrive(parts, one)] == []
+    ticks = [arrive(parts, one) for one in there]
+    assert ticks == [[[one, other]] for one, other in zip(here, there, strict=True)]
+
+
+def test_what_is_held_is_not_looked_at_again_with_every_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last one here is the first one there, so all are one tick: when it is given out, each was looked at twice."""
+    looked = 0
+    partners = GlobalParts._partners
+
+    def counted(self: GlobalParts[Committed], source: str, number: int) -> Iterator[tuple[str, int | None]]:
+        nonlocal looked
+        looked += 1
+        return partners(self, source, number)
+
+    monkeypatch.setattr(GlobalParts, "_partners", counted)
+    parts: GlobalParts[Committed] = GlobalParts(["a", "b"])
+    count = 400
+    orders = {"a": range(count), "b": [count - 1, *range(count - 1)]}
+    ticks = []
+    for source, order in orders.items():
+        for number, each in enumerate(order):
+            ticks += arrive(parts, Committed(source=source, number=number, ids=frozenset({str(each)})))
+    assert [len(tick) for tick in ticks] == [2 * count]
+    assert looked < 10 * count
+
+
 @settings(max_examples=200, deadline=None)
 @given(histories(), st.permutations(IDS), st.data())
 def test_released_ids_hold_nothing_and_everything_comes_out_in_order(
@@ -139,3 +202,13 @@ def test_a_released_part_does_not_share_the_tick_that_waited_behind_it() -> None
     assert [arrive(parts, one) for one in (here, released, there)] == [[], [], []]
     ticks = [[part.value for part in tick] for tick in parts.release("X")]
     assert ticks == [[released], [here, there]]
+
+
+def test_a_released_part_no_longer_needs_what_it_needed() -> None:
+    parts: GlobalParts[Committed] = GlobalParts(SOURCES)
+    first = Committed(source="a", number=0, ids=frozenset({"X"}))
+    before = Committed(source="b", number=0, ids=frozenset({"Y"}))
+    partner = Committed(source="b", number=1, ids=frozenset({"X"}))
+    assert [arrive(parts, one) for one in (before, partner, first)] == [[], [], []]
+    ticks = [[part.value for part in tick] for tick in parts.release("X")]
+    assert ticks == [[first]], "what waits at b for others is no longer its business"

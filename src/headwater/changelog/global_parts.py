@@ -25,7 +25,12 @@ nothing else does; whoever knows that it will never come releases its id.
 A source that uses an id again begins the next global transaction of that name: first parts belong together, then second
 ones. A transaction that carries two ids is a part of both, so all parts of both become one tick.
 
-Cost: every arrival looks at the first waiting transaction of each source. Held ones are in memory: see `holding`.
+A chain is no cycle: global transactions that come in one order everywhere have a tick each, however many are held. Only
+crossings join, and crossings that overlap join further: A with B and B with C is a cycle through all three. That cannot
+be avoided while a source's own order is kept.
+
+Cost: what the first waiting transaction of a source needs is found once, as far as parts have arrived, and followed
+further when the part arrives at which it stopped. Held ones are in memory: see `holding`.
 """
 
 from __future__ import annotations
@@ -80,6 +85,18 @@ class _Line(Generic[T]):
             yield one
 
 
+@dataclass(slots=True)
+class _Need:
+    """What a source's first waiting transaction needs, as far as it is known: up to which number each source must go.
+
+    Up to `looked_at` the transactions' other parts were looked for, and are there. A need only grows.
+    """
+
+    of: int
+    ends: dict[str, int]
+    looked_at: dict[str, int] = field(default_factory=dict)
+
+
 class GlobalParts(Generic[T]):
     """Decides which transactions become which ticks, given that each global one has a part in each of these sources.
 
@@ -103,6 +120,7 @@ class GlobalParts(Generic[T]):
         """Begin with nothing waiting; parts of the released ids wait for nobody."""
         self._lines: dict[str, _Line[T]] = {source: _Line() for source in sources}
         self._released = set(released)
+        self._needs: dict[str, _Need] = {}
 
     def arrive(self, one: Arrived[T]) -> Sequence[Sequence[Arrived[T]]]:
         """Take in what a source committed next; return what becomes ticks now, in order."""
@@ -112,6 +130,7 @@ class GlobalParts(Generic[T]):
     def release(self, released: str) -> Sequence[Sequence[Arrived[T]]]:
         """Let the parts of a global transaction go without each other; return what becomes ticks now, in order."""
         self._released.add(released)
+        self._needs = {}
         return self._ready()
 
     def waiting(self, source: str) -> Collection[Arrived[T]]:
@@ -154,18 +173,21 @@ class GlobalParts(Generic[T]):
 
     def _needed(self, source: str) -> dict[str, int] | None:
         """Return up to where each source must go for this source's first one to go; None: something is missing."""
-        ends = {source: self._lines[source].first}
-        looked_at: dict[str, int] = {}
-        while ends != looked_at:
-            for name, upto in list(ends.items()):
+        first = self._lines[source].first
+        need = self._needs.get(source)
+        if need is None or need.of != first:
+            need = self._needs[source] = _Need(of=first, ends={source: first})
+        while need.ends != need.looked_at:
+            for name, upto in list(need.ends.items()):
                 line = self._lines[name]
-                for number in range(looked_at.get(name, line.first - 1) + 1, upto + 1):
+                for number in range(max(need.looked_at.get(name, -1) + 1, line.first), upto + 1):
                     for partner, place in self._partners(name, number):
                         if place is None:
                             return None
-                        ends[partner] = max(ends.get(partner, place), place)
-                looked_at[name] = upto
-        return ends
+                        need.ends[partner] = max(need.ends.get(partner, place), place)
+                    need.looked_at[name] = number
+                need.looked_at[name] = upto
+        return need.ends
 
     def _partners(self, source: str, number: int) -> Iterator[tuple[str, int | None]]:
         """Yield the other parts of what a transaction is a part of; None for one that has not arrived."""
