@@ -5,9 +5,15 @@ from __future__ import annotations
 from math import prod
 from random import Random
 
-from headwater.advisor.statistics import RelationStatistics, SegmentStatistics, SystemStatistics, UsageStatistics
+from headwater.advisor.flow import rows_of
+from headwater.advisor.statistics import (
+    RelationStatistics,
+    SegmentStatistics,
+    SystemStatistics,
+    UnionStatistics,
+    UsageStatistics,
+)
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
-from headwater.lab.papers.views import rows_of
 
 
 def random_structure(chance: Random) -> Structure:
@@ -59,7 +65,9 @@ class _Drawing:
     def _segment(self, level: int) -> SegmentNode:
         chance = self._chance
         operands = tuple(self._operand(level - 1) for _ in range(chance.choice([1, 2, 2, 3])))
-        sizes = [max(1.0, rows_of(operand)) for operand in operands]
+        if chance.random() < 0.2:
+            return self._named(operands, UnionStatistics(aggr_ratio=chance.choice([1.0, 0.3])))
+        sizes = [rows_of(operand) for operand in operands]
         joined = 1.0 if len(operands) == 1 else min(1.0, self._magnitude(-1, 0.7) * max(sizes) / prod(sizes))
         statistics = SegmentStatistics(
             join_ratio=chance.choice([joined, joined, joined, 0.0]) if len(operands) > 1 else joined,
@@ -67,5 +75,8 @@ class _Drawing:
             proj_ratio=0.3,
             aggr_ratio=self._magnitude(-4, 0),
         )
+        return self._named(operands, statistics)
+
+    def _named(self, operands: tuple[Node, ...], statistics: SegmentStatistics | UnionStatistics) -> SegmentNode:
         self._segments.append(SegmentNode(name=f"s{len(self._segments)}", operands=operands, statistics=statistics))
         return self._segments[-1]

@@ -6,7 +6,7 @@
 | segment below the topmost | its group table (AG), or not |
 | segment that joins | its lineage view (LV), its split lineage tables (SLT), or neither |
 
-A segment with one operand has no lineage view: it would be the operand itself.
+A segment with one operand has no lineage view: it would be the operand itself. Nor has a union: it would be them all.
 
 Erratum: Example 4.2 counts 2^6 · 3^2 = 384 sets for HighProfit; it is 576.
 """
@@ -92,7 +92,7 @@ def search_space(structure: Structure) -> SearchSpace:
     for segment in structure.segments:
         if segment is not structure.top:
             choices.append((Auxiliary(segment.name, AuxiliaryKind.GROUP_TABLE),))
-        if segment.fan_out > 1:
+        if segment.is_join:
             choices.append(
                 (
                     Auxiliary(segment.name, AuxiliaryKind.LINEAGE_VIEW),

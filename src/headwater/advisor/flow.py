@@ -8,15 +8,18 @@
 A tracing query asks for the rows behind `query_size` rows of the view, and so on for the rows it finds below. An update
 of a relation changes `update_size` rows; of a segment that reads it, it changes d · |LV| / |T_i| rows of the lineage
 view and D(that, |AG|) rows of the output, which are the change that the segment above sees.
+
+A union joins nothing: |LV| = Σ |T_i|, a changed row of an operand is one changed row, and no other operand is asked.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, prod
 
+from headwater.advisor.statistics import SegmentStatistics, UnionStatistics
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
 
 
@@ -75,7 +78,8 @@ class SegmentFlow:
 
     def question_behind(self, place: int, groups: float) -> Question:
         """Return what is asked of an operand to find the rows that so many rows of the output come from."""
-        return Question(groups, met(self.behind(groups), self.operand_rows[place]))
+        rows = self.behind(groups)
+        return Question(groups, _made_of(self.segment, rows, self.operand_rows[place], self.lineage_rows))
 
 
 def met(rows: float, things: float) -> float:
@@ -85,6 +89,13 @@ def met(rows: float, things: float) -> float:
     63.2
     """
     return things * (1.0 - exp(-rows / things)) if things else 0.0
+
+
+def _made_of(segment: SegmentNode, rows: float, operand_rows: float, lineage_rows: float) -> float:
+    """Return how many rows of an operand so many lineage rows are made of; of a union, each operand gives its share."""
+    if isinstance(segment.statistics, UnionStatistics):
+        return rows * operand_rows / lineage_rows
+    return met(rows, operand_rows)
 
 
 def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
@@ -110,7 +121,10 @@ def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
             operand_sizes=tuple(operand.tuple_size for operand in operands),
             split_rows=tuple(met(size.lineage_rows, operand.tuple_num) for operand in operands),
             traced=tuple(traced[segment.name]),
-            joined=tuple(_joined(place, operand, arrivals[segment.name]) for place, operand in enumerate(operands)),
+            joined=tuple(
+                _joined(place, operand, arrivals[segment.name] if segment.is_join else {})
+                for place, operand in enumerate(operands)
+            ),
             touches=touches[segment.name],
         )
     return flows
@@ -130,30 +144,36 @@ class _Size:
     tuple_size: float
     lineage_rows: float
 
-    def share_of(self, operand: _Size) -> float:
-        """Return how many lineage rows a row of an operand is in."""
-        return self.lineage_rows / operand.tuple_num
+
+def rows_of(node: Node) -> float:
+    """Return how many rows a relation or segment has, at least one."""
+    return _size_of(node).tuple_num
 
 
 def _sizes(structure: Structure) -> Mapping[str, _Size]:
-    found: dict[str, _Size] = {
-        relation.name: _Size(
-            tuple_num=max(1.0, relation.statistics.tuple_num),  # shares of an empty relation must be defined
-            tuple_size=relation.statistics.tuple_size,
-            lineage_rows=0.0,
-        )
-        for relation in structure.relations
-    }
+    found: dict[str, _Size] = {relation.name: _size_of(relation) for relation in structure.relations}
     for segment in reversed(structure.segments):
-        ratios = segment.statistics
-        operands = [found[operand.name] for operand in segment.operands]
-        rows = ratios.join_ratio * ratios.select_ratio * prod(operand.tuple_num for operand in operands)
-        found[segment.name] = _Size(
-            tuple_num=max(1.0, ratios.aggr_ratio * rows),
-            tuple_size=ratios.proj_ratio * sum(operand.tuple_size for operand in operands),
-            lineage_rows=rows,
-        )
+        found[segment.name] = _size(segment.statistics, [found[operand.name] for operand in segment.operands])
     return found
+
+
+def _size_of(node: Node) -> _Size:
+    if isinstance(node, SegmentNode):
+        return _size(node.statistics, [_size_of(operand) for operand in node.operands])
+    known = node.statistics
+    rows = max(1.0, known.tuple_num)  # shares of an empty relation must be defined
+    return _Size(tuple_num=rows, tuple_size=known.tuple_size, lineage_rows=0.0)
+
+
+def _size(ratios: SegmentStatistics | UnionStatistics, operands: Sequence[_Size]) -> _Size:
+    match ratios:
+        case UnionStatistics():
+            rows = sum(operand.tuple_num for operand in operands)
+            tuple_size = max(operand.tuple_size for operand in operands)
+        case SegmentStatistics():
+            rows = ratios.join_ratio * ratios.select_ratio * prod(operand.tuple_num for operand in operands)
+            tuple_size = ratios.proj_ratio * sum(operand.tuple_size for operand in operands)
+    return _Size(tuple_num=max(1.0, ratios.aggr_ratio * rows), tuple_size=tuple_size, lineage_rows=rows)
 
 
 def _traced(structure: Structure, sizes: Mapping[str, _Size]) -> Mapping[str, list[float]]:
@@ -166,10 +186,15 @@ def _traced(structure: Structure, sizes: Mapping[str, _Size]) -> Mapping[str, li
         found[node.name].append(groups)
         rows = min(groups, size.tuple_num) * size.lineage_rows / size.tuple_num
         for operand in node.operands:
-            descend(operand, met(rows, sizes[operand.name].tuple_num))
+            descend(operand, _made_of(node, rows, sizes[operand.name].tuple_num, size.lineage_rows))
 
     descend(structure.top, structure.usage.query_size)
     return found
+
+
+def _share(segment: SegmentNode, size: _Size, operand: _Size) -> float:
+    """Return how many lineage rows a row of an operand is in."""
+    return 1.0 if isinstance(segment.statistics, UnionStatistics) else size.lineage_rows / operand.tuple_num
 
 
 def _propagate(
@@ -185,7 +210,7 @@ def _propagate(
     for segment in reversed(structure.segments):
         size = sizes[segment.name]
         found = [
-            Arrival(place, changed[operand.name], changed[operand.name] * size.share_of(sizes[operand.name]))
+            Arrival(place, changed[operand.name], changed[operand.name] * _share(segment, size, sizes[operand.name]))
             for place, operand in enumerate(segment.operands)
             if operand.name in changed
         ]

@@ -69,6 +69,18 @@ class SegmentStatistics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnionStatistics:
+    """What a union leaves of its operands' rows; nothing joins. Not in the paper, whose views have no unions."""
+
+    aggr_ratio: float = 1.0
+    """Rows of the output / rows of all operands; below 1 where one is taken away from another."""
+
+    def __post_init__(self) -> None:
+        """Hold that the ratio is a share."""
+        assert 0 <= self.aggr_ratio <= 1, "ratios are shares"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UsageStatistics:
     """How a view is traced."""
 

@@ -13,7 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwater.advisor.statistics import RelationStatistics, SegmentStatistics, SystemStatistics, UsageStatistics
+from headwater.advisor.statistics import (
+    RelationStatistics,
+    SegmentStatistics,
+    SystemStatistics,
+    UnionStatistics,
+    UsageStatistics,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +32,11 @@ class RelationNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentNode:
-    """One α-π-σ-⋈ step over its operands."""
+    """One α-π-σ-⋈ step over its operands, or a union of them."""
 
     name: str
     operands: tuple[RelationNode | SegmentNode, ...]
-    statistics: SegmentStatistics
+    statistics: SegmentStatistics | UnionStatistics
 
     def __post_init__(self) -> None:
         """Hold that there is something to read."""
@@ -40,6 +46,11 @@ class SegmentNode:
     def fan_out(self) -> int:
         """How many operands it joins: the paper's rel_num."""
         return len(self.operands)
+
+    @property
+    def is_join(self) -> bool:
+        """Whether its rows are put together from rows of several operands, so that it may have a lineage view."""
+        return self.fan_out > 1 and isinstance(self.statistics, SegmentStatistics)
 
 
 Node = RelationNode | SegmentNode

@@ -9,8 +9,8 @@ import pytest
 from headwater.advisor.candidates import NOTHING, Auxiliary, AuxiliaryKind, Kept, search_space
 from headwater.advisor.cost_model import CostModel, local, remote, write
 from headwater.advisor.flow import Question, met
-from headwater.advisor.statistics import SystemStatistics
-from headwater.advisor.structure import Structure
+from headwater.advisor.statistics import SystemStatistics, UnionStatistics, UsageStatistics
+from headwater.advisor.structure import SegmentNode, Structure
 from headwater.lab.papers.views import figure_14, high_profit, tpc_d_views
 
 SYSTEM = SystemStatistics(block_size=1000, disk_cost=10)
@@ -98,3 +98,14 @@ def test_the_change_of_a_relation_that_is_read_twice_arrives_through_both() -> N
     assert [question.keys for question in lines] == pytest.approx([4, 1e-3], rel=1e-3)
     assert [question.keys for question in averages] == pytest.approx([4, 1e-3], rel=1e-3)
     assert len(flows["average"].touches) == 1
+
+
+def test_a_union_passes_changes_on_and_shares_what_is_traced() -> None:
+    """320 rows beside 1,075: a changed row stays one row, and tracing 10 rows asks each side for its share of them."""
+    union = SegmentNode(name="U", operands=V8.relations, statistics=UnionStatistics())
+    structure = Structure(top=union, usage=UsageStatistics(query_rate=1, query_size=10), warehouse=V8.warehouse)
+    flow = CostModel(structure).flows["U"]
+    assert [touch.lineage_rows for touch in flow.touches] == [1]
+    assert sum(flow.touches.values()) == 50 + 43
+    assert [flow.question_behind(place, 10).rows for place in (0, 1)] == pytest.approx([3200 / 1395, 10750 / 1395])
+    assert flow.group_size == 200

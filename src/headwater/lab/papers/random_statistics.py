@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from random import Random
 
+from headwater.advisor.statistics import UnionStatistics
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
 
 _SPREAD = 10.0
@@ -45,6 +46,8 @@ def _rebuilt(segment: SegmentNode, relations: dict[str, RelationNode], chance: R
         for operand in segment.operands
     )
     ratios = segment.statistics
+    if isinstance(ratios, UnionStatistics):
+        return replace(segment, operands=operands)
     return replace(
         segment,
         operands=operands,

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from headwater.advisor.flow import rows_of
 from headwater.advisor.statistics import RelationStatistics, SegmentStatistics, SystemStatistics, UsageStatistics
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
 
@@ -163,15 +164,6 @@ def _segment(name: str, operands: Sequence[Node], rows: float, groups: float, pr
         join_ratio=rows / prod(rows_of(operand) for operand in operands), aggr_ratio=groups / rows, proj_ratio=proj
     )
     return SegmentNode(name=name, operands=tuple(operands), statistics=ratios)
-
-
-def rows_of(node: Node) -> float:
-    """Return how many rows a relation or segment has."""
-    if isinstance(node, RelationNode):
-        return node.statistics.tuple_num
-    ratios = node.statistics
-    joined = ratios.join_ratio * prod(rows_of(operand) for operand in node.operands)
-    return max(1.0, ratios.aggr_ratio * ratios.select_ratio * joined)
 
 
 def _view(top: SegmentNode, query_rate: float) -> Structure:
