@@ -56,6 +56,16 @@ def test_what_the_paper_says_of_its_views(advice: Advice) -> None:
     assert all(tried.of(LITERAL).optimality <= tried.of("three-step").optimality for tried in advice.tpc_d)
 
 
+def test_what_depends_on_the_statistics_that_were_picked(advice: Advice) -> None:
+    groups = dict(advice.by_group_size)
+    assert groups[3][4].of("none").optimality > groups[3][0].of("none").optimality
+    for rows in (10, 100, 1_000):
+        assert groups[rows][4].of("none").optimality < groups[rows][0].of("none").optimality
+    greedy = [tried.of("greedy").optimality for rows in (10, 100, 1_000) for tried in groups[rows]]
+    assert min(greedy) < 0.9
+    assert all(tried.of("three-step").optimality > 0.99 for tried_ones in groups.values() for tried in tried_ones)
+
+
 def test_searches_that_would_take_long_are_left_out(advice: Advice) -> None:
     synthetic = {tried.view: tried for tried in advice.synthetic}
     assert not synthetic["v7"].has("exhaustive")

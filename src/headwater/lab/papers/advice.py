@@ -21,7 +21,14 @@ from headwater.advisor.cost_model import CostModel
 from headwater.advisor.structure import Structure
 from headwater.lab.papers.literal_three_step import literal_three_step
 from headwater.lab.papers.random_statistics import with_random_statistics
-from headwater.lab.papers.views import failing_views, high_profit, regular_view, synthetic_views, tpc_d_views
+from headwater.lab.papers.views import (
+    SYNTHETIC,
+    failing_views,
+    high_profit,
+    regular_view,
+    synthetic_views,
+    tpc_d_views,
+)
 
 MOST_SETS = 5_000
 MOST_TABLES = 75
@@ -35,6 +42,8 @@ GROWING = ("exhaustive", "greedy", "three-step", "exact")
 """What runs on views that grow."""
 
 _RANDOM = ("three-step", LITERAL, "greedy", "combined", "naive", "none")
+_COMPARED = ("exact", "greedy", "three-step", "naive", "none")
+_GROUP_SIZES = (3, 10, 100, 1_000)
 _RATIO = 10.0
 """Tracing queries per update, for views that grow."""
 
@@ -89,6 +98,7 @@ class Advice:
     failing: tuple[Tried, ...]
     by_fan_out: tuple[Tried, ...]
     by_levels: tuple[Tried, ...]
+    by_group_size: tuple[tuple[int, tuple[Tried, ...]], ...]
     random: tuple[Spread, ...]
     random_count: int
 
@@ -111,6 +121,7 @@ def run_advice(
     tpc_d, synthetic, failing = (tried(views) for views in (tpc_d_views(), synthetic_views(), failing_views()))
     by_fan_out = grown((2, fan_out) for fan_out in range(1, most_fan_out + 1))
     by_levels = grown((levels, 2) for levels in range(1, most_levels + 1))
+    by_group_size = tuple((rows, _with_groups_of(rows, tell)) for rows in _GROUP_SIZES)
     tell(f"{random_count} random statistics")
     return Advice(
         high_profit=example,
@@ -119,8 +130,18 @@ def run_advice(
         failing=failing,
         by_fan_out=by_fan_out,
         by_levels=by_levels,
+        by_group_size=by_group_size,
         random=_over_random_statistics(random_count, seed),
         random_count=random_count,
+    )
+
+
+def _with_groups_of(rows: int, tell: Callable[[str], None]) -> tuple[Tried, ...]:
+    """Return v1 to v5 with other groups: how much of what is found depends on statistics that were picked."""
+    shapes = {name: shape for name, shape in SYNTHETIC.items() if shape[:2] == SYNTHETIC["v1"][:2]}
+    return tuple(
+        _try(f"{name}, groups of {rows}", regular_view(*shape, rows_per_group=rows), _COMPARED, tell)
+        for name, shape in shapes.items()
     )
 
 

@@ -52,6 +52,7 @@ def advice_gaps(advice: Advice) -> Mapping[str, str]:
         "tpc_d_kept": _kept_table(advice.tpc_d),
         "synthetic_optimality": _optimality_table(advice.synthetic),
         "synthetic_seconds": _seconds_table(advice.synthetic, FIGURE_11),
+        "by_group_size": _group_size_table(advice),
         "by_fan_out": _growing_table("fan-out", advice.by_fan_out, _fan_out),
         "by_levels": _growing_table("levels", advice.by_levels, _levels),
         "most_sets": f"{MOST_SETS:,}",
@@ -118,6 +119,16 @@ def _growing_table(label: str, tried: Sequence[Tried], place: Callable[[Tried], 
     headings = (label, "sets", *(f"{name}: seconds, sets priced" for name in GROWING))
     rows = [
         (str(place(one)), f"{one.set_count:.3g}", *(_told(one, name, _effort) for name in GROWING)) for one in tried
+    ]
+    return html_table(headings, rows)
+
+
+def _group_size_table(advice: Advice) -> str:
+    headings = ("algorithm", "rows per group", "v1", "v2", "v3", "v4", "v5")
+    rows = [
+        (name, f"{size:,}", *(_told(one, name, _share) for one in tried))
+        for name in _BARS
+        for size, tried in advice.by_group_size
     ]
     return html_table(headings, rows)
 
