@@ -75,7 +75,7 @@ def three_servers() -> Iterator[dict[str, EmbeddedServer]]:
         yield servers
     finally:
         for server in servers.values():
-            server.stop()
+            server.kill()  # as above
         shutil.rmtree(directory)
 
 
