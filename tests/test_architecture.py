@@ -44,7 +44,6 @@ LAYERS = (
 ONLY_IN = {
     "pyspark": ("deltas/on_spark.py", "sources/", "warehouse/", "judge/", "runtime/", "session", "demo"),
     "psycopg": ("sources/", "demo"),
-    "psycopg2": ("sources/", "demo"),
     "deltalake": ("changelog/", "warehouse/"),
     "sqlglot": ("views/", "sources/", "judge/", "warehouse/"),
     "typer": ("cli/",),

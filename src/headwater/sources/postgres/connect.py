@@ -13,9 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import psycopg
-import psycopg2
-import psycopg2.extensions
-import psycopg2.extras
 from psycopg.conninfo import conninfo_to_dict
 
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
@@ -152,10 +149,10 @@ class Address:
         with self.explained():
             return psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None)
 
-    def open_replication(self) -> psycopg2.extras.LogicalReplicationConnection:
+    def open_replication(self) -> Connection:
         """Open a connection that speaks the replication protocol."""
         with self.explained():
-            return psycopg2.connect(connection_factory=psycopg2.extras.LogicalReplicationConnection, **self._parameters)
+            return psycopg.connect(**self._parameters, autocommit=True, replication="database")
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -164,14 +161,9 @@ class Address:
             yield
         except psycopg.Error as error:
             raise self._explain(error.sqlstate, str(error), isinstance(error, psycopg.OperationalError)) from None
-        except psycopg2.Error as error:
-            lost = isinstance(error, psycopg2.OperationalError | psycopg2.InterfaceError | psycopg2.DatabaseError)
-            raise self._explain(error.pgcode, str(error), lost and error.pgcode is None) from None
 
     def _explain(self, state: str | None, message: str, connection_failed: bool) -> HeadwaterError:
         detail = " ".join(message.split())
-        if "no message from the libpq" in detail or "already closed" in detail:
-            detail = "the server closed the connection"
         summary = f'source "{self.source}" ({self.place})'
         failure = _FAILURES.get(state or "")
         if state == _NOT_IN_STATE:

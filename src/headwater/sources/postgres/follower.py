@@ -14,8 +14,7 @@ asks for more, keepalives are requested every few milliseconds, and if that does
 committed to the log, which flushes all before it. Any role may do that.
 
 The position reported as durable is what was acknowledged; when nothing returned is unacknowledged it is all that was
-followed, so an idle source does not hold its log back. (psycopg2 moves it along by itself on keepalives too, but only
-if the last message read was acknowledged.)
+followed, so an idle source does not hold its log back.
 
 Prepared transactions hold it back (`prepared`). One whose PREPARE this connection has not read yet may be on its way,
 so nothing past what was read here is reported either.
@@ -28,14 +27,14 @@ import os
 import select
 import threading
 import time
-from typing import Any
 
-import psycopg2
+import psycopg
 
 from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.sources.postgres.connect import Address, Connection
 from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.replication import ReplicationStream
 from headwater.transaction import Capture
 
 CAPTURE_ROWS = 20_000
@@ -53,17 +52,15 @@ class PostgresFollower:
         self,
         *,
         address: Address,
-        replication: Any,
-        cursor: Any,
+        stream: ReplicationStream,
         side: Connection,
         gathering: Gathering,
         start: Position,
         streamed_from: int,
     ) -> None:
-        """Take over a replication connection that streams already, from some offset, and a plain one beside it."""
+        """Take over a stream that was started at some offset, and a plain connection beside it."""
         self._address = address
-        self._replication = replication
-        self._cursor = cursor
+        self._stream = stream
         self._side = side
         self._gathering = gathering
         self._followed = start
@@ -80,7 +77,7 @@ class PostgresFollower:
         os.set_blocking(self._woken, False)
         os.set_blocking(self._wake, False)
         self._poll = select.poll()
-        self._poll.register(replication.fileno(), select.POLLIN)
+        self._poll.register(stream.fileno(), select.POLLIN)
         self._poll.register(self._woken, select.POLLIN)
         self._is_closed = False
 
@@ -138,24 +135,23 @@ class PostgresFollower:
             if self._is_closed:
                 return
             self._is_closed = True
-        with contextlib.suppress(psycopg2.Error, HeadwaterError):
+        with contextlib.suppress(psycopg.Error, HeadwaterError):
             self._report()
-        with contextlib.suppress(psycopg2.Error):
-            self._replication.close()
+        self._stream.close()
         self._side.close()
         os.close(self._woken)
         os.close(self._wake)
 
     def _drain(self) -> None:
         """Read what waits, until nothing does or a capture is large enough."""
-        read, gathering = self._cursor.read_message, self._gathering
+        read, gathering = self._stream.read, self._gathering
         stop_at: float | None = None
         while True:
             for _ in range(_MESSAGES_PER_LOOK):
                 message = read()
                 if message is None:
                     return
-                gathering.feed(message.payload)
+                gathering.feed(message)
             now = time.monotonic()
             stop_at = stop_at or now + _CAPTURE_SECONDS
             if gathering.has_transactions and (gathering.row_count >= CAPTURE_ROWS or now >= stop_at):
@@ -165,7 +161,7 @@ class PostgresFollower:
 
     def _move_on(self) -> None:
         """Note that all that commits at or before the last position the server named has been read, and is returned."""
-        offset = max(self._followed.offset, self._gathering.committed_to, self._cursor.wal_end or 0)
+        offset = max(self._followed.offset, self._gathering.committed_to, self._stream.sent_to)
         if offset > self._followed.offset:
             self._followed = Position(source=self._followed.source, history=self._followed.history, offset=offset)
 
@@ -183,12 +179,12 @@ class PostgresFollower:
         if durable >= self._returned:
             durable = max(durable, self._followed.offset)
         told = self._may_forget(durable)
-        self._cursor.send_feedback(write_lsn=told, flush_lsn=told, apply_lsn=told, reply=False, force=True)
+        self._stream.tell(told)
         self._reported, self._reported_at = told, now
 
     def _may_forget(self, durable: int) -> int:
         """Return up to where the source may forget its log, when everything that ends up to `durable` is durable."""
-        read_to = max(self._streamed_from, self._cursor.wal_end or 0)
+        read_to = max(self._streamed_from, self._stream.sent_to)
         return min(read_to, self._gathering.may_forget(durable))
 
     def _is_reached(self) -> bool:
@@ -213,7 +209,7 @@ class PostgresFollower:
             self._nudge(wanted)
             self._stuck_since = time.monotonic()
         if now - self._asked_at >= _ASK_SECONDS:
-            self._cursor.send_feedback(reply=True, force=True)
+            self._stream.tell(self._reported, ask=True)
             self._asked_at = now
         return _ASK_SECONDS
 

@@ -7,7 +7,6 @@ import logging
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
@@ -25,6 +24,7 @@ from headwater.sources.postgres.publishing import (
     find_slot,
     publication_sql,
 )
+from headwater.sources.postgres.replication import ReplicationStream
 from headwater.sources.postgres.requirements import require_replication
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
 from headwater.sources.source import Inspection
@@ -119,13 +119,12 @@ class PostgresSource:
             tells_prepared = self._tells_prepared or slot.two_phase
             # What was prepared before `start` and commits after it is told from where the slot stands, or never.
             streamed_from = slot.confirmed_offset if tells_prepared else start.offset
-            replication = self._address.open_replication()
-            stack.callback(replication.close)
-            cursor = self._start(replication, streamed_from, tells_prepared=tells_prepared)
+            stream = ReplicationStream(self._address.open_replication())
+            stack.callback(stream.close)
+            self._start(stream, streamed_from, tells_prepared=tells_prepared)
             follower = PostgresFollower(
                 address=self._address,
-                replication=replication,
-                cursor=cursor,
+                stream=stream,
                 side=side,
                 gathering=gathering,
                 start=start,
@@ -222,26 +221,20 @@ class PostgresSource:
     def _require_replication(self, connection: Connection) -> None:
         require_replication(connection, self._address, prepared=self._tells_prepared)
 
-    def _start(self, replication: Any, start_offset: int, *, tells_prepared: bool) -> Any:
+    def _start(self, stream: ReplicationStream, offset: int, *, tells_prepared: bool) -> None:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
         protocol = {"proto_version": "3", "two_phase": "on"} if tells_prepared else {"proto_version": "1"}
         deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
         while True:
             try:
                 with self._address.explained():
-                    cursor = replication.cursor()
-                    cursor.start_replication(
-                        slot_name=self._channel,
-                        start_lsn=start_offset,
-                        options={**protocol, "publication_names": self._channel},
-                        decode=False,
-                    )
+                    stream.start(self._channel, offset, {**protocol, "publication_names": self._channel})
             except SourceUnavailable as error:
                 if error.code != SLOT_IN_USE or time.monotonic() >= deadline:
                     raise
                 time.sleep(_BOOTSTRAP_LOOK_SECONDS)
             else:
-                return cursor
+                return
 
     def _snapshot(self) -> PostgresSnapshot:
         return PostgresSnapshot(
