@@ -2,8 +2,8 @@
 
 The paper publishes the structures (Figures 2, 5, 8, 9 and 14) and, but for TPC-D's table sizes, none of the statistics.
 Those of HighProfit, v8 and v9 were found so that the paper's own answers follow. Those of v1 to v7 were picked, too:
-with three rows to a group keeping nothing does better when tracing is rare, as the paper has it; with ten or more it does
-worse (`advice` runs both). Those of TPC-D are a first guess:
+with three rows to a group keeping nothing does better when tracing is rare, as the paper has it; with ten or more it
+does worse (`advice` runs both). Those of TPC-D are a first guess:
 
 Q5, Q11, Q17              TPC-D at scale 1; an hour has 60 updates of Order, 60 of Lineitem (4 rows each), 1 of every
                           other relation, and 10 tracing queries
