@@ -15,6 +15,7 @@ LAYERS = (
     "errors",
     "fail_points",
     "guarantee",
+    "lineage_wish",
     "relation",
     "position",
     "transaction",

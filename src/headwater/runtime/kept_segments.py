@@ -74,26 +74,28 @@ class BornTables:
                     return
                 if segment.name in left:
                     left.remove(segment.name)
-                    found[segment.name] = self._write(segment, self.spark.sql(whole_sql(segment, names)))
+                    written = self._write(segment, self.spark.sql(whole_sql(segment, names)))
+                    if segment.name not in understood.view.unread:
+                        written.at(self.tick)  # read here, beside the maintainer's loop
+                    found[segment.name] = written.name
                     if understood.shares:
                         self._shared[segment.name] = found[segment.name]
-                written = self.made.get(found.get(segment.name, ""))  # what was written is read, not computed again
+                made = self.made.get(found.get(segment.name, ""))  # what was written is read, not computed again
                 frame = (
                     self.spark.sql(whole_sql(segment, names))
-                    if written is None
-                    else written.table.state_dataframe(self.spark, self.tick)
+                    if made is None
+                    else made.table.state_dataframe(self.spark, self.tick)
                 )
                 frame.createOrReplaceTempView(names[segment.name])
         finally:
             for registered in names.values():
                 self.spark.catalog.dropTempView(registered)
 
-    def _write(self, segment: Segment, rows: DataFrame) -> str:
+    def _write(self, segment: Segment, rows: DataFrame) -> HiddenTable:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))
         name = segment_table(segment.name.name, next_generation(first))
         table = KeptTable.create(segment_folder(self.warehouse, name), segment.relation.arrow_schema(), self.tick)
         table.checkpoint.write_from_dataframe(rows, self.tick)
         hidden = HiddenTable(name=name, relation=segment.relation, table=table, spark=self.spark)
-        hidden.at(self.tick)  # read here, beside the maintainer's loop
         self.made[name] = hidden
-        return name
+        return hidden

@@ -52,8 +52,9 @@ class LiveView:
 
     @property
     def readers(self) -> dict[RelationName, SegmentReader]:
-        """What is kept for it, as of the frontier."""
-        return {name: hidden.at(self.frontier) for name, hidden in self.segments.items()}
+        """What is kept for it and looked up in, as of the frontier."""
+        unread = self.understood.view.unread
+        return {name: hidden.at(self.frontier) for name, hidden in self.segments.items() if name not in unread}
 
     def end(self, hi: Tick) -> Tick:
         """Return where a batch must end: where one ended that was appended in part, else where it would.

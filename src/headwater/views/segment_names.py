@@ -28,7 +28,12 @@ _DIGITS = 12
 
 def segment_name(step: Step, columns: Sequence[Column]) -> RelationName:
     """Return the name of a segment that has this step and these columns."""
-    return RelationName(source=SEGMENTS, name=f"{kind_of(step)}_{_digest(_told(step, columns))[:_DIGITS]}")
+    return name_of_kind(kind_of(step), step, columns)
+
+
+def name_of_kind(kind: str, step: Step, columns: Sequence[Column]) -> RelationName:
+    """Return the name of a segment that is there for something special."""
+    return RelationName(source=SEGMENTS, name=f"{kind}_{_digest(_told(step, columns))[:_DIGITS]}")
 
 
 def shape(view: SegmentedView) -> str:

@@ -19,7 +19,8 @@ Invariants
 1. A segment reads relations and segments before it in the list; the last one is the view.
 2. Columns of segments have neutral names, but for the last, whose columns are the view's outputs.
 3. A segment is kept (its rows are in the warehouse) if a later step needs old rows of it, or if it is a group, or the
-   view. Other segments exist only as changes that flow through a batch.
+   view, or if its author wants it kept for tracing (`keep_lineage`). Other segments exist only as changes that flow
+   through a batch.
 4. The count of a row in a segment is never negative: a union with a minus sign takes away only what is there.
 """
 
@@ -29,6 +30,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from headwater.relation import Relation, RelationName
+from headwater.views.kept_lineage import KeptLineage
 from headwater.views.lower_views import ViewText
 from headwater.views.normal_form import JoinView
 
@@ -177,7 +179,8 @@ class Reason:
 class SegmentedView:
     """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
 
-    `lower` are the views that it reads, itself or through others, each after those that it reads.
+    `lower` are the views that it reads, itself or through others, each after those that it reads. `lineage` is what is
+    kept of its joins so that its rows can be traced.
     """
 
     name: str
@@ -186,6 +189,7 @@ class SegmentedView:
     reasons: tuple[Reason, ...] = ()
     path: str = ""
     lower: tuple[ViewText, ...] = ()
+    lineage: tuple[KeptLineage, ...] = ()
 
     @property
     def output(self) -> Segment:
@@ -196,6 +200,11 @@ class SegmentedView:
     def output_names(self) -> tuple[str, ...]:
         """The names of the view's columns, in order."""
         return self.output.relation.column_names
+
+    @property
+    def unread(self) -> frozenset[RelationName]:
+        """The segments that are kept for tracing alone, so that no step ever asks for their old rows."""
+        return frozenset(one.whole.name for one in self.lineage)
 
     @property
     def lower_texts(self) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,206 @@
+"""Keep the lineage of a view's joins: its lineage view (LV) or its split lineage tables (SLT), as further segments.
+
+    before      operands ──► join ──► group ──► ...
+    after       operands ──► lineage ──► join ──► group ──► ...          lineage: the join, with its operands' columns
+                                │                                        join: a projection of it, under its old name
+                                └──► split (one per operand)             split: the operand's columns, grouped
+
+All are maintained as any segment is, in the same batch and commit. The join is computed once: what it gave before is
+read off the lineage view's changes, so segments that read it need not know. Split lineage tables hold each different
+row once, with the number of rows of the lineage view that it is in: it leaves with the last of them.
+
+Not done: the lineage view is no partial copy of its operands while a batch is computed; these are read as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from headwater.errors import InvalidView
+from headwater.lineage_wish import LineageKind, LineageWish
+from headwater.relation import Column, RelationName
+from headwater.toml_table import did_you_mean
+from headwater.views.compile.expressions import column, settle
+from headwater.views.compile.plan import ROWS
+from headwater.views.compile.select_text import select_text
+from headwater.views.declaration import declare
+from headwater.views.kept_lineage import KeptLineage
+from headwater.views.normal_form import JoinView, Occurrence
+from headwater.views.segment_names import name_of_kind
+from headwater.views.segments import SEGMENTS, GroupStep, JoinStep, RegroupStep, Segment, SegmentedView
+from headwater.views.unique_columns import unique_columns
+
+_ALIAS = "o0"
+
+
+def keep_lineage(view: SegmentedView, wishes: Sequence[LineageWish]) -> SegmentedView:
+    """Return a view with the wished lineage kept; what cannot be kept is refused."""
+    kinds: dict[RelationName, set[LineageKind]] = {}
+    for wish in wishes:
+        kinds.setdefault(_join_of(view, wish), set()).add(wish.kind)
+    for name, wished in kinds.items():
+        view = _with_lineage(view, name, wished)
+    return view
+
+
+def without_lineage(view: SegmentedView) -> SegmentedView:
+    """Return a view as it was before lineage was kept: its joins read their operands themselves."""
+    added = {name for one in view.lineage for name in (one.whole.name, *one.split.values())}
+    joins = {one.of: JoinStep(view=one.join) for one in view.lineage}
+    segments = tuple(
+        replace(segment, step=joins.get(segment.name, segment.step))
+        for segment in view.segments
+        if segment.name not in added
+    )
+    return replace(view, segments=segments, lineage=())
+
+
+def joins_with_lineage(view: SegmentedView) -> Mapping[RelationName, Segment]:
+    """Return the segments whose lineage can be kept, by the names under which it may be wished for.
+
+    A join is wished for by its own name, or by that of a group that reads it.
+    """
+    found: dict[RelationName, Segment] = {}
+    segments = {segment.name: segment for segment in view.segments}
+    for segment in view.segments:
+        named = segment
+        if isinstance(segment.step, GroupStep | RegroupStep):
+            named = segments[segment.step.input]
+        if isinstance(named.step, JoinStep) and not _obstacle(view, named, named.step.view):
+            found[segment.name] = named
+    return found
+
+
+def _join_of(view: SegmentedView, wish: LineageWish) -> RelationName:
+    """Return the join that a wish means."""
+    segments = {segment.name: segment for segment in view.segments}
+    named = segments.get(RelationName(source=SEGMENTS, name=wish.of))
+    if named is None:
+        known = tuple(name.name for name in joins_with_lineage(view))
+        raise InvalidView(
+            f'view "{view.name}" has no segment "{wish.of}", so its {wish.kind.value} cannot be kept',
+            code="HW-247",
+            detail=f"lineage can be kept of {', '.join(known) or 'none of its segments'}",
+            hint=did_you_mean(wish.of, known, otherwise=f"`headwater explain {view.name}` shows its segments"),
+        )
+    if isinstance(named.step, GroupStep | RegroupStep):
+        named = segments[named.step.input]
+    why = _obstacle(view, named, named.step.view) if isinstance(named.step, JoinStep) else "it is no join"
+    if why:
+        raise InvalidView(
+            f'no lineage can be kept of segment "{wish.of}" of view "{view.name}"',
+            code="HW-248",
+            detail=why,
+            hint=f'remove "{wish}" from keep; it is traced through replicas, or by asking the sources, all the same',
+        )
+    return named.name
+
+
+def _obstacle(view: SegmentedView, segment: Segment, join: JoinView) -> str:
+    """Return why the lineage of a join cannot be kept; empty if it can."""
+    if len(join.occurrences) < 2:  # noqa: PLR2004 - a join joins two
+        return "it reads one thing alone, which would be its lineage"
+    segments = {one.name: one for one in view.segments}
+    for occurrence in join.occurrences:
+        relation = occurrence.relation
+        if unique_columns(relation, segments) is None:
+            what = f"relation {relation.name} has no primary key" if relation.name.source != SEGMENTS else ""
+            return f"{what or f'rows of {relation.name.name} may be equal'}: its rows could not be told apart"
+        if any(one.type.startswith("array") for one in relation.columns if one.name in occurrence.columns):
+            return f"{relation.name} has a column of arrays, by which nothing can be looked up"
+    return "" if segment.name not in {one.of for one in view.lineage} else "it is kept already"
+
+
+def _with_lineage(view: SegmentedView, name: RelationName, kinds: set[LineageKind]) -> SegmentedView:
+    segment = next(one for one in view.segments if one.name == name)
+    assert isinstance(segment.step, JoinStep), "a join has lineage"
+    writing = _Writing(view=view, segment=segment, join=segment.step.view)
+    lineage = writing.lineage(is_kept=LineageKind.VIEW in kinds)
+    splits = dict(writing.splits(lineage)) if LineageKind.SPLIT in kinds else {}
+    projection = replace(segment, step=writing.projection(lineage))
+    place = view.segments.index(segment)
+    joined = lineage.step.view if isinstance(lineage.step, JoinStep) else None
+    assert joined is not None, "a lineage view is a join"
+    kept = KeptLineage(
+        of=name,
+        join=replace(segment.step.view, occurrences=joined.occurrences),
+        whole=lineage.relation,
+        is_whole_kept=lineage.is_kept,
+        split={alias: split.name for alias, split in splits.items()},
+        columns=writing.columns(),
+        keys=writing.keys(),
+    )
+    segments = (*view.segments[:place], lineage, *splits.values(), projection, *view.segments[place + 1 :])
+    return replace(view, segments=segments, lineage=(*view.lineage, kept))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Writing:
+    """Writes the segments that keep the lineage of one join."""
+
+    view: SegmentedView
+    segment: Segment
+    join: JoinView
+
+    def keys(self) -> dict[str, tuple[str, ...]]:
+        """Return by alias what tells the operand's rows apart."""
+        segments = {one.name: one for one in self.view.segments}
+        return {o.alias: unique_columns(o.relation, segments) or () for o in self.join.occurrences}
+
+    def columns(self) -> dict[str, dict[str, str]]:
+        """Return by alias what the operand's columns are called: those that the view needs, and the key."""
+        keys = self.keys()
+        names = (f"c{number}" for number in range(sum(len(o.relation.columns) for o in self.join.occurrences)))
+        return {
+            o.alias: {name: next(names) for name in o.relation.column_names if name in self._held(o, keys[o.alias])}
+            for o in self.join.occurrences
+        }
+
+    def _held(self, occurrence: Occurrence, key: Sequence[str]) -> set[str]:
+        relation = occurrence.relation
+        if relation.name.source == SEGMENTS:
+            return set(relation.column_names)
+        return {*self.view.relations[relation.name], *key}
+
+    def lineage(self, *, is_kept: bool) -> Segment:
+        """Return the join with its operands' columns."""
+        held = self.columns()
+        values = [(called, column(alias, name)) for alias, own in held.items() for name, called in own.items()]
+        tables = {o.alias: o.relation.name for o in self.join.occurrences}
+        text = select_text(tables, (condition.expression for condition in self.join.conditions), values)
+        known = {o.relation.name: o.relation for o in self.join.occurrences}
+        declared = declare(self.view.name, text, known, path=self.view.path)
+        tests = {o.alias for o in self.join.occurrences if o.is_test}
+        occurrences = tuple(replace(o, is_test=o.alias in tests) for o in declared.occurrences)
+        step = JoinStep(view=replace(declared, occurrences=occurrences))
+        columns = [
+            replace(o.relation.column(name), name=called)
+            for o in self.join.occurrences
+            for name, called in held[o.alias].items()
+        ]
+        relation = replace(
+            self.segment.relation,
+            name=name_of_kind("lineage", step, columns),
+            columns=tuple(columns),
+            not_null=frozenset(),
+        )
+        return Segment(relation=relation, step=step, is_kept=is_kept, origin=self.segment.origin)
+
+    def splits(self, lineage: Segment) -> Iterator[tuple[str, Segment]]:
+        """Yield by alias the operand's rows that are in the join, each once."""
+        rows = Column(name=ROWS, type="bigint", native="bigint")
+        for alias, own in self.columns().items():
+            keys = tuple(own.values())
+            columns = (*(lineage.relation.column(key) for key in keys), rows)
+            step = GroupStep(input=lineage.name, keys=keys, rows=ROWS)
+            relation = replace(lineage.relation, name=name_of_kind("split", step, columns), columns=columns)
+            yield alias, Segment(relation=relation, step=step, is_kept=True, origin=self.segment.origin)
+
+    def projection(self, lineage: Segment) -> JoinStep:
+        """Return what the join gave, from the rows of the lineage view."""
+        held = self.columns()
+        meant = {(alias, name): column(_ALIAS, called) for alias, own in held.items() for name, called in own.items()}
+        values = [(output.name, settle(output.expression, meant)) for output in self.join.outputs]
+        text = select_text({_ALIAS: lineage.name}, (), values)
+        return JoinStep(view=declare(self.view.name, text, {lineage.name: lineage.relation}, path=self.view.path))
