@@ -91,7 +91,7 @@ def cli_page() -> str:
         "With `--json` a verb prints one JSON document on standard output and nothing else there; an error is",
         '`{"error": {"summary", "detail", "hint", "code"}}`. Decimals, NaN and infinities are texts in it.\n',
     ]
-    commands = [[verb.__name__] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
+    commands = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
     for command in commands:
         shown = runner.invoke(app, [*command, "--help"], prog_name="headwater", env={"COLUMNS": "110"})
         parts.append(f"## {' '.join(command)}\n\n```\n{shown.stdout.strip()}\n```\n")

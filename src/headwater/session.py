@@ -17,6 +17,9 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import to_dataframe
+from headwater.deltas.unfolded import unfolded
 from headwater.errors import HeadwaterError, InvalidView, NotReadable
 from headwater.guarantee import Guarantee
 from headwater.judge.sample import STATES
@@ -30,6 +33,7 @@ from headwater.results import (
     ExplainResult,
     HistoryEntry,
     HistoryResult,
+    ImpactResult,
     MaintainerStatus,
     PlanResult,
     QueryResult,
@@ -38,18 +42,23 @@ from headwater.results import (
     StatusResult,
     Stop,
     TeardownResult,
+    TraceResult,
     ViewStatus,
+    WhyNotResult,
 )
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
+from headwater.runtime.impact import find_impact
 from headwater.runtime.live_status import read_messages, read_sources, read_waiting_parts
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
+from headwater.runtime.trace_view import trace_view
 from headwater.runtime.understand import Understood, connect_sources, understand
+from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
 from headwater.warehouse.folders import staging_folder
@@ -187,6 +196,29 @@ class Headwater:
         self.project.view(view)
         return explain_view(self._understood(), view)
 
+    def trace(
+        self, view: str, *, where: str | None = None, at: When | None = None, whole_rows: bool = False
+    ) -> TraceResult:
+        """Return the source rows that derived rows of a view at a moment: those for which `where` is true, or all.
+
+        `whole_rows` shows source rows with all their columns; their sources may have to be asked for that.
+        """
+        self.project.view(view)
+        self._warehouse()
+        moment = None if at is None else as_moment(at)
+        return trace_view(self.spark, self._understood(), view, where=where, at=moment, whole_rows=whole_rows)
+
+    def impact(self, position: str | AtPosition) -> ImpactResult:
+        """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
+        asked = position if isinstance(position, AtPosition) else parse_position(position)
+        return find_impact(self.spark, self._warehouse(), asked)
+
+    def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
+        """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
+        self.project.view(view)
+        self._warehouse()
+        return find_why_not(self.spark, self._understood(), view, row, None if at is None else as_moment(at))
+
     def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
 
@@ -316,6 +348,15 @@ class ViewReader:
     def arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
         return self.df().toArrow()
+
+    def trace(self, where: str | None = None, *, whole_rows: bool = False) -> dict[str, DataFrame]:
+        """Return the source rows that derived the rows for which a condition is true, by relation, as Spark DataFrames.
+
+        A row that its relation holds k times stands k times.
+        """
+        found = self._project.trace(self._name, where=where, at=self._moment, whole_rows=whole_rows)
+        spark = self._project.spark
+        return {one.relation: to_dataframe(spark, unfolded(ArrowBag(one.rows))) for one in found.relations}
 
 
 @contextlib.contextmanager

@@ -8,16 +8,28 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+from in_duckdb import World, relation
 from stamped_history import run_on_duckdb
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.lineage.reading import Found, Wish
+from headwater.lineage.reading import Found, Origin, Wish
 from headwater.lineage.trace import trace
 from headwater.lineage.traced import Traced, roots_of_leaves
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.views.segments import SEGMENTS, SegmentedView
 
 Row = tuple[Any, ...]
+
+
+def new_world() -> World:
+    return World(
+        [
+            relation("a", "r", x="int", y="int", z="int"),
+            relation("a", "s", x="int", w="int"),
+            relation("b", "t", y="int", w="int", k="int"),
+            relation("b", "u", key=("id",), id="int!", x="int"),
+        ]
+    )
 
 
 @dataclass
@@ -36,7 +48,7 @@ class InMemory:
         if wish.within is not None:
             bag = bag.matching(wish.within.columns, wish.within.keys)
         table = bag.table.select([*wish.columns, TICK, COUNT])
-        return Found(rows=ArrowBag(table).net().table.drop_columns([TICK]), origin="memory")
+        return Found(rows=ArrowBag(table).net().table.drop_columns([TICK]), origin=Origin.SOURCE)
 
 
 def counted(relation: Relation, rows: Sequence[Row]) -> pa.Table:

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pyarrow as pa
-from in_duckdb import World, relation
-from lineage_cases import InMemory, counted, lineage_by_row, traced_rows
+from in_duckdb import World
+from lineage_cases import InMemory, counted, lineage_by_row, new_world, traced_rows
 from lineage_oracle import Interpreter
 from random_views import RELATIONS, Chance
 from volume import volume
@@ -17,17 +17,6 @@ from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.segments import RecomputeStep, SegmentedView
 
 SEEDS = volume(60, 3_000)
-
-
-def new_world() -> World:
-    return World(
-        [
-            relation("a", "r", x="int", y="int", z="int"),
-            relation("a", "s", x="int", w="int"),
-            relation("b", "t", y="int", w="int", k="int"),
-            relation("b", "u", key=("id",), id="int!", x="int"),
-        ]
-    )
 
 
 def segment_rows(world: World, view: SegmentedView) -> dict[RelationName, pa.Table]:

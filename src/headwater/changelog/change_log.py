@@ -188,6 +188,10 @@ class ChangeLog:
         """Return the tick of the source's newest transaction at or before a position; None if the log holds none."""
         return self._newest(lambda one: one.source == source and one.position <= position)
 
+    def relations(self) -> tuple[RelationName, ...]:
+        """Return the relations whose rows the log can hold."""
+        return layout.relations(self._table.schema())
+
     def relation_schema(self, relation: RelationName) -> pa.Schema:
         """Return the columns of a declared relation, as the log holds them now."""
         return layout.row_schema(self._table.schema(), relation)

@@ -52,6 +52,20 @@ def shapes(log: pa.Schema, relation: RelationName) -> tuple[str, ...]:
     return tuple(found)
 
 
+def relations(log: pa.Schema) -> tuple[RelationName, ...]:
+    """Return the relations that the log has a place for.
+
+    >>> [str(name) for name in relations(pa.schema([*RECORDS, ("crm.old.people", pa.struct([]))]))]
+    ['crm.old.people']
+    """
+    found = []
+    for column in log.names:
+        if column not in RECORDS.names and "#" not in column:
+            source, *schema, name = column.split(".", 2)
+            found.append(RelationName(source=source, schema=schema[0] if schema else "public", name=name))
+    return tuple(found)
+
+
 def row_schema(log: pa.Schema, relation: RelationName) -> pa.Schema:
     """Return the columns of a relation as the newest of its shapes has them."""
     columns = shapes(log, relation)

@@ -12,6 +12,7 @@ from headwater.cli.check import check
 from headwater.cli.demo import demo
 from headwater.cli.explain import explain
 from headwater.cli.history import history
+from headwater.cli.impact import impact
 from headwater.cli.init import init
 from headwater.cli.lab import lab
 from headwater.cli.outcome import REFUSED, show_error
@@ -21,9 +22,11 @@ from headwater.cli.release import release
 from headwater.cli.run import run
 from headwater.cli.status import status
 from headwater.cli.teardown import teardown
+from headwater.cli.trace import trace
+from headwater.cli.why_not import why_not
 from headwater.errors import HeadwaterError
 
-VERBS = (init, plan, run, status, query, history, explain, check, release, teardown, demo)
+VERBS = (init, plan, run, status, query, trace, impact, why_not, history, explain, check, release, teardown, demo)
 
 app = typer.Typer(
     name="headwater",

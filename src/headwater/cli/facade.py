@@ -16,12 +16,15 @@ from headwater.results import (
     DemoResult,
     ExplainResult,
     HistoryResult,
+    ImpactResult,
     PlanResult,
     QueryResult,
     ReleaseResult,
     RunResult,
     StatusResult,
     TeardownResult,
+    TraceResult,
+    WhyNotResult,
 )
 from headwater.runtime.events import Listener
 
@@ -51,6 +54,18 @@ class Facade(Protocol):
 
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
+        ...
+
+    def trace(self, view: str, *, where: str | None, at: Moment | None, whole_rows: bool) -> TraceResult:
+        """Return the source rows that derived rows of a view."""
+        ...
+
+    def impact(self, position: AtPosition) -> ImpactResult:
+        """Return what one source transaction changed."""
+        ...
+
+    def why_not(self, view: str, row: str, *, at: Moment | None) -> WhyNotResult:
+        """Return what keeps a row out of a view."""
         ...
 
     def check(self, view: str | None, *, ticks: int | None) -> CheckResult:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.judge.compare import Difference
 from headwater.position import Position
+from headwater.relation import RelationName
 
 
 def to_json(value: object) -> object:  # noqa: C901, PLR0911 — one line per kind of value
@@ -32,7 +33,7 @@ def to_json(value: object) -> object:  # noqa: C901, PLR0911 — one line per ki
             return value if math.isfinite(value) else str(Decimal(value))
         case Enum():
             return value.value
-        case Decimal() | Path() | Position() | timedelta():
+        case Decimal() | Path() | Position() | RelationName() | timedelta():
             return str(value)
         case datetime() | date() | time():
             return value.isoformat()

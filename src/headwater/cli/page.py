@@ -10,6 +10,7 @@ from typing import TypeAlias
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from rich.tree import Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,16 @@ class Grid:
     right: frozenset[str] = frozenset()
 
 
-Page: TypeAlias = Sequence[Line | Grid]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """A line with others below it, as a tree."""
+
+    text: str
+    style: str = ""
+    below: tuple[Branch, ...] = ()
+
+
+Page: TypeAlias = Sequence[Line | Grid | Branch]
 
 
 def print_page(page: Page) -> None:
@@ -38,7 +48,7 @@ def print_page(page: Page) -> None:
     if sys.stdout.isatty():
         console = Console(highlight=False)
         for block in page:
-            console.print(Text(block.text, style=block.style) if isinstance(block, Line) else _rich_table(block))
+            console.print(_rich(block))
     else:
         sys.stdout.write(plain_text(page))
 
@@ -54,8 +64,24 @@ def plain_text(page: Page) -> str:
     """
     lines: list[str] = []
     for block in page:
-        lines.extend(block.text.splitlines() or [""] if isinstance(block, Line) else _plain_grid(block))
+        match block:
+            case Line():
+                lines.extend(block.text.splitlines() or [""])
+            case Grid():
+                lines.extend(_plain_grid(block))
+            case Branch():
+                lines.extend(_plain_tree(block))
     return "".join(f"{line}\n" for line in lines)
+
+
+def _rich(block: Line | Grid | Branch) -> Text | Table | Tree:
+    match block:
+        case Line():
+            return Text(block.text, style=block.style)
+        case Grid():
+            return _rich_table(block)
+        case Branch():
+            return _rich_tree(block)
 
 
 def _plain_grid(grid: Grid) -> list[str]:
@@ -78,3 +104,29 @@ def _rich_table(grid: Grid) -> Table:
     for row in grid.rows:
         table.add_row(*(Text(cell) for cell in row))
     return table
+
+
+def _plain_tree(branch: Branch) -> list[str]:
+    """Return a tree's lines.
+
+    >>> deep = Branch(text="b", below=(Branch(text="c"),))
+    >>> for line in _plain_tree(Branch(text="a", below=(deep, Branch(text="d")))): print(line)
+    a
+    ├── b
+    │   └── c
+    └── d
+    """
+    lines = [branch.text]
+    for one in branch.below:
+        last = one is branch.below[-1]
+        first, *others = _plain_tree(one)
+        lines.append(f"{'└── ' if last else '├── '}{first}")
+        lines += [f"{'    ' if last else '│   '}{line}" for line in others]
+    return lines
+
+
+def _rich_tree(branch: Branch) -> Tree:
+    tree = Tree(Text(branch.text, style=branch.style), guide_style="dim")
+    for one in branch.below:
+        tree.children.append(_rich_tree(one))
+    return tree

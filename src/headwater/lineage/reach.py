@@ -61,14 +61,14 @@ def _ways(
     """Yield the ways to go on, best first: along an edge from few rows, by pins, along any edge, whole."""
     for occurrence in waiting:
         for alias in narrow:
-            if (within := _led_to(occurrence, alias, join, found)) is not None:
+            if (within := led_to(occurrence, alias, join, found)) is not None:
                 yield _Way(occurrence=occurrence, within=within, is_narrow=True)
     for occurrence in sorted(waiting, key=lambda one: _rank(one.relation, pinned[one.alias])):
         if (within := pinned[occurrence.alias]) is not None:
             yield _Way(occurrence=occurrence, within=within, is_narrow=True)
     for occurrence in waiting:
         for alias in found:
-            if (within := _led_to(occurrence, alias, join, found)) is not None:
+            if (within := led_to(occurrence, alias, join, found)) is not None:
                 yield _Way(occurrence=occurrence, within=within, is_narrow=False)
     yield _Way(occurrence=waiting[0], within=None, is_narrow=False)
 
@@ -95,7 +95,8 @@ def restrict(relation: Relation, pairs: Mapping[str, str], rows: pa.Table) -> Re
     return _keys(relation, tuple(usable), tuple(usable.values()), rows)
 
 
-def _led_to(occurrence: Occurrence, alias: str, join: JoinView, found: Mapping[str, Found]) -> Restriction | None:
+def led_to(occurrence: Occurrence, alias: str, join: JoinView, found: Mapping[str, Found]) -> Restriction | None:
+    """Return the restriction that rows of another occurrence put upon one, if an edge is between them."""
     for edge in join.edges:
         if (edge.left, edge.right) == (alias, occurrence.alias):
             theirs, own = zip(*edge.pairs, strict=True)

@@ -1,14 +1,14 @@
-"""Where may rows be read from? The one seam of tracing: replicas, hidden tables, sources, and later lineage views.
+"""Where may rows be read from? The one seam of tracing: replicas, hidden tables, lineage views, sources.
 
-A reading is of one tick. Whoever traces asks for rows of a relation or of a segment under some values, and says for
-which occurrence of which join they are; a place that holds just the rows that join there (a lineage view, a split
-lineage table) may answer as well as one that holds them all. A segment that nobody holds is computed (`segment_rows`).
+A reading is of one tick. Whoever traces asks for rows of a relation or of a segment under some values. A segment that
+nobody holds is computed (`segment_rows`). What is kept of a join's lineage is asked for by name, too (`rewritings`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 import pyarrow as pa
@@ -18,6 +18,21 @@ from headwater.relation import RelationName
 
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
+
+Cost = Callable[[RelationName], float | None]
+"""About how many milliseconds it takes to read rows of a relation or segment under some values; None: it is not held."""
+
+
+class Origin(Enum):
+    """Where rows were read."""
+
+    VIEW = "the view"
+    HIDDEN_TABLE = "a hidden table"
+    LINEAGE_VIEW = "a lineage view"
+    SPLIT_LINEAGE = "a split lineage table"
+    REPLICA = "a replica"
+    SOURCE = "the source"
+    COMPUTED = "computed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,24 +45,19 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Rows of a relation or segment that are wanted, some of their columns; `within` is everything where it is None.
-
-    `reader` and `alias` tell the segment whose join they are for and the occurrence in it; there may be none.
-    """
+    """Rows of a relation or segment that are wanted, some of their columns; `within` is everything where it is None."""
 
     name: RelationName
     columns: tuple[str, ...]
     within: Restriction | None = None
-    reader: RelationName | None = None
-    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Rows with `_count`, each different one once, and in words where they were read."""
+    """Rows with `_count`, each different one once, and where they were read."""
 
     rows: pa.Table
-    origin: str
+    origin: Origin
 
 
 class Reading(Protocol):

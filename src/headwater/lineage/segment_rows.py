@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.unfolded import unfolded
 from headwater.lineage.reach import read_occurrences
-from headwater.lineage.reading import Found, Reading, Restriction, Run, Wish
+from headwater.lineage.reading import Found, Origin, Reading, Restriction, Run, Wish
 from headwater.lineage.sought import Sought, sought_rows
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.normal_form import JoinView, Occurrence
@@ -34,8 +34,6 @@ from headwater.views.segments import (
 )
 from headwater.views.spark_text import quoted
 from headwater.views.whole import whole_sql
-
-COMPUTED = "computed"
 
 
 class SegmentRows:
@@ -70,7 +68,7 @@ class SegmentRows:
         found = self._reading.rows(wish)
         if found is None:
             rows = self._computed(self.segments[wish.name], wish.within)
-            found = Found(rows=rows.select([*wish.columns, COUNT]), origin=COMPUTED)
+            found = Found(rows=rows.select([*wish.columns, COUNT]), origin=Origin.COMPUTED)
         return found
 
     def _computed(self, segment: Segment, within: Restriction | None) -> pa.Table:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+
+from headwater.lineage.reading import Origin
+from headwater.views.spark_text import quoted
 
 OF = "#of"
 """The column that tells which row above a row derives; NULL: every row above."""
@@ -18,12 +22,12 @@ class Sought:
     """All rows of a segment whose `columns` hold the values of one of the rows here; NULL is a value like any other.
 
     `rows` has those columns and `OF`. `origin` says where they were read, if they are rows of the segment, whole; where
-    it is empty, there may be none such.
+    it says nothing, there may be none such.
     """
 
     columns: tuple[str, ...]
     rows: pa.Table
-    origin: str = ""
+    origin: Origin | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -45,7 +49,18 @@ def numbered(rows: pa.Table, name: str = PLACE) -> pa.Table:
     return rows.append_column(name, pa.array(range(rows.num_rows), pa.int64()))
 
 
-def sought_rows(rows: pa.Table, columns: tuple[str, ...], of: pa.ChunkedArray | pa.Array, origin: str = "") -> Sought:
+def sought_rows(
+    rows: pa.Table, columns: tuple[str, ...], of: pa.ChunkedArray | pa.Array, origin: Origin | None = None
+) -> Sought:
     """Return rows as sought, each for the row above that `of` tells."""
     held = [rows[name] for name in columns]
     return Sought(columns=columns, rows=pa.table([*held, of], names=[*columns, OF]), origin=origin)
+
+
+def same_values(one: str, other: str, columns: Sequence[str]) -> str:
+    """Return the SQL condition that two tables agree in columns, NULL being a value like any other.
+
+    >>> same_values("r", "s", ["a"])
+    'r.`a` <=> s.`a`'
+    """
+    return " AND ".join(f"{one}.{quoted(name)} <=> {other}.{quoted(name)}" for name in columns) or "TRUE"

@@ -28,9 +28,9 @@ import pyarrow as pa
 
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.reach import restrict
-from headwater.lineage.reading import Reading, Run
+from headwater.lineage.reading import Origin, Reading, Run
 from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage.sought import OF, PLACE, Sought, numbered, sought_rows
+from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.traced import Traced
 from headwater.lineage.twins import Member, Twin, added_members
 from headwater.lineage.window_partitions import find_partitions
@@ -53,8 +53,6 @@ from headwater.views.segments import (
 from headwater.views.spark_text import quoted
 
 _OF, _PLACE = quoted(OF), quoted(PLACE)
-THE_VIEW = "the view"
-"""Where selected rows were read."""
 
 
 def trace(
@@ -69,7 +67,7 @@ def trace(
     `wanted` are the columns to show of each relation, at least those that the view reads.
     """
     places = pa.array(range(selected.num_rows), pa.int64())
-    sought = sought_rows(selected, view.output_names, places, THE_VIEW)
+    sought = sought_rows(selected, view.output_names, places, Origin.VIEW)
     return tuple(_Tracer(SegmentRows(view, reading, run, wanted)).segment(view.output, sought))
 
 
@@ -148,7 +146,7 @@ class _Tracer:
         ones = pa.repeat(pa.scalar(1, pa.int64()), whole.rows.num_rows)
         rows = whole.rows.rename_columns([*called.values(), OF]).append_column(COUNT, ones)
         title = f"group by {by}" if by else "group of all rows"
-        return Traced(name=segment.name, title=title, origin=whole.origin, rows=rows, below=below)
+        return Traced(name=segment.name, title=title, origin=whole.origin or Origin.COMPUTED, rows=rows, below=below)
 
     def _called(self, name: RelationName, columns: Sequence[str]) -> dict[str, str]:
         """Return what columns mean to the view's author; two that mean the same are told apart."""
@@ -166,7 +164,7 @@ class _Tracer:
         read = self._rows.of_segment(segment.name, within)
         found = self._rows.run(
             f"SELECT s.{_OF} AS {_OF}, r.{_PLACE} AS {_PLACE} FROM sought AS s "
-            f"JOIN found AS r ON {_same('r', 's', sought.columns)}",
+            f"JOIN found AS r ON {same_values('r', 's', sought.columns)}",
             {"sought": sought.rows, "found": numbered(read.rows)},
         )
         rows = read.rows.take(found[PLACE])
@@ -182,7 +180,3 @@ class _Tracer:
                 yield from self._join(segment.name, member.join, there, member.twins)
             else:
                 yield from self._below(member, there)
-
-
-def _same(one: str, other: str, columns: Sequence[str]) -> str:
-    return " AND ".join(f"{one}.{quoted(name)} <=> {other}.{quoted(name)}" for name in columns) or "TRUE"

@@ -9,6 +9,7 @@ from functools import reduce
 import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.lineage.reading import Origin
 from headwater.lineage.sought import OF
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.segments import SEGMENTS
@@ -24,7 +25,7 @@ class Traced:
 
     name: RelationName
     title: str
-    origin: str
+    origin: Origin
     rows: pa.Table
     below: tuple[Traced, ...] = ()
 
@@ -55,18 +56,18 @@ def _with_roots(traced: Sequence[Traced], above: list[frozenset[int]]) -> Iterat
 def source_rows(traced: Sequence[Traced]) -> dict[RelationName, pa.Table]:
     """Return the traced rows of every relation, each different row once, with `_count`."""
     parts: dict[RelationName, list[ArrowBag]] = {}
-    for leaf in _leaves(traced):
+    for leaf in leaves(traced):
         rows = leaf.rows.drop_columns([OF])
         stamped = rows.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
         parts.setdefault(leaf.name, []).append(ArrowBag(stamped))
     return {name: _once(bags) for name, bags in sorted(parts.items())}
 
 
-def _leaves(traced: Sequence[Traced]) -> Iterator[Traced]:
+def leaves(traced: Sequence[Traced]) -> Iterator[Traced]:
     """Yield what was traced of relations."""
     for one in traced:
         if one.name.source == SEGMENTS:
-            yield from _leaves(one.below)
+            yield from leaves(one.below)
         else:
             yield one
 

@@ -12,7 +12,7 @@ from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.unfolded import unfolded
 from headwater.lineage.reach import restrict
 from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage.sought import OF, Sought, sought_rows
+from headwater.lineage.sought import OF, Sought, same_values, sought_rows
 from headwater.views.segments import RegroupStep, Windows
 from headwater.views.spark_text import quoted
 from headwater.views.whole import windows_sql
@@ -29,10 +29,9 @@ def find_partitions(rows: SegmentRows, step: RegroupStep, computed: Windows, sou
     keys = ", ".join(f"{quoted(key)} AS {quoted(name)}" for key, name in zip(step.keys, names, strict=True))
     source = f"(SELECT *{f', {keys}' if keys else ''} FROM given) AS named"
     values = windows_sql(computed, step.keys, source, also=names)
-    same = " AND ".join(f"w.{quoted(name)} <=> s.{quoted(name)}" for name in sought.columns) or "TRUE"
     listed = ", ".join([f"s.{quoted(OF)} AS {quoted(OF)}", *(f"w.{quoted(name)} AS {quoted(name)}" for name in names)])
     found = rows.run(
-        f"SELECT DISTINCT {listed} FROM sought AS s JOIN ({values}) AS w ON {same}",
+        f"SELECT DISTINCT {listed} FROM sought AS s JOIN ({values}) AS w ON {same_values('w', 's', sought.columns)}",
         {"sought": sought.rows, "given": unfolded(ArrowBag(whole.rows))},
     )
     named = pa.table([found[name] for name in (*names, OF)], names=[*step.keys, OF])

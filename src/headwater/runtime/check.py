@@ -9,7 +9,6 @@ finds the tick where the mistake came in.
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,23 +18,24 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.errors import HeadwaterError, NotReadable, SourceUnavailable, UnfaithfulLog
+from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Difference, Row
 from headwater.judge.compare_frames import compare_counted, compare_frames, fingerprint
 from headwater.judge.grade import Observation, Verdict, grade
 from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
 from headwater.judge.sample import first_wrong, spread
-from headwater.position import Position, Tick
+from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.results import CheckResult, ViewCheck
 from headwater.runtime.events import CheckProgress, Listener, unheard
-from headwater.runtime.live_status import read_sources
+from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.recompute import recompute
 from headwater.runtime.staging import stage_relation
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
+from headwater.runtime.wait_until_followed import wait_until_followed
 from headwater.views.segments import SegmentedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
@@ -43,9 +43,6 @@ from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import NEGATIVE
-
-_FOLLOW_SECONDS = 120.0
-_LOOK_SECONDS = 0.2
 
 
 def check_views(
@@ -88,30 +85,12 @@ def _stage(
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
-            _wait_until_followed(spark, understood, warehouse, snapshot.position)
+            wait_until_followed(spark, understood, warehouse, snapshot.position)
             if not snapshot.is_valid():
                 raise SourceUnavailable(
                     f'source "{source}" restarted during the check', code="HW-533", hint="run the check again"
                 )
     return shown
-
-
-def _wait_until_followed(spark: SparkSession, understood: Understood, warehouse: Warehouse, position: Position) -> None:
-    deadline = time.monotonic() + _FOLLOW_SECONDS
-    while time.monotonic() < deadline:
-        said = {status.name: status.position for status in read_sources(understood.project, warehouse)}
-        reached = said[position.source]
-        if reached is not None and position <= reached:
-            return
-        if not maintainer_is_alive(warehouse.path):
-            start_maintainer(spark, understood, unheard).run(until_idle=True, ticks=None)
-        time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its signs of life are a file, which tells nobody
-    raise SourceUnavailable(
-        f'the log of source "{position.source}" was not followed to what the check saw',
-        code="HW-534",
-        detail=f"waited {_FOLLOW_SECONDS:.0f} s for {position}",
-        hint="see `headwater status`, then run the check again",
-    )
 
 
 def _check_view(
@@ -126,13 +105,7 @@ def _check_view(
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
     entry, view = warehouse.view(name), understood.views[name].view
     frontier = min(warehouse.frontier(name), warehouse.log.last_tick)  # it goes on; what was read of the log does not
-    if (entry.sql, entry.lower) != (view.sql, view.lower_texts):
-        raise HeadwaterError(
-            f'view "{name}" is not yet what the project says',
-            code="HW-536",
-            detail="its SQL, or that of a view it reads, was changed, and the warehouse still keeps the old one",
-            hint="wait until it is built anew (`headwater status`), then check it",
-        )
+    refuse_outdated(entry, view)
     states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
     sample = spread(claimed, count)

@@ -12,15 +12,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.errors import SourceUnavailable
 from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions
+from headwater.position import Position
 from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.spark_jobs import shared
 from headwater.sources.source import Snapshot, Source
@@ -47,12 +47,28 @@ class ProbeCount:
         self.seconds += other.seconds
 
 
+def in_all(counts: Iterable[ProbeCount]) -> ProbeCount:
+    """Return what asking cost for several relations together."""
+    total = ProbeCount()
+    for count in counts:
+        total.add(count)
+    return total
+
+
+class Following(Protocol):
+    """Whoever knows how far the sources' logs have been followed."""
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        """Wait until the change log knows everything up to a position; tell whether it does."""
+        ...
+
+
 @dataclass(slots=True)
 class Snapshots:
     """One snapshot of each source that a batch asks. A context manager."""
 
     sources: Mapping[str, Source]
-    acceptor: Acceptor
+    following: Following
     _open: dict[str, Snapshot] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -81,7 +97,7 @@ class Snapshots:
             except SourceUnavailable:
                 away.add(name)
         for name, snapshot in opened.items():
-            if self.acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
+            if self.following.wait_for(snapshot.position, _FOLLOW_SECONDS):
                 self._open[name] = snapshot
             else:
                 away.add(name)

@@ -9,7 +9,7 @@ rewritten in place: recent changes are laid on top until they are many, then a n
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -97,6 +97,13 @@ class ReplicaReader:
 
 def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
     """Read a stored replica into Spark's cache."""
+    stored = stored_replica(spark, relation, entry, replica)
+    base = stored.base.persist()
+    return replace(stored, base=base, base_row_count=base.count())
+
+
+def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
+    """Return a reader of a replica where it is stored: for a few lookups; its rows are not counted."""
     tick, frame = replica.dataframe(spark)
-    base = frame.select(*quoted((*entry.columns, COUNT))).persist()
-    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=base.count(), tick=tick)
+    base = frame.select(*quoted((*entry.columns, COUNT)))
+    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=0, tick=tick)

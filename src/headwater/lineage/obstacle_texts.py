@@ -1,0 +1,116 @@
+"""Obstacles in words that the view's author knows: relations, their columns, and the conditions as written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.lineage.join_obstacles import Blocked
+from headwater.lineage.obstacles import Kind, Missing, Obstacle
+from headwater.lineage.reading import Restriction
+from headwater.lineage.sought import Sought
+from headwater.lineage.twins import Twin
+from headwater.relation import RelationName
+from headwater.views.meaning import meaning, meant, text_of
+from headwater.views.normal_form import JoinView, Output
+from headwater.views.segments import SEGMENTS, First, Segment
+
+FormatValue = Callable[[object], str]
+"""Writes a value for a person."""
+
+_EXAMPLES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObstacleTexts:
+    """Writes obstacles of one view; `outputs` are its columns, which need no explaining."""
+
+    outputs: tuple[str, ...]
+    segments: Mapping[RelationName, Segment]
+    format_value: FormatValue
+
+    def of_join(self, blocked: Blocked, join: JoinView, sought: Sought) -> Obstacle:
+        """Return where a join comes to nothing."""
+        name, within, test = blocked.occurrence.relation.name, blocked.within, blocked.test
+        missing = None
+        if blocked.kind in (Kind.NO_ROW, Kind.NO_PARTNER):
+            where = self._title(name)
+            text = f"{where} has no rows" if within is None else f"no row of {where} has {self._keys(name, within)}"
+            if test is not None:
+                text += f", which {text_of(meant(test.of.expression, join, self.segments))} needs"
+            if within is not None and name.source != SEGMENTS:
+                missing = Missing(relation=name, within=within)
+        elif test is not None and isinstance(test.of, Output):
+            wanted = self.format_value(sought.rows[test.of.name][0].as_py())
+            known = join.output_names == self.outputs
+            called = test.of.name if known else text_of(meant(test.of.expression, join, self.segments))
+            text = f"{called} is not {wanted}{self._examples(blocked, join)}"
+        else:
+            assert test is not None, "a condition that is not true is known"
+            text = f"not true: {text_of(meant(test.of.expression, join, self.segments))}{self._examples(blocked, join)}"
+        return Obstacle(kind=blocked.kind, text=text, missing=missing)
+
+    def other_values(self, segment: Segment, there: pa.Table, others: Sequence[str]) -> str:
+        """Return what a group has instead of what is sought."""
+        rows = there.slice(0, _EXAMPLES).to_pylist()
+        texts = [
+            " and ".join(f"{self._called(segment.name, one)} = {self.format_value(row[one])}" for one in others)
+            for row in rows
+        ]
+        return f"there is another value: {', or '.join(dict.fromkeys(texts))}"
+
+    def not_first(self, first: First) -> str:
+        """Return that a row is beyond LIMIT, or before OFFSET."""
+        skipped = f" after the first {first.offset}" if first.offset else ""
+        return f"it is not among the {first.limit} rows{skipped} that ORDER BY ... LIMIT keeps"
+
+    def taken_away(self, twins: Sequence[Twin]) -> str:
+        """Return that there is a partner which must not be."""
+        tests = [
+            text_of(meant(condition.expression, twin.taken, self.segments))
+            for twin in twins
+            for condition in twin.taken.conditions
+            if condition.aliases & {o.alias for o in twin.further}
+        ]
+        return f"there is a row that must not be there: one with {' and '.join(tests) or 'any values'}"
+
+    def recomputed(self) -> str:
+        """Return that nothing more can be said."""
+        return "the view's SQL does not give it; it is computed as a whole, so no single reason is known"
+
+    def _title(self, name: RelationName) -> str:
+        if name.source != SEGMENTS:
+            return str(name)
+        columns = self.segments[name].relation.column_names
+        return f"the rows of {', '.join(self._called(name, column) for column in columns)}"
+
+    def _called(self, name: RelationName, column: str) -> str:
+        return column if name.source != SEGMENTS else text_of(meaning(name, column, self.segments))
+
+    def _keys(self, name: RelationName, within: Restriction) -> str:
+        rows = within.keys.table.slice(0, _EXAMPLES).to_pylist()
+        texts = [
+            " and ".join(
+                f"{self._called(name, column)} = {self.format_value(value)}"
+                for column, value in zip(within.columns, row.values(), strict=True)
+            )
+            for row in rows
+        ]
+        more = f", nor any of {len(within.keys) - len(rows)} others" if len(within.keys) > len(rows) else ""
+        return f"{' or '.join(texts)}{more}"
+
+    def _examples(self, blocked: Blocked, join: JoinView) -> str:
+        read = {o.alias: o.relation.name for o in join.occurrences}
+        texts = [
+            " and ".join(
+                f"{self._named(read[alias], column)} = {self.format_value(value)}"
+                for (alias, column), value in example.items()
+            )
+            for example in blocked.examples
+        ]
+        return f" (with {', or '.join(texts)})" if texts else ""
+
+    def _named(self, name: RelationName, column: str) -> str:
+        return text_of(meaning(name, column, self.segments))

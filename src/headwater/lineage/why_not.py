@@ -1,0 +1,157 @@
+"""Why a row is not in a view: walk its segments top-down, and find the first obstacle on every way to it.
+
+A row is some columns with their values. Where a join comes to nothing because rows of a segment are missing
+(`join_obstacles`), the walk goes on below, until it comes to a relation or a condition:
+
+    city = 'Oslo', sold = 7 ──► group of city 'Oslo' ──► stores of city 'Oslo' ──► no partner in shop.sales
+
+A union has several ways to a row; every one of them has its obstacle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+import pyarrow as pa
+
+from headwater.lineage.derivations import find_derivations
+from headwater.lineage.join_obstacles import find_obstacle
+from headwater.lineage.obstacle_texts import FormatValue, ObstacleTexts
+from headwater.lineage.obstacles import Kind, Obstacle
+from headwater.lineage.reach import restrict
+from headwater.lineage.reading import Reading, Run
+from headwater.lineage.segment_rows import SegmentRows
+from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
+from headwater.lineage.twins import Member, added_members
+from headwater.relation import RelationName
+from headwater.views.normal_form import JoinView
+from headwater.views.segments import (
+    SEGMENTS,
+    Aggregates,
+    First,
+    GroupStep,
+    JoinStep,
+    RecomputeStep,
+    RegroupStep,
+    Segment,
+    SegmentedView,
+    UnionStep,
+    Windows,
+)
+from headwater.views.spark_text import quoted
+
+
+def why_not(
+    view: SegmentedView, row: pa.Table, reading: Reading, run: Run, format_value: FormatValue
+) -> tuple[Obstacle, ...]:
+    """Return what keeps a row out of a view, nothing if it is there: `row` is one, of some of the view's columns."""
+    rows = SegmentRows(view, reading, run, view.relations)
+    texts = ObstacleTexts(outputs=view.output_names, segments=rows.segments, format_value=format_value)
+    sought = sought_rows(row, tuple(row.column_names), pa.array([0], pa.int64()))
+    found = _Walk(rows, texts).segment(view.output, sought)
+    return tuple({obstacle.text: obstacle for obstacle in found}.values())
+
+
+class _Walk:
+    """One walk; a step yields nothing if it has a sought row."""
+
+    def __init__(self, rows: SegmentRows, texts: ObstacleTexts) -> None:
+        self._rows = rows
+        self._segments = rows.segments
+        self._texts = texts
+
+    def segment(self, segment: Segment, sought: Sought) -> Iterator[Obstacle]:
+        """Yield the obstacles on the ways to sought rows of a segment."""
+        match segment.step:
+            case JoinStep(view=join):
+                yield from self._join(segment.name, join, sought)
+            case GroupStep(input=name, keys=keys):
+                yield from self._partition(segment, name, {key: key for key in keys}, sought)
+            case RegroupStep():
+                yield from self._partition(segment, segment.step.input, _passed(segment.step, segment), sought)
+            case UnionStep():
+                yield from self._union(segment, segment.step, sought)
+            case RecomputeStep():
+                if not self._matching(segment, sought).num_rows:
+                    yield Obstacle(kind=Kind.UNKNOWN, text=self._texts.recomputed())
+            case _:
+                assert_never(segment.step)
+
+    def _join(self, reader: RelationName, join: JoinView, sought: Sought) -> Iterator[Obstacle]:
+        blocked = find_obstacle(self._rows, reader, join, sought)
+        if blocked is None:
+            return
+        name, within = blocked.occurrence.relation.name, blocked.within
+        below: list[Obstacle] = []
+        if name.source == SEGMENTS and within is not None and blocked.kind is not Kind.CONDITION:
+            keys = within.keys.table.rename_columns(list(within.columns))
+            of = pa.repeat(pa.scalar(0, pa.int64()), keys.num_rows)
+            below = list(self.segment(self._segments[name], sought_rows(keys, within.columns, of)))
+        yield from below or [self._texts.of_join(blocked, join, sought)]
+
+    def _partition(
+        self, segment: Segment, name: RelationName, passed: Mapping[str, str], sought: Sought
+    ) -> Iterator[Obstacle]:
+        """Yield why rows with the sought keys are missing, or what there is instead of the sought values."""
+        if self._matching(segment, sought).num_rows:
+            return
+        known = tuple(column for column in sought.columns if column in passed)
+        narrower = sought_rows(sought.rows, known, sought.rows[OF])
+        below = list(self.segment(self._segments[name], narrower.renamed(tuple(passed[one] for one in known))))
+        if below:
+            yield from below
+        elif isinstance(segment.step, RegroupStep) and isinstance(segment.step.computed, First):
+            yield Obstacle(kind=Kind.NOT_FIRST, text=self._texts.not_first(segment.step.computed))
+        else:
+            there = self._matching(segment, narrower)
+            others = tuple(column for column in sought.columns if column not in passed)
+            yield Obstacle(kind=Kind.VALUE, text=self._texts.other_values(segment, there, others))
+
+    def _matching(self, segment: Segment, sought: Sought) -> pa.Table:
+        """Return the rows of a segment that are sought."""
+        within = restrict(segment.relation, {name: name for name in sought.columns}, sought.rows)
+        read = self._rows.of_segment(segment.name, within).rows
+        text = (
+            f"SELECT DISTINCT r.{quoted(PLACE)} AS {quoted(PLACE)} FROM sought AS s "
+            f"JOIN found AS r ON {same_values('r', 's', sought.columns)}"
+        )
+        return read.take(self._rows.run(text, {"sought": sought.rows, "found": numbered(read)})[PLACE])
+
+    def _union(self, segment: Segment, step: UnionStep, sought: Sought) -> Iterator[Obstacle]:
+        """Yield the obstacles of all members, if each has one."""
+        every: list[Obstacle] = []
+        for member in added_members(step, self._segments):
+            own = member.join.output_names if isinstance(member, Member) else self._columns(member)
+            called = dict(zip(segment.relation.column_names, own, strict=True))
+            there = sought.renamed(tuple(called[name] for name in sought.columns))
+            found = list(self._member(segment.name, member, there))
+            if not found:
+                return
+            every += found
+        yield from every
+
+    def _member(self, reader: RelationName, member: RelationName | Member, sought: Sought) -> Iterator[Obstacle]:
+        if not isinstance(member, Member):
+            yield from self.segment(self._segments[member], sought)
+            return
+        below = list(self._join(reader, member.join, sought))
+        yield from below
+        if not below and not find_derivations(self._rows, reader, member.join, sought, member.twins).places.num_rows:
+            yield Obstacle(kind=Kind.TAKEN_AWAY, text=self._texts.taken_away(member.twins))
+
+    def _columns(self, name: RelationName) -> tuple[str, ...]:
+        return self._segments[name].relation.column_names
+
+
+def _passed(step: RegroupStep, segment: Segment) -> dict[str, str]:
+    """Return the output columns of a regroup that are columns of its input, with these."""
+    match step.computed:
+        case Aggregates():
+            return {key: key for key in step.keys}
+        case First():
+            return {name: name for name in segment.relation.column_names}
+        case Windows():
+            return {name: name for name, text in step.computed.outputs if text == quoted(name)}
+        case _:
+            assert_never(step.computed)

@@ -1,0 +1,75 @@
+"""`impact SOURCE:POSITION`: every row of a view that one source transaction changed, before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import quoted, to_arrow
+from headwater.errors import NotReadable
+from headwater.guarantee import Guarantee
+from headwater.moment import AtPosition
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+from headwater.results import ChangedRows, ImpactResult
+from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.state import net
+
+
+def find_impact(spark: SparkSession, warehouse: Warehouse, position: AtPosition) -> ImpactResult:
+    """Return what the source's newest transaction up to a position changed; the views say, nobody is asked."""
+    tick = warehouse.tick_at(position)
+    accepted = warehouse.log.transactions(None, Tick(tick - 1), tick) if tick else []
+    if not accepted:
+        raise NotReadable(
+            f'no transaction of source "{position.source}" is known up to {position}',
+            code="HW-419",
+            detail=f"the change log begins after tick {warehouse.log.horizon()}",
+            hint="give the position of a commit since the first `headwater run`, or one after it",
+        )
+    entries = warehouse.catalog().views.values()
+    frontiers = {entry.name: warehouse.frontier(entry.name) for entry in entries}
+    there = [entry for entry in entries if entry.birth < tick <= frontiers[entry.name]]
+    return ImpactResult(
+        tick=tick,
+        positions=tuple(one.position for _, one in accepted),
+        committed_at=max(one.committed_at for _, one in accepted),
+        relations=tuple(_relation_changes(warehouse, tick)),
+        views=tuple(_view_changes(spark, warehouse, entry, tick) for entry in there),
+        not_yet=tuple(entry.name for entry in entries if frontiers[entry.name] < tick),
+        not_born=tuple(entry.name for entry in entries if entry.birth >= tick),
+    )
+
+
+def _relation_changes(warehouse: Warehouse, tick: Tick) -> Iterator[ChangedRows]:
+    before = Tick(tick - 1)
+    for name in warehouse.log.relations():
+        columns = tuple(warehouse.log.relation_schema(name).names)
+        rows = ArrowBag(warehouse.log.rows(name, columns, before, tick)).net()
+        if len(rows):
+            yield ChangedRows(name=str(name), after=before, upto=tick, rows=_ordered(rows.table.drop_columns([TICK])))
+
+
+def _view_changes(spark: SparkSession, warehouse: Warehouse, entry: ViewEntry, tick: Tick) -> ChangedRows:
+    after, upto = _span(warehouse, entry, tick)
+    changes = warehouse.changes_dataframe(spark, entry.name, after, upto)
+    columns = [name for name in changes.columns if name not in (TICK, COUNT)]
+    rows = to_arrow(net(changes, columns).select(*quoted((*columns, COUNT))))
+    return ChangedRows(name=entry.name, after=after, upto=upto, rows=_ordered(rows))
+
+
+def _span(warehouse: Warehouse, entry: ViewEntry, tick: Tick) -> tuple[Tick, Tick]:
+    """Return the ticks that a view shows as one state with this one."""
+    if Guarantee(entry.guarantee) is Guarantee.COMPLETE:
+        return Tick(tick - 1), tick
+    ends = {commit.record.frontiers.get(entry.name, entry.birth) for commit in warehouse.commits.read()}
+    return max(end for end in ends if end < tick), min(end for end in ends if end >= tick)
+
+
+def _ordered(rows: pa.Table) -> pa.Table:
+    """Return what went before what came."""
+    return rows.sort_by(COUNT)

@@ -1,0 +1,18 @@
+"""A view whose text was changed, and which the warehouse still keeps as it was."""
+
+from __future__ import annotations
+
+from headwater.errors import HeadwaterError
+from headwater.views.segments import SegmentedView
+from headwater.warehouse.catalog import ViewEntry
+
+
+def refuse_outdated(entry: ViewEntry, view: SegmentedView) -> None:
+    """Refuse to compare a kept view with its text, if that is another one by now."""
+    if (entry.sql, entry.lower) != (view.sql, view.lower_texts):
+        raise HeadwaterError(
+            f'view "{entry.name}" is not yet what the project says',
+            code="HW-536",
+            detail="its SQL, or that of a view it reads, was changed, and the warehouse still keeps the old one",
+            hint="wait until it is built anew (`headwater status`), then try again",
+        )

@@ -1,0 +1,164 @@
+"""Read rows as of one tick, wherever they are: in hidden tables, in replicas, or at the sources, rebased.
+
+A source is asked now, and the change log brings its answer to the tick, exactly as a maintainer's answers are: the
+sources may go on, and so may a maintainer. One snapshot of each source serves it all the while; it is opened when the
+source is first asked, and the log is followed past what it saw before its answers are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
+from headwater.errors import NotReadable, SourceUnavailable
+from headwater.lineage.reading import Found, Origin, Wish
+from headwater.maintenance.questions import Ask, Probe
+from headwater.maintenance.rebase import rebase, refuse_negative
+from headwater.position import Position, Tick
+from headwater.relation import COUNT, Relation, RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.performer import Performer, Snapshots
+from headwater.runtime.replica_reader import ReplicaReader, stored_replica
+from headwater.runtime.truncation import truncated_at
+from headwater.runtime.understand import Understood
+from headwater.runtime.wait_until_followed import wait_until_followed
+from headwater.views.segments import SEGMENTS, SegmentedView
+from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Followed:
+    """Waits for whoever maintains the warehouse."""
+
+    spark: SparkSession
+    understood: Understood
+    warehouse: Warehouse
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        del timeout_seconds
+        wait_until_followed(self.spark, self.understood, self.warehouse, position)
+        return True
+
+
+@dataclass(slots=True, kw_only=True)
+class TickReader:
+    """The rows of a view's relations and segments as of `tick`. A context manager."""
+
+    spark: SparkSession
+    understood: Understood
+    warehouse: Warehouse
+    view: SegmentedView
+    tick: Tick
+    _kept: Mapping[str, KeptTable] = field(init=False)
+    _replicas: Mapping[RelationName, ReplicaReader] = field(init=False)
+    _snapshots: Snapshots = field(init=False)
+    _log: AcceptedLog = field(init=False)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        """Open what the warehouse has; no source is asked yet."""
+        self._kept = self.warehouse.kept_segments(self.view.name)
+        self._replicas = {
+            name: stored_replica(
+                self.spark, self._relation(name), entry, Replica.open(self._folder(name, entry.generation))
+            )
+            for name, entry in self.warehouse.catalog().replicas.items()
+            if name in self.view.relations
+        }
+        self.warehouse.log.refresh()  # a replica may have been refreshed since the log was opened
+        following = _Followed(spark=self.spark, understood=self.understood, warehouse=self.warehouse)
+        self._snapshots = self._stack.enter_context(Snapshots(self.understood.sources, following))
+        self._log = AcceptedLog(self.warehouse.log, {})
+
+    def __enter__(self) -> Self:
+        """Keep what is open for a block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close the snapshots; answers of a server that has restarted meanwhile are worth nothing."""
+        valid = error is not None or self._snapshots.are_valid()
+        self._stack.close()
+        if not valid:
+            raise SourceUnavailable("a source restarted while it was asked", code="HW-533", hint="try again")
+
+    def rows(self, wish: Wish) -> Found | None:
+        """Return the rows that are wished for; None for a segment that has no hidden table at this tick."""
+        if wish.name.source == SEGMENTS:
+            return self._segment_rows(wish)
+        replica = self._replicas.get(wish.name)
+        if replica is not None and set(wish.columns) <= set(replica.columns):
+            return self._rebased(wish, {wish.name: replica}, Origin.REPLICA)
+        self._open(wish.name)
+        return self._rebased(wish, {}, Origin.SOURCE)
+
+    def _relation(self, name: RelationName) -> Relation:
+        return self.understood.relations[name]
+
+    def _folder(self, name: RelationName, generation: int) -> str:
+        return replica_folder(self.warehouse.path, name, generation)
+
+    def _open(self, name: RelationName) -> None:
+        """Open the snapshot of a relation's source, if it is not, and see to it that the log can bring it back."""
+        if name.source not in self._snapshots:
+            if self._snapshots.open([name.source]):
+                raise SourceUnavailable(
+                    f'source "{name.source}" does not answer',
+                    code="HW-540",
+                    detail=f"{name} has no replica with the columns that are needed, so its source has to be asked",
+                    hint="try again when it is back, or read the relation as a replica",
+                )
+            self.warehouse.log.refresh()
+            self._log.settle(name.source, self._snapshots.sight(name.source))
+        at = truncated_at(self.warehouse.log, name, self.tick, self.warehouse.log.last_tick)
+        if at is not None:
+            raise NotReadable(
+                f"the rows of {name} at tick {self.tick} are gone",
+                code="HW-418",
+                detail=f"it was truncated at tick {at}, and no replica of it is kept",
+                hint=f"ask for a tick from {at} on, or read {name} as a replica from now on",
+            )
+
+    def _rebased(self, wish: Wish, replicas: Mapping[RelationName, ReplicaReader], origin: Origin) -> Found:
+        """Ask a replica or a source, and bring the answer to the tick."""
+        within = wish.within
+        if within is not None and not len(within.keys):
+            return Found(rows=self._schema(self._relation(wish.name), wish.columns).empty_table(), origin=origin)
+        columns, keys = (within.columns, within.keys) if within else ((), None)
+        probe: Probe[Any] = Probe(relation=wish.name, wanted=wish.columns, columns=columns, keys=keys)
+        perform = Performer(self.understood.relations, replicas, self._snapshots)
+        [answer] = perform(Ask(probes=(probe,)))
+        rows = rebase(probe, answer, self._log, self.tick).table
+        refuse_negative(pc.sum(pc.less(rows[COUNT], 0)).as_py() or 0, str(wish.name), self.tick)
+        return Found(rows=rows.select([*wish.columns, COUNT]), origin=origin)
+
+    def _segment_rows(self, wish: Wish) -> Found | None:
+        table = self._kept.get(wish.name.name)
+        if table is None:
+            return None
+        try:
+            frame = table.state_dataframe(self.spark, self.tick)
+        except NotReadable:
+            return None  # it is younger than the tick, or retention has dropped its changes
+        if wish.within is not None:
+            keys = wish.within.keys.table.rename_columns(list(wish.within.columns))
+            frame = frame.join(F.broadcast(to_dataframe(self.spark, keys)), list(wish.within.columns), "left_semi")
+        counted = frame.groupBy(*quoted(wish.columns)).agg(F.count(F.lit(1)).alias(COUNT))
+        segment = next(one for one in self.view.segments if one.name == wish.name)
+        rows = to_arrow(counted.select(*quoted((*wish.columns, COUNT))))
+        return Found(rows=rows.cast(self._schema(segment.relation, wish.columns)), origin=Origin.HIDDEN_TABLE)
+
+    @staticmethod
+    def _schema(relation: Relation, columns: tuple[str, ...]) -> pa.Schema:
+        return pa.schema([*relation.arrow_schema(columns), pa.field(COUNT, pa.int64())])

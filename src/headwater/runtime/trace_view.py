@@ -1,0 +1,72 @@
+"""`trace`: select rows of a view at a tick, and find the source rows that derived them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from headwater.deltas.on_spark import quoted, run_stamped, to_arrow
+from headwater.errors import InvalidView
+from headwater.lineage.trace import trace
+from headwater.lineage.traced import leaves, source_rows
+from headwater.moment import Moment
+from headwater.relation import COUNT
+from headwater.results import TracedRelation, TraceResult
+from headwater.runtime.outdated_view import refuse_outdated
+from headwater.runtime.shown_tick import shown_tick
+from headwater.runtime.tick_reader import TickReader
+from headwater.runtime.understand import Understood
+from headwater.warehouse.query import Warehouse
+
+
+def trace_view(
+    spark: SparkSession,
+    understood: Understood,
+    name: str,
+    *,
+    where: str | None,
+    at: Moment | None,
+    whole_rows: bool,
+) -> TraceResult:
+    """Return the source rows that derived the rows of a view for which a condition is true, all without one.
+
+    With `whole_rows` source rows are shown with all their columns; what is kept of them has only those that views need,
+    so that their sources may have to be asked.
+    """
+    warehouse = Warehouse.open(str(understood.project.warehouse))
+    view = understood.views[name].view
+    refuse_outdated(warehouse.view(name), view)
+    tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
+    selected = select_rows(warehouse.view_dataframe(spark, name, tick), where, name)
+    wanted = {
+        relation: understood.relations[relation].column_names if whole_rows else columns
+        for relation, columns in view.relations.items()
+    }
+
+    with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
+        traced = trace(view, selected, reader, partial(run_stamped, spark), wanted)
+    origins = {leaf.name: leaf.origin for leaf in leaves(traced)}
+    relations = tuple(
+        TracedRelation(relation=str(relation), origin=origins[relation], rows=rows)
+        for relation, rows in source_rows(traced).items()
+    )
+    return TraceResult(view=name, tick=tick, rows=selected, relations=relations, tree=traced)
+
+
+def select_rows(frame: DataFrame, where: str | None, name: str) -> pa.Table:
+    """Return the rows for which a condition is true, each different one once, with `_count`."""
+    try:
+        chosen = frame if where is None else frame.where(where)
+        counted = chosen.groupBy(*quoted(frame.columns)).agg(F.count(F.lit(1)).alias(COUNT))
+        return to_arrow(counted)
+    except PySparkException as error:
+        raise InvalidView(
+            f'Spark cannot tell for which rows of "{name}" this is true: {where}',
+            code="HW-133",
+            detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+            hint=f"write a condition on its columns: {', '.join(frame.columns)}",
+        ) from None

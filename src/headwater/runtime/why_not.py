@@ -1,0 +1,82 @@
+"""`why-not`: what keeps a row out of a view, and whether a transaction that would bring it is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import run_stamped
+from headwater.errors import InvalidView
+from headwater.judge.compare import format_row
+from headwater.lineage.obstacles import Obstacle
+from headwater.lineage.why_not import why_not
+from headwater.moment import Moment
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK
+from headwater.results import Pending, Stop, WhyNotResult
+from headwater.runtime.outdated_view import refuse_outdated
+from headwater.runtime.shown_tick import shown_tick
+from headwater.runtime.tick_reader import TickReader
+from headwater.runtime.understand import Understood
+from headwater.views.row_text import read_row
+from headwater.views.segments import SegmentedView
+from headwater.warehouse.query import Warehouse
+
+
+def find_why_not(spark: SparkSession, understood: Understood, name: str, row: str, at: Moment | None) -> WhyNotResult:
+    """Return what keeps a row out of a view at a moment, and at its frontier also what is pending."""
+    warehouse = Warehouse.open(str(understood.project.warehouse))
+    view = understood.views[name].view
+    refuse_outdated(warehouse.view(name), view)
+    tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
+    given = _typed_row(spark, view, row)
+    with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
+        run = partial(run_stamped, spark)
+        obstacles = why_not(view, given, reader, run, lambda value: format_row((value,))[1:-1])
+    warehouse.log.refresh()
+    stopped = warehouse.head().record.stopped.get(name)
+    return WhyNotResult(
+        view=name,
+        tick=tick,
+        row={column: given[column][0].as_py() for column in given.column_names},
+        obstacles=obstacles,
+        pending=tuple(_pending(warehouse, obstacles, tick)) if at is None else (),
+        stopped=None
+        if stopped is None or at is not None
+        else Stop(tick=tick, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
+    )
+
+
+def _typed_row(spark: SparkSession, view: SegmentedView, text: str) -> pa.Table:
+    """Return the columns and values that a text names, in the view's types."""
+    values = read_row(text, view.output_names)
+    columns = [view.output.relation.column(name) for name in values]
+    listed = ", ".join(f"CAST({values[one.name]} AS {one.type}) AS c{place}" for place, one in enumerate(columns))
+    try:
+        found = run_stamped(spark, f"SELECT {listed}", {})
+    except PySparkException as error:
+        raise InvalidView(
+            f'this is no row of view "{view.name}": {text}',
+            code="HW-136",
+            detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+            hint=f"its columns are: {', '.join(f'{one.name} {one.type}' for one in view.output.relation.columns)}",
+        ) from None
+    return pa.table([found[place].cast(one.arrow_field.type) for place, one in enumerate(columns)], names=list(values))
+
+
+def _pending(warehouse: Warehouse, obstacles: Sequence[Obstacle], tick: Tick) -> Iterator[Pending]:
+    """Yield the first accepted transaction after a tick that brings rows which are missing."""
+    for missing in (obstacle.missing for obstacle in obstacles if obstacle.missing is not None):
+        columns = missing.within.columns
+        rows = ArrowBag(warehouse.log.rows(missing.relation, columns, tick, warehouse.log.last_tick))
+        found = rows.matching(columns, missing.within.keys).table
+        first = pc.min(found[TICK].filter(pc.greater(found[COUNT], 0))).as_py()
+        if first is not None:
+            [(at, one), *_] = warehouse.log.transactions(missing.relation.source, Tick(first - 1), Tick(first))
+            yield Pending(tick=at, position=one.position, text=f"{missing.relation} gets such a row")

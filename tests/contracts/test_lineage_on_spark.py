@@ -1,0 +1,65 @@
+"""Tracing on Spark gives what it gives in DuckDB, for every construct of interest."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from lineage_cases import InMemory, counted, lineage_by_row, new_world
+from pyspark.sql import SparkSession
+from random_views import Chance
+from stamped_history import run_on_duckdb
+from volume import THOROUGH
+
+from headwater.deltas.on_spark import run_stamped
+from headwater.lineage.reading import Run
+from headwater.lineage.trace import trace
+from headwater.relation import COUNT, TICK, RelationName
+from headwater.runtime.spark_types import SelectTypes
+from headwater.views.compile import compile_view
+from headwater.views.segments import SegmentedView
+
+FILE = Path(__file__).parents[1] / "unit" / "views" / "compile" / "constructs.sql"
+CONSTRUCTS = dict(re.findall(r"^-- (.+): .+\n(.+);$", FILE.read_text(), re.MULTILINE))
+QUICK = (
+    "join", "group", "extremes", "count distinct", "exists, any condition", "not exists", "not in",
+    "a linked count", "left join, any condition", "full join", "intersect", "except",
+)  # fmt: skip
+ROWS = Chance(random=random.Random(10)).rows()
+CATALOG = new_world().catalog
+
+
+@pytest.mark.parametrize("name", CONSTRUCTS if THOROUGH else QUICK)
+def test_differential_spark_and_duckdb_trace_the_same(name: str, spark: SparkSession) -> None:
+    view = compile_view("v", CONSTRUCTS[name], CATALOG, SelectTypes(spark=spark, view="v").columns)
+    selected = state(view, CONSTRUCTS[name])
+    assert selected.num_rows
+    reading = {relation: counted(CATALOG[relation], rows) for relation, rows in ROWS.items()}
+    on_spark = traced(view, selected, reading, partial(run_stamped, spark))
+    assert on_spark == traced(view, selected, reading, run_on_duckdb)
+    assert any(on_spark)
+
+
+def state(view: SegmentedView, sql: str) -> pa.Table:
+    """Return the different rows of a view, in its types."""
+    world = new_world()
+    world.fill(ROWS)
+    schema = view.output.relation.arrow_schema()
+    rows = list(world.original(sql))
+    return pa.table(
+        [pa.array([row[n] for row in rows]).cast(held.type) for n, held in enumerate(schema)], schema=schema
+    )
+
+
+def traced(
+    view: SegmentedView, selected: pa.Table, reading: Mapping[RelationName, pa.Table], run: Run
+) -> list[set[object]]:
+    wanted = {relation: CATALOG[relation].column_names for relation in view.relations}
+    found = trace(view, selected, InMemory(reading), run, wanted)
+    assert all({TICK, COUNT} & set(one.rows.column_names) == {COUNT} for one in found)
+    return lineage_by_row(found, selected.num_rows)

@@ -1,0 +1,129 @@
+"""Rows of views are traced to what triggers in the sources noted, at past ticks, while writers write."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from audited import AuditedWorld, audited_world, relations
+from audited_rows import Row, rows_at
+from lineage_cases import lineage_by_row
+from lineage_oracle import Derived, Interpreter
+from pyspark.sql import SparkSession
+from running import running
+from volume import volume
+from writers import busy_writers
+
+from headwater.lineage.reading import Origin
+from headwater.lineage.traced import leaves
+from headwater.moment import AtTick
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.results import TraceResult
+from headwater.runtime.events import Event, SourceConnected, ViewBorn
+from headwater.runtime.trace_view import trace_view
+from headwater.runtime.understand import understand
+from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
+
+TICKS = volume(40, 300)
+TRACES = volume(1, 12)
+
+VIEWS = {
+    "bought": """
+        SELECT s.no AS no, c.city AS city, c.score + s.amount AS total
+        FROM shop.sales AS s JOIN crm.customers AS c ON s.customer = c.id WHERE s.amount > 1
+    """,
+    "by_kind": """
+        SELECT p.kind AS kind, COUNT(*) AS sold, SUM(s.amount) AS amount
+        FROM shop.sales AS s JOIN shop.products AS p ON s.product = p.id GROUP BY p.kind
+    """,
+    "how_often": """
+        SELECT q.times AS times, COUNT(*) AS customers
+        FROM (SELECT s.customer AS customer, COUNT(*) AS times FROM shop.sales AS s GROUP BY s.customer) AS q
+        GROUP BY q.times
+    """,
+    "strangers": """
+        SELECT c.city AS city FROM crm.customers AS c
+        WHERE NOT EXISTS (SELECT 1 AS one FROM crm.visits AS v WHERE v.customer = c.id)
+    """,
+    "all_products": """
+        SELECT p.kind AS kind, s.amount AS amount FROM shop.products AS p LEFT JOIN shop.sales AS s ON s.product = p.id
+    """,
+}
+
+
+@pytest.fixture
+def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[AuditedWorld]:
+    with audited_world(three_servers, tmp_path / "shop") as made:
+        yield made
+
+
+def test_oracle_traces_at_past_ticks_while_sources_change(world: AuditedWorld, spark: SparkSession) -> None:
+    """Traced through replicas and hidden tables, and by asking the sources now: both are what the triggers noted."""
+    world.write_project(VIEWS, probed=("crm.visits",), settings="[maintenance]\nbatch_ticks = 20\n")
+
+    def listen(event: Event) -> None:
+        if isinstance(event, SourceConnected):
+            world.note_before(event.source)
+
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.5, seed=5)
+    traces: list[tuple[TraceResult, bool]] = []
+    with running(world, spark, listen) as maintainer:
+        maintainer.wait_until(lambda: maintainer.heard(ViewBorn))
+        writers.start()
+        maintainer.wait_until(lambda: min(maintainer.frontier(name) for name in VIEWS) >= TICKS)
+        chance = random.Random(9)
+        understood = understand(world.open().project, spark)
+        for name in [name for name in VIEWS for _ in range(TRACES)]:
+            at = AtTick(tick=Tick(chance.randint(1, maintainer.frontier(name))))
+            traces += [
+                (trace_view(spark, understood, name, where=None, at=at, whole_rows=whole), whole)
+                for whole in (False, True)
+            ]
+        writers.finish(stop=True)
+    warehouse = Warehouse.open(str(world.open().project.warehouse))
+    assert warehouse.log.last_tick > max(result.tick for result, _ in traces), "the sources went on"
+    assert sum(check(result, world, warehouse, whole=whole) for result, whole in traces) > 50
+    origins = {(one.relation, whole): one.origin for result, whole in traces for one in result.relations}
+    assert origins["shop.products", False] is Origin.REPLICA
+    assert origins["shop.products", True] is Origin.SOURCE, "a replica has only the columns that views need"
+    assert "crm.visits" not in {relation for relation, _ in origins}, "a partner that must not be is no lineage"
+
+
+def check(result: TraceResult, world: AuditedWorld, warehouse: Warehouse, *, whole: bool) -> int:
+    """Compare a trace with the definition over what triggers noted; return how many view rows were traced."""
+    rows = rows_at(world, warehouse, Tick(result.tick))
+    described = {relation.name: relation for relation in relations(world)}
+    columns = {str(name): one.column_names for name, one in described.items()}
+    derived = Interpreter(columns, {str(name): own for name, own in rows.items()}).run(VIEWS[result.view])
+    selected = list(zip(*(result.rows[name].to_pylist() for name in result.rows.column_names[:-1]), strict=True))
+    assert {one.values for one in derived} == set(selected)
+    shown = {str(leaf.name): leaf.columns for leaf in leaves(result.tree)}
+    assert not whole or shown == {name: columns[name] for name in shown}
+    expected = [_expected(row, derived, rows, columns, shown) for row in selected]
+    assert lineage_by_row(result.tree, len(selected)) == expected, (result.view, result.tick)
+    return len(selected)
+
+
+def _expected(
+    row: Row,
+    derived: Sequence[Derived],
+    rows: dict[RelationName, list[Row]],
+    columns: dict[str, tuple[str, ...]],
+    shown: dict[str, tuple[str, ...]],
+) -> set[tuple[str, Row, int]]:
+    """Return the source rows of a row of a view, of each the columns that were shown, and how often it is there."""
+    named = {str(name): own for name, own in rows.items()}
+    behind = {one for found in derived if found.values == row for one in found.lineage}
+
+    def cut(relation: str, values: Row) -> Row:
+        return tuple(values[columns[relation].index(name)] for name in shown[relation])
+
+    cut_rows = {relation: [cut(relation, values) for values in named[relation]] for relation in shown}
+    return {
+        (relation, cut_rows[relation][place], cut_rows[relation].count(cut_rows[relation][place]))
+        for relation, place in behind
+    }
