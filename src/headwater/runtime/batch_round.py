@@ -103,6 +103,7 @@ class Round:
         accepted = AcceptedLog(self.log, self.settled)
         with Snapshots(self.understood.sources, self.acceptor) as snapshots:
             self._open(snapshots, due, last, accepted)
+            lo = min((v.frontier for v in due if v.name not in self._waiting), default=lo)  # who waits holds nobody up
             hi = self._end(due, lo, last, snapshots)
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))

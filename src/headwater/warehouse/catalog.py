@@ -16,8 +16,8 @@ class ViewEntry:
 
     `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
     after those that it reads.
-    `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how it
-    is computed from them: a view whose shape has changed is built anew, though its SQL has not.
+    `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how
+    it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
     """
 
     name: str
