@@ -46,15 +46,15 @@ WHERE s.amount > 10 AND e.name LIKE 'A%'
 - **Joins**: any number of joins (inner, cross, left, right, full, semi, anti), written `JOIN … ON`, `JOIN … USING` or
   with commas; any condition (equalities find partners by value, others are only tested); any relation any number of
   times, each with an alias.
-- **Groups**: GROUP BY (expressions, places, outputs, ALL, ROLLUP, CUBE, GROUPING SETS), HAVING, DISTINCT, aggregates
-  (below) with DISTINCT and FILTER.
+- **Groups**: GROUP BY (expressions, places, outputs, ALL, ROLLUP, CUBE, GROUPING SETS with GROUPING and
+  GROUPING_ID), HAVING, DISTINCT, aggregates (below) with DISTINCT and FILTER.
 - **Queries inside**: in FROM and WITH to any depth, each computed once however often it is read; EXISTS, IN, NOT EXISTS
   and NOT IN, and values `(SELECT …)`, linked to the outer query or not, anywhere in an expression.
 - **Other views**: another view of the project by its bare name, `FROM sales_by_clerk`, wherever a relation may stand. Its
   query stands in its place, as if WITH named it, so the view above is exact at every tick whatever becomes of the one
   below; what both are computed from is kept once. Changing the lower view changes the upper one; a lower view that is
   still named cannot be dropped; a name that WITH gives in the same text comes first.
-- **Sets**: UNION, UNION ALL, INTERSECT, EXCEPT.
+- **Sets**: UNION, INTERSECT and EXCEPT, each with ALL or without.
 - **Order**: window functions; ORDER BY … LIMIT. ORDER BY without LIMIT says nothing about a table and is left out.
 - **Rows**: bags, not sets. A row that the SELECT gives twice is in the view twice. NULL follows SQL's rules.
 - **Columns**: every output has a name of its own; `*` and `alias.*` are written out when the view is declared.
@@ -98,6 +98,22 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
+_FLOAT_SUMS = """
+### Sums of doubles
+
+Adding doubles rounds, so Spark's own `SUM(x)` of `FLOAT` or `DOUBLE` depends on the order in which it meets the rows.
+Headwater defines it by its value, for maintenance, `check` and every judge alike:
+
+- `SUM(x)` is the exact sum of the values that are not NULL, rounded once, to the nearest double (ties to even); beyond
+  the largest double it is infinite. It is NaN if a value is NaN or both infinities are there, else the infinity that
+  is there.
+- `AVG(x)` is `SUM(x) / COUNT(x)`.
+
+So equal rows have equal sums, whatever came and went in between. The last digit may differ from what Spark gives for
+the same text. `stddev`, `variance`, `corr` and their like have no such definition: a view with one is computed anew
+(HW-270) and compared with what it holds, so its last digits may differ from those of `check`."""
+
+
 def errors_page() -> str:
     """Return every error that has a code, by its code."""
     return "\n".join(
@@ -130,6 +146,7 @@ def sql_page() -> str:
             *_listed(sorted(AGGREGATE_FUNCTIONS)),
             "\nTheir value depends on the rows alone, not on their order. Only in windows:\n",
             *_listed(sorted(WINDOW_FUNCTIONS)),
+            _FLOAT_SUMS,
             "\n## What is computed anew\n",
             "Everything else is maintained by changes alone. `headwater explain` says where one of these applies; a",
             "view with `strict = true` is refused if one reads all rows of its input.\n",

@@ -17,6 +17,7 @@ TICK = "_tick"
 
 _SIMPLE_TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
     "smallint": pa.int16(),
     "int": pa.int32(),
     "bigint": pa.int64(),

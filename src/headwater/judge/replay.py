@@ -10,6 +10,9 @@ and what a view should be comes from another engine; so an error in capture, in 
 Nothing that reads is a prepared statement: DuckDB plans those once, with the statistics of that moment, and a join then
 misses rows that came later and lie outside of them. Inserts are prepared; they read nothing, and there are many.
 
+Sums of doubles are exact and rounded once, as they are defined (`views.float_sums`), and computed by `exact_sum`: those
+of DuckDB depend on the order of rows. DuckDB says which sums are of doubles.
+
 Every transaction that was audited must have exactly one tick, and every tick an audited transaction; anything else is
 an `UnfaithfulLog`. Transactions that are said to have been there before the log began have none: they make tick 0.
 """
@@ -29,9 +32,11 @@ from sqlglot import exp
 from headwater.errors import UnfaithfulLog
 from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
+from headwater.judge.exact_sum import exact_average, exact_sum
 from headwater.judge.grade_changes import History
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
+from headwater.views.exact_sums import FloatSum, write_sums
 
 if TYPE_CHECKING:
     import duckdb
@@ -140,6 +145,7 @@ class _Stage:
 
     def __init__(self, relations: Sequence[Relation]) -> None:
         import duckdb  # noqa: PLC0415 - only who replays needs it
+        from duckdb.func import FunctionNullHandling  # noqa: PLC0415 - as above
 
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
         run = self.connection.execute
@@ -154,6 +160,11 @@ class _Stage:
         self._relations = {relation.name: relation for relation in relations}
         for relation in relations:
             run(f"PREPARE {_quoted(str(relation.name))} AS {_insert_sql(relation)}")
+        numbers, special = duckdb.list_type(duckdb.sqltypes.DOUBLE), FunctionNullHandling.SPECIAL
+        for function in (exact_sum, exact_average):
+            self.connection.create_function(
+                function.__name__, function, [numbers], duckdb.sqltypes.DOUBLE, null_handling=special
+            )
 
     def __enter__(self) -> Self:
         return self
@@ -169,9 +180,23 @@ class _Stage:
         self.connection.execute(f"CREATE SCHEMA {_quoted(schema)}")
         self.connection.execute(f"SET search_path = '{schema}'")
         for name, tree in lower.items():
-            text = tree.sql(dialect="duckdb")
+            text = self.text(tree)
             self.connection.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(name)} AS {text}")
         return schema
+
+    def text(self, tree: exp.Expr) -> str:
+        """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined."""
+        return write_sums(tree, self._are_floating, _exact_call).sql(dialect="duckdb")
+
+    def _are_floating(self, text: str) -> list[bool]:
+        import duckdb  # noqa: PLC0415 - as above
+
+        asked = sqlglot.parse_one(text, read="spark").sql(dialect="duckdb")
+        try:
+            described = self.connection.execute(f"DESCRIBE {asked}").fetchall()
+        except duckdb.Error:
+            return []
+        return [kind in {"FLOAT", "DOUBLE"} for _, kind, *_ in described]
 
     def apply(self, changes: Sequence[AuditedChange]) -> set[RelationName]:
         """Do what one transaction did, and return the relations it did something to."""
@@ -199,8 +224,9 @@ class _Recomputed:
         self._run = stage.connection.execute
         *below, own = [sqlglot.parse_one(sql, read="spark") for sql in (*(sql for _, sql in view.lower), view.sql)]
         self.relations = {_relation_name(table) for tree in (*below, own) for table in tree.find_all(exp.Table)}
-        self._text = own.sql(dialect="duckdb")
         self._path = stage.add_views(view.name, {name: tree for (name, _), tree in zip(view.lower, below, strict=True)})
+        self._run(f"SET search_path = '{self._path}'")
+        self._text = stage.text(own)
         self._state: Counter[Row] = Counter()
         self._start: Counter[Row] = Counter()
         self._changes: dict[Tick, Counter[Row]] = {}
@@ -221,6 +247,15 @@ class _Recomputed:
 
     def history(self) -> History:
         return History(birth=self.view.birth, start=self._start, changes=self._changes)
+
+
+def _exact_call(found: FloatSum) -> exp.Expr:
+    """Return the call of DuckDB's that gives a sum of doubles: of the list of all values."""
+    function = exact_average if found.is_average else exact_sum
+    value = f"CAST({found.argument.sql(dialect='duckdb')} AS DOUBLE)"
+    over = f" OVER {found.over('duckdb')}" if found.window else ""
+    listed = f"LIST({'DISTINCT ' if found.is_distinct else ''}{value}){over}"
+    return sqlglot.parse_one(f"{function.__name__}({listed})", read="duckdb")
 
 
 def _insert_sql(relation: Relation) -> str:

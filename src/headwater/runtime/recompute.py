@@ -17,8 +17,11 @@ from headwater.maintenance.questions import SawTransactions
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.spark_types import SelectTypes
 from headwater.runtime.staging import StagedRelation
-from headwater.views.law import recompute_sql
+from headwater.views.exact_sums import exact_sums_on_spark
+from headwater.views.law import renamed_sql
+from headwater.views.lower_views import whole_text
 from headwater.views.segments import SegmentedView, described_relations
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
@@ -40,9 +43,15 @@ def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: T
 
 
 def recompute(spark: SparkSession, view: SegmentedView, plain: Mapping[RelationName, DataFrame]) -> DataFrame:
-    """Run a view's original SQL over plain rows of its relations; columns that do not matter to it may be missing."""
+    """Run a view's original SQL over plain rows of its relations; columns that do not matter to it may be missing.
+
+    Its sums of doubles are those that they are defined to be (`exact_sums`).
+    """
+    described = described_relations(view.joins)
+    types = SelectTypes(spark=spark, view=view.name, path=view.path).columns
+    text = exact_sums_on_spark(whole_text(view.sql, view.lower), described, types)
     names = {relation: fresh_name("whole") for relation in view.relations}
-    for name, relation in described_relations(view.joins).items():
+    for name, relation in described.items():
         columns = (
             F.col(quoted([column.name])[0])
             if column.name in view.relations[name]
@@ -51,7 +60,7 @@ def recompute(spark: SparkSession, view: SegmentedView, plain: Mapping[RelationN
         )
         plain[name].select(*columns).createOrReplaceTempView(names[name])
     try:
-        return spark.sql(recompute_sql(view, names))
+        return spark.sql(renamed_sql(text, names, name=view.name, path=view.path))
     finally:
         for registered in names.values():
             spark.catalog.dropTempView(registered)

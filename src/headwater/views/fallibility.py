@@ -44,8 +44,8 @@ def is_fallible(expression: exp.Expr, types: ColumnTypes) -> bool:
     False
     >>> ask("r.x / 2 > 1"), ask("r.s = 5"), ask("CAST(r.s AS INT) = 5")
     (True, True, True)
-    >>> ask("r.d >= '2024-01-31'"), ask("r.d >= '2024-02-31'")
-    (False, True)
+    >>> ask("r.d >= '2024-01-31'"), ask("r.d >= '2024-02-31'"), ask("CAST(NULL AS INT)")
+    (False, True, False)
     """
     return not _is_safe(expression, types)
 
@@ -216,6 +216,8 @@ def _string_function(node: exp.Expr, types: ColumnTypes) -> bool:
 
 
 def _cast(node: exp.Expr, types: ColumnTypes) -> bool:
+    if isinstance(node.this, exp.Null):
+        return True
     kind = value_of(node, types).kind
     return kind in {Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ} and _is_moment(node.this, kind)
 

@@ -192,6 +192,7 @@ AGGREGATE_FUNCTIONS: Mapping[str, str] = {
     "covar_pop": "covar_pop(x, n)",
     "covar_samp": "covar_samp(x, n)",
     "grouping": "count(n)",
+    "grouping_id": "count(n)",
     "kurtosis": "kurtosis(x)",
     "max": "max(n)",
     "median": "median(n)",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlglot import exp
 
@@ -11,9 +12,10 @@ from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, columns_in, settle
 from headwater.views.compile.keep_matching import own_conditions
 from headwater.views.compile.plan import ROWS, Frame, Node, Occurrence, known_of, total_of
-from headwater.views.compile.reasons import EXTREME, NO_TOTAL, SEVERAL_DISTINCT
+from headwater.views.compile.reasons import DOUBLES, EXTREME, NO_TOTAL, SEVERAL_DISTINCT
 from headwater.views.compile.reduce_aggregates import Cell, Need, Reduced, one_where_known
-from headwater.views.compile.rounding import require_exact
+from headwater.views.compile.rounding import find_float_sum, float_sum_text, in_parts
+from headwater.views.float_sums import sum_of_parts
 from headwater.views.segments import Aggregates
 from headwater.views.spark_text import quoted, spark_text
 
@@ -40,22 +42,30 @@ class _Projected:
         return next(one.type for one in self.node.columns if one.name == name)
 
 
+_BY_VALUES = frozenset({Need.EXTREME, Need.PARTS})
+
+
 def aggregate_rows(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
     """Return the groups by keys, whose names are found, in the cheapest way that gives all aggregates."""
-    for one in reduced:
-        require_exact(one.call, lambda value: draft.types_of(frame.occurrences, [settle(value, frame.columns)])[0])
+    type_of = partial(_type_of, frame, draft)
+    sums = [find_float_sum(one.call, type_of) for one in reduced]
+    reduced = [in_parts(one, found) if found else one for one, found in zip(reduced, sums, strict=True)]
     if any(one.need is Need.ROWS for one in reduced):
         return _from_rows(frame, keys, reduced, draft, NO_TOTAL.code)
     projected = _project(frame, keys, reduced, draft)
     distinct = {names for one, names in zip(reduced, projected.columns, strict=True) if one.need is Need.DISTINCT}
-    extreme = any(one.need is Need.EXTREME for one in reduced)
-    if len(distinct) > 1 or (distinct and extreme):
+    by_values = any(one.need in _BY_VALUES for one in reduced)
+    if len(distinct) > 1 or (distinct and by_values):
         return _from_rows(frame, keys, reduced, draft, SEVERAL_DISTINCT.code)
     if distinct:
         return _by_distinct(projected, reduced, next(iter(distinct)), draft)
-    if extreme:
-        return _by_extremes(projected, reduced, draft)
+    if by_values:
+        return _by_values(projected, reduced, draft)
     return _by_totals(projected, reduced, draft)
+
+
+def _type_of(frame: Frame, draft: Draft, value: exp.Expr) -> str:
+    return draft.types_of(frame.occurrences, [settle(value, frame.columns)])[0]
 
 
 def _project(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> _Projected:
@@ -139,24 +149,28 @@ def _by_distinct(
     )
 
 
-def _by_extremes(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
-    """Group by keys and values, then look at the touched keys' values: as many as there are different ones."""
+def _by_values(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
+    """Group by keys and values, then look at the touched keys' values: as many as there are different ones.
+
+    Of doubles these are the places; their amounts are totals (`float_sums`).
+    """
     pairs = list(zip(reduced, projected.columns, strict=True))
     totals = [name for one, names in pairs if one.need is Need.TOTALS for name in names]
-    values = [name for one, names in pairs if one.need is Need.EXTREME for name in names]
-    node = draft.group(projected.node, (*projected.keys, *values), totals)
+    amounts = [names[1] for one, names in pairs if one.need is Need.PARTS]
+    values = [names[0] for one, names in pairs if one.need in _BY_VALUES]
+    node = draft.group(projected.node, (*projected.keys, *values), [*totals, *amounts])
     kinds = {one.name: one.type for one in node.columns}
     outputs: dict[str, str] = {}
     for name in dict.fromkeys([ROWS, *(part for t in totals for part in (total_of(t), known_of(t)))]):
         outputs[f"sum_{name}"] = f"CAST(COALESCE(SUM({quoted(name)}), 0) AS {kinds[name].upper()})"
     for place, (one, names) in enumerate(pairs):
-        if one.need is Need.EXTREME:
-            function = "MIN" if isinstance(_bare(one.call), exp.Min) else "MAX"
-            outputs[f"a{place}"] = f"{function}({quoted(names[0])})"
-    if all(one.need is Need.EXTREME for one in reduced):
+        if one.need in _BY_VALUES:
+            outputs[f"a{place}"] = _text_by_values(one, names)
+    if all(one.need in _BY_VALUES for one in reduced):
         del outputs[f"sum_{ROWS}"]
     step = Aggregates(outputs=tuple(outputs.items()))
-    found = draft.occurrence(draft.regroup(node, projected.keys, step, why=EXTREME.code))
+    why = EXTREME if any(one.need is Need.EXTREME for one in reduced) else DOUBLES
+    found = draft.occurrence(draft.regroup(node, projected.keys, step, why=why.code))
 
     def cell(name: str) -> Cell:
         return Cell(
@@ -171,12 +185,22 @@ def _by_extremes(projected: _Projected, reduced: Sequence[Reduced], draft: Draft
         keys=tuple(column(found.alias, key) for key in projected.keys),
         values=tuple(
             column(found.alias, f"a{place}")
-            if one.need is Need.EXTREME
+            if one.need in _BY_VALUES
             else _value(one, rows, [cell(name) for name in names])
             for place, (one, names) in enumerate(pairs)
         ),
         rows=rows if f"sum_{ROWS}" in outputs else None,
     )
+
+
+def _text_by_values(one: Reduced, names: tuple[str, ...]) -> str:
+    """Return the aggregate over the rows of a group per value."""
+    if one.float_sum is None:
+        function = "MIN" if isinstance(_bare(one.call), exp.Min) else "MAX"
+        return f"{function}({quoted(names[0])})"
+    place, amount = names
+    total = sum_of_parts(quoted(place), quoted(total_of(amount)))
+    return f"{total} / NULLIF(SUM({quoted(known_of(amount))}), 0)" if one.float_sum.is_average else total
 
 
 def _from_rows(
@@ -190,7 +214,7 @@ def _from_rows(
         (one.table, one.name): exp.column(exp.to_identifier(name, quoted=True))
         for one, name in zip(used, names[len(keys) :], strict=True)
     }
-    outputs = tuple((f"a{place}", spark_text(settle(one.call, held))) for place, one in enumerate(reduced))
+    outputs = tuple((f"a{place}", _text_from_rows(one, held)) for place, one in enumerate(reduced))
     found = draft.occurrence(
         draft.regroup(node, names[: len(keys)], Aggregates(outputs=(*outputs, (ROWS, "COUNT(1)"))), why=why)
     )
@@ -200,6 +224,11 @@ def _from_rows(
         values=tuple(column(found.alias, name) for name, _ in outputs),
         rows=column(found.alias, ROWS),
     )
+
+
+def _text_from_rows(one: Reduced, held: Mapping[tuple[str, str], exp.Expr]) -> str:
+    call = settle(one.call, held)
+    return spark_text(call) if one.float_sum is None else float_sum_text(call)
 
 
 def _value(one: Reduced, rows: exp.Expr, cells: Sequence[Cell]) -> exp.Expr:

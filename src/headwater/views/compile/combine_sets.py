@@ -4,28 +4,30 @@
     A UNION B        the sum, each row once
     A INTERSECT B    rows of the sum, tagged by where they come from, that have both tags
     A EXCEPT B       likewise, that have the first and not the second
+    ... ALL          likewise, but copies of a row are numbered: those of A up to, or beyond, how many B has
 
 Columns are by position; Spark says what type two of them have in common.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlglot import exp
 
 from headwater.views.compile.context import Context
-from headwater.views.compile.draft import Part
+from headwater.views.compile.draft import Draft, Part
 from headwater.views.compile.expressions import column, is_linked
-from headwater.views.compile.plan import Block, Occurrence, known_of
-from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
+from headwater.views.compile.plan import Block, Node, Occurrence, known_of
+from headwater.views.compile.reasons import COPIES, LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.take_first import take_first
+from headwater.views.segments import Windows
+from headwater.views.spark_text import quoted
 
 
 def combine_sets(query: exp.SetOperation, context: Context) -> Block:
     """Return a set operation as a union, and what is asked of it."""
-    if not query.args.get("distinct") and not isinstance(query, exp.Union):
-        raise NoIncrementalForm(UNCOMMON, f"{query.key.upper()} ALL")
     if query.args.get("by_name") or query.args.get("side") or query.args.get("kind"):
         raise NoIncrementalForm(UNCOMMON, f"{query.key.upper()} BY NAME")
     left = context.compile(query.this, context)
@@ -50,10 +52,12 @@ def _combine(query: exp.SetOperation, left: Block, right: Block, context: Contex
     ]
     node = draft.unite_parts(parts, [*kinds, *("int" for _ in tags[0])])
     names = [held.name for held in node.columns]
+    own, asked = names[: len(kinds)], names[len(kinds) :]
+    if not query.args.get("distinct") and tagged:
+        return _copies(query, node, own, asked, left, draft)
     if not query.args.get("distinct"):
         found = draft.occurrence(node)
         return _over(found.alias, names, left, (), occurrence=found)
-    own, asked = names[: len(kinds)], names[len(kinds) :]
     found = draft.occurrence(draft.group(node, own, asked))
     if not tagged:
         return _over(found.alias, own, left, (), occurrence=found)
@@ -64,6 +68,24 @@ def _combine(query: exp.SetOperation, left: Block, right: Block, context: Contex
         wanted(this=theirs, expression=exp.Literal.number(0)),
     )
     return _over(found.alias, own, left, conditions, occurrence=found)
+
+
+def _copies(
+    query: exp.SetOperation, node: Node, own: Sequence[str], asked: Sequence[str], left: Block, draft: Draft
+) -> Block:
+    """Return the copies of the left side's rows that INTERSECT ALL or EXCEPT ALL leaves; `asked` are the two tags."""
+    mine, theirs = map(quoted, asked)
+    outputs = {name: quoted(name) for name in own} | {
+        "is_mine": f"{mine} IS NOT NULL",
+        "copy": f"ROW_NUMBER() OVER (PARTITION BY {{partition}}, {mine} ORDER BY {mine})",
+        "others": f"COUNT({theirs}) OVER (PARTITION BY {{partition}})",
+    }
+    numbered = Windows(outputs=tuple(outputs.items()))
+    found = draft.occurrence(draft.regroup(node, own, numbered, why=COPIES.code))
+    wanted = exp.LTE if isinstance(query, exp.Intersect) else exp.GT
+    copy, others = column(found.alias, "copy"), column(found.alias, "others")
+    conditions = (column(found.alias, "is_mine"), wanted(this=copy, expression=others))
+    return _over(found.alias, list(own), left, conditions, occurrence=found)
 
 
 def _over(

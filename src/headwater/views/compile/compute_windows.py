@@ -26,7 +26,7 @@ from headwater.views.compile.keep_matching import carried_columns
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
-from headwater.views.compile.rounding import require_exact
+from headwater.views.compile.rounding import find_float_sum, float_sum_text
 from headwater.views.compile.written import Written
 from headwater.views.segments import Windows
 from headwater.views.spark_text import quoted, spark_text
@@ -85,8 +85,10 @@ def _compute(
 ) -> Frame:
     draft = context.draft
     settled = {call: settle(one, frame.columns) for call, one in calls.items()}
-    for one in settled.values():
-        require_exact(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0])
+    sums = {
+        call: find_float_sum(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0]) is not None
+        for call, one in settled.items()
+    }
     inside = [
         found
         for one in settled.values()
@@ -103,7 +105,9 @@ def _compute(
     passed = dict.fromkeys(names[: len(carried)])
     ties = ", ".join(quoted(name) for name in passed)
     outputs = [(name, quoted(name)) for name in passed]
-    outputs += [(marks[call].name, _text(settle(one, held), ties)) for call, one in settled.items()]
+    outputs += [
+        (marks[call].name, _text(settle(one, held), ties, adds_doubles=sums[call])) for call, one in settled.items()
+    ]
     why = WINDOW if keys else WHOLE_WINDOW
     done = draft.regroup(node, names[len(carried) :], Windows(outputs=tuple(outputs)), why=why.code)
     occurrence = draft.occurrence(done)
@@ -113,13 +117,15 @@ def _compute(
     return Frame(occurrences=(occurrence,), conditions=(), columns=columns)
 
 
-def _text(call: exp.Expr, ties: str) -> str:
+def _text(call: exp.Expr, ties: str, *, adds_doubles: bool) -> str:
     """Return a call over what Headwater partitions by; where ties would be broken by chance, all columns break them."""
     over = [f"PARTITION BY {_PARTITION}"]
+    spec = call.args.get("spec")
     if order := call.args.get("order"):
         listed = spark_text(order).removeprefix("ORDER BY ").strip()
-        unsure = isinstance(call.this, _NEED_TOTAL_ORDER) or call.this.find(*_NEED_TOTAL_ORDER)
+        unsure = call.this.find(*_NEED_TOTAL_ORDER) or (spec is not None and spec.args.get("kind") == "ROWS")
         over.append(f"ORDER BY {listed}{f', {ties}' if unsure and ties else ''}")
-    if spec := call.args.get("spec"):
+    if spec:
         over.append(spark_text(spec))
-    return f"{spark_text(call.this)} OVER ({' '.join(over)})"
+    window = f"({' '.join(over)})"
+    return float_sum_text(call.this, over=window) if adds_doubles else f"{spark_text(call.this)} OVER {window}"

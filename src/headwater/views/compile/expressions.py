@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sqlglot import exp
@@ -86,9 +87,17 @@ def outer_names(expression: exp.Expr) -> str:
 
     >>> outer_names(exp.EQ(this=column("o1", "x"), expression=column("s#2", "y")))
     's.y'
+    >>> outer_names(column("_4#2", "y"))  # of a query in FROM that has no alias
+    'y'
     """
     outer = [found for found in columns_in(expression) if UNSETTLED in found.table]
-    return ", ".join(dict.fromkeys(f"{found.table.partition(UNSETTLED)[0]}.{found.name}" for found in outer))
+    aliases = [found.table.partition(UNSETTLED)[0] for found in outer]
+    return ", ".join(
+        dict.fromkeys(
+            found.name if re.fullmatch(r"_\d+", alias) else f"{alias}.{found.name}"
+            for found, alias in zip(outer, aliases, strict=True)
+        )
+    )
 
 
 def settle(expression: exp.Expr, meant: Mapping[tuple[str, str], exp.Expr]) -> exp.Expr:

@@ -169,12 +169,24 @@ def _replaced(
     node: exp.Expr, marks: dict[exp.Expr, exp.Column], grouping: GroupingKeys, result: _Result
 ) -> exp.Expr | None:
     if isinstance(node, (exp.Grouping, exp.GroupingId)):
-        if isinstance(node, exp.GroupingId) or grouping.is_plain or len(node.expressions or [node.this]) != 1:
+        asked = [part.unnest() for part in node.expressions] or ([node.this] if node.this else list(grouping.keys))
+        if grouping.is_plain or not all(key in grouping.keys for key in asked):
             raise NoIncrementalForm(UNCOMMON, node.sql(dialect="spark"))
-        asked = node.this or node.expressions[0]
-        if asked in grouping.keys:
-            return exp.cast(result.absent[grouping.keys.index(asked)].copy(), exp.DataType.build("tinyint"))
+        absent = [result.absent[grouping.keys.index(key)].copy() for key in asked]
+        if isinstance(node, exp.GroupingId):
+            return exp.cast(_bits(absent), exp.DataType.build("bigint"))
+        return exp.cast(absent[0], exp.DataType.build("tinyint"))
     return marks.get(node)
+
+
+def _bits(digits: Sequence[exp.Expr]) -> exp.Expr:
+    """Return the number whose binary digits these are."""
+    first, *others = digits
+    number = first
+    for digit in others:
+        doubled = exp.Mul(this=exp.paren(number), expression=exp.Literal.number(2))
+        number = exp.Add(this=doubled, expression=digit)
+    return number
 
 
 def _check_grouped(written: Written, frame: Frame, sight: Sight) -> None:

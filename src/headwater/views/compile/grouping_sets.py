@@ -41,6 +41,7 @@ def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKey
         return find_names(item, sight, aliases).unnest()
 
     given = list(group.expressions)
+    listed = [found(item) for item in given if not _is_special(item)]
     special = [
         *(group.args.get("grouping_sets") or ()),
         *(group.args.get("rollup") or ()),
@@ -50,7 +51,7 @@ def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKey
         given = []  # GROUP BY a, b GROUPING SETS (...): the list only says what may be in the sets
     alternatives = [[tuple(found(part) for part in one) for one in _sets_of(item)] for item in [*given, *special]]
     chosen = [tuple(dict.fromkeys(key for one in picked for key in one)) for picked in product(*alternatives)]
-    keys = tuple(dict.fromkeys(key for one in chosen for key in one))
+    keys = tuple(dict.fromkeys([*listed, *(key for one in chosen for key in one)]))
     return GroupingKeys(
         keys=keys,
         sets=tuple(tuple(keys.index(key) for key in one) for one in chosen),

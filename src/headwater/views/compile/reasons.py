@@ -71,14 +71,24 @@ LINKED = Why(
 UNCOMMON = Why(
     code="HW-269",
     what="no incremental form is known for this construct: the view is computed anew at every commit",
-    remedy="write it with joins, groups, set operations without ALL, and the sub-queries of the SQL reference",
+    remedy="write it with joins, groups, set operations, and the sub-queries of the SQL reference",
     whole=True,
 )
 ROUNDED = Why(
     code="HW-270",
-    what="sums of doubles round, in the order in which rows are met: the view is computed anew at every commit",
-    remedy="sum decimals: CAST(x AS DECIMAL(38, 6))",
+    what="the aggregate rounds in the order in which rows are met: the view is computed anew at every commit",
+    remedy="keep COUNT(*), SUM(x) and SUM(x * x) of decimals, and compute it from them when reading",
     whole=True,
+)
+DOUBLES = Why(
+    code="HW-271",
+    what="sums of doubles are put together from their exact parts for every group that changes",
+    remedy="nothing to do: only touched groups are read",
+)
+COPIES = Why(
+    code="HW-272",
+    what="INTERSECT ALL and EXCEPT ALL count the copies of every row that changes again",
+    remedy="nothing to do: only copies of touched rows are read",
 )
 
 WHYS: tuple[Why, ...] = (
@@ -93,6 +103,8 @@ WHYS: tuple[Why, ...] = (
     LINKED,
     UNCOMMON,
     ROUNDED,
+    DOUBLES,
+    COPIES,
 )
 
 

@@ -13,6 +13,7 @@ from headwater.views.compile.reasons import NoIncrementalForm
 from headwater.views.compile.select_text import select_text
 from headwater.views.compile.write_segments import keep_needed
 from headwater.views.declaration import declare
+from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
 from headwater.views.lower_views import whole_text
 from headwater.views.scope import look_up, relation_name, relations_read
@@ -40,7 +41,7 @@ def recompute_view(
         segments.append(copy)
         copies[relation.name] = copy.name
     gaps = {name: f"{{{copy}}}" for name, copy in copies.items()}
-    text = renamed_sql(whole, gaps, name=statement.name, path=statement.path)
+    text = renamed_sql(exact_sums_on_spark(whole, relations, types), gaps, name=statement.name, path=statement.path)
     for gap in gaps.values():
         text = text.replace(quoted(gap), gap)
     step = RecomputeStep(inputs=tuple(copies.values()), sql=text)

@@ -9,7 +9,8 @@
 | COUNT_IF(p), BOOL_OR(p), BOOL_AND(p) | 1 where p; 1 where NOT p | known > 0 |
 | ... FILTER (WHERE p) | x where p | |
 
-A total is exact for integers and decimals only. MIN and MAX, DISTINCT, and everything else need more than this.
+A total is exact for integers and decimals only; of doubles their places and amounts are kept (`rounding`). MIN and MAX,
+DISTINCT, and everything else need more than this.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from enum import Enum
 from sqlglot import exp
 
 from headwater.views.compile.expressions import null_of
+from headwater.views.exact_sums import FloatSum
 from headwater.views.value_kinds import Kind, value_of_type
 
 _MAX_DIGITS = 38
@@ -33,6 +35,7 @@ class Need(Enum):
     TOTALS = "totals"
     EXTREME = "extreme"
     DISTINCT = "distinct"
+    PARTS = "places and amounts of doubles"
     ROWS = "all rows"
 
 
@@ -58,6 +61,7 @@ class Reduced:
     summed: bool = False
     value: Callable[[exp.Expr, Sequence[Cell]], exp.Expr] | None = None
     is_count: bool = False
+    float_sum: FloatSum | None = None
 
 
 def reduce_aggregate(call: exp.Expr) -> Reduced:  # noqa: PLR0911 — one case per aggregate

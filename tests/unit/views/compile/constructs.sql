@@ -66,6 +66,30 @@ SELECT n, COUNT(*) AS m FROM (SELECT x, COUNT(*) AS n FROM a.r GROUP BY x) q GRO
 -- rollup: ...
 SELECT x, y, COUNT(*) AS n, GROUPING(x) AS g FROM a.r WHERE x = 1 OR TRUE GROUP BY ROLLUP (x, y);
 
+-- cube: ...
+SELECT x, y, SUM(z) AS n, GROUPING(y) AS g FROM a.r GROUP BY CUBE (x, y);
+
+-- grouping sets: ...
+SELECT x, y, COUNT(*) AS n, MAX(z) AS m, GROUPING_ID(x, y) AS g FROM a.r GROUP BY GROUPING SETS ((x, y), (y), ());
+
+-- grouping sets of a list, and their number: ...
+SELECT x, y, COUNT(z) AS n, GROUPING_ID(y, x) AS g FROM a.r GROUP BY y, x GROUPING SETS ((x), (y, x), ());
+
+-- rollup of an expression, having: ...
+SELECT x + 1 AS p, COUNT(*) AS n, GROUPING_ID(x + 1, y) AS g FROM a.r GROUP BY ROLLUP (x + 1, y) HAVING COUNT(*) > 1;
+
+-- qualify: Join* Regroup Join*
+SELECT x, y FROM a.r QUALIFY RANK() OVER (PARTITION BY x ORDER BY y) = 1;
+
+-- qualify groups: ...
+SELECT x, n FROM (SELECT x, COUNT(*) AS n FROM a.r GROUP BY x) q QUALIFY SUM(n) OVER (PARTITION BY x > 1) > 2;
+
+-- filter of every kind: ...
+SELECT x, AVG(y) FILTER (WHERE z > 1) AS a, MAX(y) FILTER (WHERE z > 0) AS m, BOOL_OR(y > 1) FILTER (WHERE z > 0) AS b, COUNT(DISTINCT y) FILTER (WHERE z = 1) AS d FROM a.r GROUP BY x;
+
+-- truths of all rows: ...
+SELECT BOOL_AND(y > 0) AS b, BOOL_OR(z > 2) AS c FROM a.r;
+
 -- exists: Join Group* Join*
 SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x);
 
@@ -102,6 +126,24 @@ SELECT x, EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x) AS e FROM a.r;
 -- membership in an expression: ...
 SELECT x, IF(x IN (SELECT x FROM a.s), 1, 0) AS e, IF(x NOT IN (SELECT w FROM a.s), 1, 0) AS f FROM a.r;
 
+-- membership as a value: ...
+SELECT x, x IN (SELECT x FROM a.s) AS e FROM a.r;
+
+-- no membership as a value: ...
+SELECT x, x NOT IN (SELECT w FROM a.s) AS e FROM a.r;
+
+-- membership as a value, linked: ...
+SELECT x, x IN (SELECT s.x FROM a.s WHERE s.w = r.y) AS e, NOT (x IN (SELECT t.k FROM b.t WHERE t.y = r.y)) AS f FROM a.r;
+
+-- membership of a query without rows: ...
+SELECT x, x IN (SELECT x FROM a.s WHERE FALSE) AS e, x NOT IN (SELECT w FROM a.s WHERE FALSE) AS f FROM a.r;
+
+-- nothing of a type: Join*
+SELECT CAST(NULL AS INT) AS n, x FROM a.r;
+
+-- nothing of a type beside a sum: ...
+SELECT CAST(NULL AS INT) AS n, SUM(x) AS s FROM a.r UNION ALL SELECT w, CAST(NULL AS BIGINT) FROM a.s;
+
 -- a value: Join Group* Regroup* Join*
 SELECT x, (SELECT MAX(w) FROM a.s) AS m FROM a.r;
 
@@ -110,6 +152,18 @@ SELECT x FROM a.r WHERE y > (SELECT AVG(w) FROM a.s WHERE s.x = r.x);
 
 -- a linked count: ...
 SELECT x, (SELECT COUNT(*) FROM a.s WHERE s.x = r.x) AS n FROM a.r;
+
+-- a linked sum in an expression: ...
+SELECT x, COALESCE((SELECT SUM(w) FROM a.s WHERE s.x = r.x), 0) + y AS n FROM a.r;
+
+-- a linked average in a condition: ...
+SELECT x, y FROM a.r WHERE y >= (SELECT AVG(w) FROM a.s WHERE s.x = r.x) OR z = (SELECT COUNT(*) FROM b.t WHERE t.k = r.z);
+
+-- a linked value within a linked value: ...
+SELECT x, (SELECT MAX(s.w) FROM a.s WHERE s.x = r.x AND s.w > (SELECT MIN(t.k) FROM b.t WHERE t.y = s.x)) AS m FROM a.r;
+
+-- a linked value, grouped: ...
+SELECT r.x, SUM(r.y) AS s FROM a.r WHERE r.z <= (SELECT MAX(w) FROM a.s WHERE s.x = r.x) GROUP BY r.x;
 
 -- a value of one row: ...
 SELECT x, (SELECT u.x FROM b.u WHERE u.id = r.x) AS m FROM a.r;
@@ -168,8 +222,14 @@ SELECT x, SUM(COUNT(*)) OVER (PARTITION BY x > 1) AS s FROM a.r GROUP BY x;
 -- limit: Join* Regroup Join*
 SELECT x, y, z FROM a.r ORDER BY x DESC, y NULLS LAST, z LIMIT 3 OFFSET 1;
 
--- recomputed: Join* Join* Recompute*
+-- except all: Join Join Union* Regroup Join*
 SELECT x FROM a.r EXCEPT ALL SELECT w FROM a.s;
+
+-- intersect all: Join Join Union* Regroup Join*
+SELECT x, y FROM a.r INTERSECT ALL SELECT w, x FROM a.s;
+
+-- recomputed: Join* Recompute*
+SELECT x FROM a.r JOIN VALUES (1), (2) AS few(n) ON r.x = few.n;
 
 -- left join of a query whose values are never null: ...
 SELECT r.x, q.c, q.one FROM a.r LEFT JOIN (SELECT x, COALESCE(w, 7) AS c, 1 AS one FROM a.s) q ON r.x = q.x;

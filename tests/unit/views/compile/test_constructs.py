@@ -32,9 +32,12 @@ def steps(view: SegmentedView) -> str:
     return " ".join(type(s.step).__name__.removesuffix("Step") + "*" * s.is_kept for s in view.segments)
 
 
-@pytest.mark.parametrize(
-    ("expected", "sql"), [found[1:] for found in CONSTRUCTS], ids=[name for name, *_ in CONSTRUCTS]
-)
+# Where it is not known whether a value is among others, DuckDB says NULL, and Spark FALSE; GROUP BY y, x GROUPING SETS is
+# Spark's own.
+IN_BOTH = [found for found in CONSTRUCTS if not re.search("membership as a value|sets of a list", found[0])]
+
+
+@pytest.mark.parametrize(("expected", "sql"), [found[1:] for found in IN_BOTH], ids=[name for name, *_ in IN_BOTH])
 def test_a_construct_becomes_steps_that_give_what_it_gives(expected: str, sql: str, world: World) -> None:
     view = world.compile(sql)
     if expected != "...":
@@ -42,7 +45,7 @@ def test_a_construct_becomes_steps_that_give_what_it_gives(expected: str, sql: s
     chance = Chance(random=random.Random(7))
     for _ in range(6):
         rows = chance.rows()
-        if "ROLLUP" in sql and not next(iter(rows.values())):
+        if re.search("ROLLUP|CUBE|GROUPING SETS", sql) and not next(iter(rows.values())):
             continue  # over no rows at all Spark gives none, and DuckDB the grand total
         world.fill(rows)
         assert world.evaluate(view) == world.original(sql)

@@ -1,0 +1,140 @@
+"""Sums of doubles on Spark: exact and rounded once, whatever came and went, by a judge that computes with fractions."""
+
+from __future__ import annotations
+
+import math
+from random import Random
+from struct import unpack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from in_duckdb import relation
+from pyspark.sql import SparkSession
+from ticking import check_every_tick, random_story
+from volume import volume
+
+from headwater.deltas.on_spark import to_arrow, to_dataframe
+from headwater.judge.compare import Row
+from headwater.judge.exact_sum import exact_average, exact_sum
+from headwater.relation import RelationName
+from headwater.views.float_sums import amount_text, place_text, sum_of_parts, sum_of_values
+from headwater.views.segments import RecomputeStep
+
+SPECIAL = (
+    0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976931348623157e308,
+    -1.7976931348623157e308, 1e308, -1e308, 1.0, -1.0, 0.1, 1 + 2**-52, 2.0**53, 2.0**-981, 2.0**-982, 2.0**1023,
+    3.14, -2.5e-310, 1e16, -1e16, 1e-16, 123456.78,
+)  # fmt: skip
+WEIRD = (math.nan, math.inf, -math.inf)
+
+
+def any_double(random: Random) -> float:
+    """Return a double of any size: any bits but those of NaN and infinities."""
+    value = math.nan
+    while not math.isfinite(value):
+        [value] = unpack("<d", random.randbytes(8))
+    return value
+
+
+def values_of(random: Random) -> list[float | None]:
+    """Return values that cancel, round, overflow and underflow."""
+    kind = random.choice(("special", "any", "near", "money", "weird"))
+    count = random.choice((1, 2, 3, 8, 40))
+    if kind == "near":
+        size = random.randint(-1074, 960)
+        return [
+            math.ldexp(random.getrandbits(53), size + random.randint(0, 10)) * random.choice((1, -1))
+            for _ in range(count)
+        ]
+    if kind == "money":
+        return [round(random.uniform(-1000, 1000), 2) for _ in range(count)]
+    chosen = [random.choice(SPECIAL) if kind != "any" else any_double(random) for _ in range(count)]
+    found: list[float | None] = [*chosen, *(-value for value in chosen if random.random() < 0.6)]
+    found += [random.choice(SPECIAL)] + [None] * random.choice((0, 1))
+    return found + ([random.choice(WEIRD)] if kind == "weird" else [])
+
+
+def same(left: float | None, right: float | None) -> bool:
+    if left is None or right is None or math.isnan(left) or math.isnan(right):
+        return (left is None) is (right is None) and (left is None or math.isnan(left) is math.isnan(right))
+    return left == right
+
+
+def test_oracle_sums_of_values_and_of_parts(spark: SparkSession) -> None:
+    random = Random(1)
+    groups = {k: values_of(random) for k in range(volume(1500, 20_000))}
+    groups |= {
+        -1 - k: [math.ldexp(1, power), math.ldexp(-1, power - 54)] for k, power in enumerate(range(-1020, 1024, 7))
+    }
+    groups[10**9] = [None, None]
+    table = pa.table(
+        {"k": [k for k, held in groups.items() for _ in held], "x": [x for held in groups.values() for x in held]}
+    )
+    to_dataframe(spark, table.set_column(1, "x", table["x"].cast(pa.float64()))).createOrReplaceTempView("float_values")
+    parts = (
+        f"SELECT k, {place_text('x')} AS place, CAST(SUM({amount_text('x')}) AS DECIMAL(38, 0)) AS amount "
+        "FROM float_values GROUP BY ALL"
+    )
+    put = f"SELECT k, {sum_of_parts('place', 'amount')} AS s FROM ({parts}) GROUP BY k"
+    direct = (
+        f"SELECT k, {sum_of_values('x')} AS s, {sum_of_values('x', is_average=True)} AS a FROM float_values GROUP BY k"
+    )
+    found = to_arrow(spark.sql(f"SELECT k, p.s AS s, d.s AS t, d.a AS a FROM ({put}) p JOIN ({direct}) d USING (k)"))
+    assert len(found) == len(groups)
+    for one in found.to_pylist():
+        held = groups[one["k"]]
+        assert same(one["s"], exact_sum(held)), (held, one)
+        assert same(one["t"], exact_sum(held)), (held, one)
+        assert same(one["a"], exact_average(held)), (held, one)
+
+
+def test_a_million_changes_and_back(spark: SparkSession) -> None:
+    """What is kept per place is the same as before; a running sum of doubles is not."""
+    count = volume(200_000, 1_000_000)
+    random = Random(2)
+    kept = [0.1, 0.2, 0.3, 1e16, 1e-9]
+    came = [random.uniform(-1, 1) * 10.0 ** random.randint(-5, 20) for _ in range(count)]
+    values = pa.array([*kept, *came, *came])
+    counts = pa.array([1] * (len(kept) + count) + [-1] * count)
+    to_dataframe(spark, pa.table({"x": values, "n": counts})).createOrReplaceTempView("float_changes")
+    parts = (
+        f"SELECT {place_text('x')} AS place, SUM({amount_text('x')} * CAST(n AS DECIMAL(10, 0))) AS amount "
+        "FROM float_changes GROUP BY ALL"
+    )
+    found = to_arrow(spark.sql(f"SELECT {sum_of_parts('place', 'amount')} AS s FROM ({parts})"))["s"].to_pylist()
+    assert found == [math.fsum(kept)]
+    assert pc.sum(pc.multiply(values, counts.cast(pa.float64()))).as_py() != found[0]
+
+
+D = relation("a", "d", k="int", x="double", y="float")
+E = relation("a", "e", k="int", w="double")
+VIEWS = {
+    "sums": "SELECT k, SUM(x) AS s, AVG(y) AS m, COUNT(*) AS n, MAX(x) AS h FROM a.d GROUP BY k",
+    "one sum": "SELECT SUM(x * 2) AS s FROM a.d",
+    "filter": "SELECT k, SUM(x) FILTER (WHERE y > 0) AS s FROM a.d GROUP BY k",
+    "having": "SELECT k FROM a.d GROUP BY k HAVING SUM(x) > 0",
+    "distinct": "SELECT k, SUM(DISTINCT x) AS s, AVG(DISTINCT y) AS m, SUM(x) AS t FROM a.d GROUP BY k",
+    "beside a median": "SELECT k, MEDIAN(k) AS v, AVG(x) AS m FROM a.d GROUP BY k",
+    "window": "SELECT k, x, SUM(x) OVER (PARTITION BY k) AS s, AVG(y) OVER (PARTITION BY k ORDER BY x) AS m FROM a.d",
+    "linked": "SELECT k, w FROM a.e WHERE w < (SELECT SUM(x) FROM a.d WHERE d.k = e.k)",
+    "sums of sums": "SELECT SUM(s) AS t, AVG(s) AS m FROM (SELECT k, SUM(x) AS s FROM a.d GROUP BY k) q",
+    "joined": "SELECT e.k, SUM(d.x * e.w) AS s FROM a.d JOIN a.e ON d.k = e.k GROUP BY e.k",
+    "rollup": "SELECT k, SUM(x) AS s FROM a.d GROUP BY ROLLUP (k)",
+    "recomputed": "SELECT k, SUM(x) AS s FROM a.d JOIN VALUES (1), (2) AS few(n) ON d.k = few.n GROUP BY k",
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_oracle_every_tick(name: str, spark: SparkSession) -> None:
+    random = Random(name)
+
+    def row(named: RelationName) -> Row:
+        number = random.choice((None, *SPECIAL, *WEIRD, 0.1, 0.2, 0.3, 0.7))
+        small = random.choice((None, 0.5, 1.25, -3.0, math.inf))
+        return (random.choice((1, 2, None)), number, *([small] if named == D.name else []))
+
+    relations = {D.name: D, E.name: E}
+    before = {named: [row(named) for _ in range(6)] for named in relations}
+    view = check_every_tick(spark, VIEWS[name], random_story(relations, before, random, row, 5), [(0, 3), (3, 5)])
+    assert any(isinstance(segment.step, RecomputeStep) for segment in view.segments) is (name == "recomputed")

@@ -1,0 +1,202 @@
+"""Views of any SQL maintained on Spark over random transactions, held at every tick against Spark's own evaluation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from random import Random
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.deltas.on_spark import fresh_name, to_arrow, to_dataframe
+from headwater.guarantee import Guarantee
+from headwater.judge.compare import Row, difference
+from headwater.maintenance.questions import Answer, Ask, SawTicks, Sight
+from headwater.position import Tick
+from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.segment_batch import change_segments
+from headwater.runtime.segment_reader import SegmentReader
+from headwater.runtime.spark_types import SelectTypes
+from headwater.views.compile import compile_view
+from headwater.views.exact_sums import exact_sums_on_spark
+from headwater.views.law import renamed_sql
+from headwater.views.segments import RecomputeStep, SegmentedView
+from headwater.views.whole import whole_sql
+
+Bags = dict[RelationName, Counter[Row]]
+
+
+@dataclass(frozen=True)
+class Story:
+    """Relations, their rows before the first tick, and what every tick changes."""
+
+    relations: Mapping[RelationName, Relation]
+    before: Bags
+    ticks: Sequence[Bags]
+
+    def at(self, tick: int) -> Bags:
+        state = {name: Counter(rows) for name, rows in self.before.items()}
+        for changed in self.ticks[:tick]:
+            for name, rows in changed.items():
+                for row, count in rows.items():
+                    state[name][row] += count
+        return state
+
+    @cached_property
+    def states(self) -> list[Bags]:
+        return [self.at(tick) for tick in range(len(self.ticks) + 1)]
+
+
+def random_story(
+    relations: Mapping[RelationName, Relation],
+    before: Mapping[RelationName, Sequence[Row]],
+    random: Random,
+    row: Callable[[RelationName], Row],
+    tick_count: int,
+) -> Story:
+    """Return a story of inserts, deletes and updates; a relation with a key has each key once."""
+    state = {name: Counter(rows) for name, rows in before.items()}
+    ticks = []
+    for _ in range(tick_count):
+        changed: Bags = {}
+        for name in random.sample(sorted(relations, key=str), random.choice((1, 1, 2))):
+            change: Counter[Row] = Counter()
+            there = [held for held, count in state[name].items() if count > 0]
+            for gone in random.sample(there, min(len(there), random.choice((0, 1, 2)))):
+                change[gone] -= 1
+            for _ in range(random.choice((0, 1, 2))):
+                come = row(name)
+                width = len(relations[name].key)
+                taken = [*(held for held in there if not change[held]), *(held for held in change if change[held] > 0)]
+                if not width or all(come[:width] != held[:width] for held in taken):
+                    change[come] += 1
+            for held, count in change.items():
+                state[name][held] += count
+            changed[name] = change
+        ticks.append(changed)
+    return Story(relations, {name: Counter(rows) for name, rows in before.items()}, ticks)
+
+
+def check_every_tick(spark: SparkSession, sql: str, story: Story, batches: Sequence[tuple[int, int]]) -> SegmentedView:
+    """Maintain a view over a story, batch by batch, and compare it with Spark at every tick."""
+    types = SelectTypes(spark=spark, view="v").columns
+    view = compile_view("v", sql, story.relations, types)
+    right = _original_states(spark, exact_sums_on_spark(sql, story.relations, types), story)
+    readers = _born(spark, view, story)
+    every_tick = not any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
+    state = Counter(right[batches[0][0]])
+    for lo, hi in batches:
+        change = change_segments(
+            spark, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)),
+            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(lo)), readers, {},
+        )  # fmt: skip
+        for name, reader in readers.items():
+            kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
+            reader.absorb(kept, Tick(hi))
+        rows = [] if change is None else change.rows.to_pylist()
+        for tick in range(lo + 1, hi + 1):
+            for one in rows:
+                if one[TICK] == tick:
+                    state[tuple(one[name] for name in view.output_names)] += one[COUNT]
+            if every_tick or tick == hi:
+                differs = difference(right[tick], state)
+                assert not differs, f"{sql}\nat tick {tick}: {differs.text(5)}"
+    return view
+
+
+def _original_states(spark: SparkSession, sql: str, story: Story) -> list[Counter[Row]]:
+    """Return what Spark gives for the original text at every tick."""
+    found = []
+    for bags in story.states:
+        names = {name: _table(spark, story.relations[name], rows) for name, rows in bags.items()}
+        columns = to_arrow(spark.sql(renamed_sql(sql, names))).columns
+        found.append(Counter(zip(*(column.to_pylist() for column in columns), strict=True)))
+    return found
+
+
+def _born(spark: SparkSession, view: SegmentedView, story: Story) -> dict[RelationName, SegmentReader]:
+    """Return readers of the kept segments, computed whole before the first tick."""
+    placed = {name: _table(spark, story.relations[name], rows) for name, rows in story.states[0].items()}
+    readers = {}
+    for segment in view.segments:
+        frame = spark.sql(whole_sql(segment, placed))
+        types = [(field.name, field.dataType.simpleString()) for field in frame.schema]
+        assert types == [(column.name, column.type) for column in segment.relation.columns]
+        placed[segment.name] = fresh_name("born")
+        frame.createOrReplaceTempView(placed[segment.name])
+        if segment.is_kept:
+            readers[segment.name] = SegmentReader.of_rows(segment.relation, to_arrow(frame), Tick(0))
+    return readers
+
+
+def _table(spark: SparkSession, relation: Relation, rows: Counter[Row]) -> str:
+    name = fresh_name("ticking")
+    to_dataframe(spark, _arrow(relation, list(rows.elements()))).createOrReplaceTempView(name)
+    return name
+
+
+def _arrow(relation: Relation, rows: Sequence[Row]) -> pa.Table:
+    schema = relation.arrow_schema()
+    return pa.table([pa.array([row[n] for row in rows], field.type) for n, field in enumerate(schema)], schema=schema)
+
+
+def _bag(relation: Relation, columns: Sequence[str], rows: Sequence[tuple[Row, int, int]]) -> ArrowBag:
+    """Return rows with their ticks and counts, in some columns."""
+    table = _arrow(relation, [row for row, _, _ in rows]).select(list(columns))
+    table = table.append_column(TICK, pa.array([tick for _, tick, _ in rows], pa.int64()))
+    return ArrowBag(table.append_column(COUNT, pa.array([count for _, _, count in rows], pa.int64())))
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A story as a change log."""
+
+    story: Story
+
+    def changes(self, name: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
+        rows = [
+            (row, tick, count)
+            for tick in range(after + 1, upto + 1)
+            for row, count in self.story.ticks[tick - 1].get(name, {}).items()
+            if count
+        ]
+        return _bag(self.story.relations[name], columns, rows)
+
+    def seen_after(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        assert isinstance(sight, SawTicks)
+        return self.changes(name, columns, tick, max(tick, sight.upto))
+
+    def unseen_upto(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        assert isinstance(sight, SawTicks)
+        return self.changes(name, columns, min(tick, sight.upto), tick)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """Answers probes with a story's rows at the beginning of a batch."""
+
+    story: Story
+    tick: Tick
+
+    def __call__(self, ask: Ask[ArrowKeys]) -> list[Answer[ArrowBag]]:
+        return [
+            Answer(
+                rows=self._rows(probe.relation, probe.wanted, probe.columns, probe.keys), sight=SawTicks(upto=self.tick)
+            )
+            for probe in ask.probes
+        ]
+
+    def _rows(
+        self, name: RelationName, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None
+    ) -> ArrowBag:
+        there = [(row, int(self.tick), count) for row, count in self.story.states[self.tick][name].items() if count]
+        relation = self.story.relations[name]
+        rows = _bag(relation, relation.column_names, there)
+        found = rows if keys is None else rows.matching(columns, keys)
+        return ArrowBag(found.table.select([*wanted, TICK, COUNT]))
