@@ -9,9 +9,11 @@ holds for any order of the occurrences. It is chosen so that as many of these te
 - a part that only inserts into the parent of a reference comes before the child's part, and is then empty; one that
   only deletes from it comes after the child's part, and is then empty (`irrelevant`).
 
-A part that deletes and inserts is computed as one change: both of its rows lead on by keys that are asked for together.
-(Paper 001 changes the view's rows in place when no join attribute was modified, its Lemma 3; that needs the selections'
-attributes unmodified as well, and outputs that are columns of one relation. PAPERS.md §4, erratum 7. Not done here.)
+A modification is one change: a part that deletes and inserts is computed as one, and both of its rows lead on by keys
+that are asked for together, equal ones once. It asks as often as an insert, and is right whichever column was modified.
+(Paper 001 changes the view's rows in place and asks nobody when no join attribute was modified, its Lemma 3. That is
+safe only if no selection's attribute was modified either, PAPERS.md §4, erratum 7, and if the view holds the key and
+every output is a column of one relation. Not done here: such a modification costs the queries of an insert.)
 """
 
 from __future__ import annotations
