@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.project import Reading
 from headwater.results import ExplainResult
+from headwater.runtime.explain_costs import explain_cost
 from headwater.runtime.explain_segments import explain_segments, how_read
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
@@ -41,6 +42,8 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
         for index, (relation, reading) in enumerate(readings.items())
     ]
+    reading = explain_cost(understood, name)
+    lines += reading.lines
     lines.append(f"  asks sources {'yes, by probes, rebased' if probing else 'never: self-maintained from replicas'}")
     tables = {relation: str(relation) for relation in view.relations}
     return ExplainResult(
@@ -53,6 +56,7 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
             "requirements": [requirement.name for requirement in described.requirements],
             "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},
             "visits_per_batch": visits,
+            "cost": reading.data,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
             "columns": {field.name: str(field.type) for field in understood.views[name].schema},
             "visit_order": [[list(level) for level in tree.levels] for tree in trees],

@@ -7,6 +7,7 @@ from typing import Any, assert_never
 from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.results import ExplainResult
+from headwater.runtime.explain_costs import ExplainedCost, explain_cost
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
 from headwater.views.segment_names import kind_of
@@ -30,7 +31,8 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
     known = understood.views[name]
     view = known.view
     readings = {relation: understood.project.reading(relation) for relation in view.relations}
-    told = [_tell(segment, is_view=segment is view.output) for segment in view.segments]
+    cost = explain_cost(understood, name)
+    told = [_tell(segment, cost, is_view=segment is view.output) for segment in view.segments]
     lines = [
         f"view {name}",
         f"  guarantee    {known.guarantee.value}",
@@ -40,6 +42,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
             for index, (relation, reading) in enumerate(readings.items())
         ),
+        *cost.lines,
         *_reasons(view),
     ]
     return ExplainResult(
@@ -51,6 +54,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
             "columns": {field.name: str(field.type) for field in known.schema},
             "segments": told,
+            "cost": cost.data,
             "reasons": [
                 {"code": why.code, "segment": why.segment.name, "what": why.what, "remedy": why.remedy}
                 for why in view.reasons
@@ -68,7 +72,7 @@ def how_read(reading: Reading) -> str:
             return "probes at the source, rebased"
 
 
-def _tell(segment: Segment, *, is_view: bool) -> dict[str, Any]:
+def _tell(segment: Segment, cost: ExplainedCost, *, is_view: bool) -> dict[str, Any]:
     detail, how = _step(segment)
     kept = "the view" if is_view else "hidden table" if segment.is_kept else "no"
     return {
@@ -79,6 +83,7 @@ def _tell(segment: Segment, *, is_view: bool) -> dict[str, Any]:
         "detail": detail,
         "kept": kept,
         "maintained": how,
+        "cost": cost.of_segment(segment.name),
         "columns": {column.name: column.type for column in segment.relation.columns},
     }
 
@@ -87,7 +92,7 @@ def _drawn(told: dict[str, Any]) -> list[str]:
     kept = {"the view": "the view", "hidden table": "kept", "no": "flows through"}[told["kept"]]
     origin = f", from view {told['origin']}" if told["origin"] else ""
     head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}{origin}]"
-    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"]))]
+    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"], told["cost"]))]
 
 
 def _reasons(view: SegmentedView) -> list[str]:

@@ -1,0 +1,123 @@
+"""What maintaining a view is expected to cost, for `explain`: from the rows that there are, and the last batch seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.runtime.understand import Understood
+from headwater.views.segment_costs import ViewCost, view_cost
+from headwater.views.segments import SEGMENTS
+from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.row_count import row_count
+
+_RECENT_COMMITS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenBatch:
+    """The ticks (lo, hi] of a batch, and how many rows of relations changed in them."""
+
+    lo: Tick
+    hi: Tick
+    changed: Mapping[RelationName, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedCost:
+    """What a view is expected to cost, and the last batch that changed something it reads, if one is known."""
+
+    cost: ViewCost
+    batch: SeenBatch | None
+
+    @property
+    def lines(self) -> list[str]:
+        """The same in words."""
+        told = [f"{_about(read)} for a changed row of {name}" for name, read in self.cost.relations.items()]
+        lines = [f"  {'reads about' if place == 0 else '':12} {text}" for place, text in enumerate(told)]
+        if self.batch is not None:
+            count = sum(self.batch.changed.values())
+            ticks = f"ticks {self.batch.lo + 1} to {self.batch.hi}"
+            lines.append(
+                f"  {'last batch':12} {count:,} changed rows, {ticks}: reads about {_about(self.expected)}; "
+                f"recomputing reads {_about(self.cost.whole)}"
+            )
+            if self.is_recomputing_cheaper:
+                lines.append(f"  {'':12} recomputing would be cheaper for batches like this one")
+        return lines
+
+    @property
+    def expected(self) -> float:
+        """The rows that the last batch is expected to have read."""
+        return 0.0 if self.batch is None else self.cost.batch(self.batch.changed)
+
+    @property
+    def is_recomputing_cheaper(self) -> bool:
+        """Whether recomputing the view would have read fewer rows."""
+        return self.batch is not None and self.expected > self.cost.whole
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The same as data."""
+        return {
+            "unit": "rows read per changed row",
+            "relations": {str(name): round(read, 1) for name, read in self.cost.relations.items()},
+            "recompute_rows": round(self.cost.whole),
+            "last_batch": None
+            if self.batch is None
+            else {
+                "lo": self.batch.lo,
+                "hi": self.batch.hi,
+                "changed_rows": sum(self.batch.changed.values()),
+                "read_rows": round(self.expected),
+                "is_recomputing_cheaper": self.is_recomputing_cheaper,
+            },
+        }
+
+    def of_segment(self, name: RelationName) -> str:
+        """Return what a segment costs, in words."""
+        return f"{_about(self.cost.segments[name])} read per changed row"
+
+
+def explain_cost(understood: Understood, name: str) -> ExplainedCost:
+    """Return what a view is expected to cost."""
+    view = understood.views[name].view
+    rows = {relation: understood.relations[relation].row_estimate for relation in view.relations}
+    path = str(understood.project.warehouse)
+    if not is_warehouse(path):
+        return ExplainedCost(cost=view_cost(view, rows), batch=None)
+    warehouse = Warehouse.open(path)
+    if name in warehouse.catalog().views:
+        frontier = warehouse.frontier(name)
+        for segment, table in warehouse.kept_segments(name).items():
+            rows[RelationName(source=SEGMENTS, name=segment)] = row_count(table, frontier)
+    return ExplainedCost(cost=view_cost(view, rows), batch=_last_batch(warehouse, view.relations))
+
+
+def _last_batch(warehouse: Warehouse, relations: Mapping[RelationName, tuple[str, ...]]) -> SeenBatch | None:
+    """Return the newest batch in which one of the relations changed, if it is recent."""
+    head = warehouse.head().sequence
+    for commit in reversed(warehouse.commits.read(after=max(0, head - _RECENT_COMMITS))):
+        statistics = commit.record.statistics
+        if statistics is None or statistics.lo < warehouse.log.horizon():
+            continue
+        lo, hi = statistics.lo, statistics.hi
+        rows = {name: warehouse.log.rows(name, columns[:1], lo, hi).num_rows for name, columns in relations.items()}
+        if changed := {name: count for name, count in rows.items() if count}:
+            return SeenBatch(lo=lo, hi=hi, changed=changed)
+    return None
+
+
+def _about(rows: float) -> str:
+    """Return a number of rows as an estimate is told.
+
+    >>> [_about(rows) for rows in (0, 1, 3.4, 12345.6)]
+    ['0 rows', '1 row', '3.4 rows', '12,346 rows']
+    """
+    if rows >= 10 or rows == round(rows):  # noqa: PLR2004 - beyond that fractions tell nothing
+        return f"{rows:,.0f} row{'' if round(rows) == 1 else 's'}"
+    return f"{rows:.1f} rows"
