@@ -60,6 +60,7 @@ def traced(
     view: SegmentedView, selected: pa.Table, reading: Mapping[RelationName, pa.Table], run: Run
 ) -> list[set[object]]:
     wanted = {relation: CATALOG[relation].column_names for relation in view.relations}
-    found = trace(view, selected, InMemory(reading), run, wanted)
+    held = InMemory(reading)
+    found = trace(view, selected, held, run, wanted, held.cost)
     assert all({TICK, COUNT} & set(one.rows.column_names) == {COUNT} for one in found)
     return lineage_by_row(found, selected.num_rows)

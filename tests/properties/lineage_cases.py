@@ -39,6 +39,9 @@ class InMemory:
     rows_of: Mapping[RelationName, pa.Table]
     wishes: list[Wish] = field(default_factory=list)
 
+    def cost(self, name: RelationName) -> float | None:
+        return 1.0 if name in self.rows_of else None
+
     def rows(self, wish: Wish) -> Found | None:
         self.wishes.append(wish)
         if wish.name not in self.rows_of:
@@ -64,7 +67,7 @@ def traced_rows(
     schema = view.output.relation.arrow_schema()
     columns = [pa.array([row[place] for row in selected], held.type) for place, held in enumerate(schema)]
     wanted = {name: relations[name].column_names for name in view.relations}
-    return trace(view, pa.table(columns, schema=schema), reading, run_on_duckdb, wanted)
+    return trace(view, pa.table(columns, schema=schema), reading, run_on_duckdb, wanted, reading.cost)
 
 
 def lineage_by_row(traced: tuple[Traced, ...], count: int) -> list[set[tuple[str, Row, int]]]:

@@ -20,7 +20,7 @@ Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
 
 Cost = Callable[[RelationName], float | None]
-"""About how many milliseconds it takes to read rows of a relation or segment under some values; None: it is not held."""
+"""About how many milliseconds it takes to read rows of a relation or segment under some values; None: not held."""
 
 
 class Origin(Enum):

@@ -17,6 +17,7 @@ from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.unfolded import unfolded
 from headwater.lineage.reach import read_occurrences
 from headwater.lineage.reading import Found, Origin, Reading, Restriction, Run, Wish
+from headwater.lineage.rewritings import Lineages, cheapest, read_rewritten
 from headwater.lineage.sought import Sought, sought_rows
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.normal_form import JoinView, Occurrence
@@ -40,19 +41,27 @@ class SegmentRows:
     """What the segments of a view hold, and the relations below them, as a reading shows them."""
 
     def __init__(
-        self, view: SegmentedView, reading: Reading, run: Run, wanted: Mapping[RelationName, tuple[str, ...]]
+        self,
+        view: SegmentedView,
+        reading: Reading,
+        run: Run,
+        wanted: Mapping[RelationName, tuple[str, ...]],
+        lineages: Lineages | None = None,
     ) -> None:
-        """Read with this reading; `wanted` are the columns to read of relations."""
+        """Read with this reading; `wanted` are the columns to read of relations, `lineages` what may serve instead."""
         self.segments = {segment.name: segment for segment in view.segments}
         self.run = run
         self._reading = reading
         self._wanted = wanted
+        self._lineages = lineages or Lineages()
 
-    def _of_occurrence(self, reader: RelationName, occurrence: Occurrence, within: Restriction | None) -> Found:
-        """Return rows of an occurrence of a segment's join."""
-        name = occurrence.relation.name
-        columns = self._wanted[name] if name.source != SEGMENTS else occurrence.relation.column_names
-        return self._read(Wish(name=name, columns=columns, within=within, reader=reader, alias=occurrence.alias))
+    def _columns_of(self, occurrence: Occurrence) -> tuple[str, ...]:
+        relation = occurrence.relation
+        return self._wanted[relation.name] if relation.name.source != SEGMENTS else relation.column_names
+
+    def _of_occurrence(self, occurrence: Occurrence, within: Restriction | None) -> Found:
+        """Return rows of an occurrence of a join."""
+        return self._read(Wish(name=occurrence.relation.name, columns=self._columns_of(occurrence), within=within))
 
     def of_segment(self, name: RelationName, within: Restriction | None) -> Found:
         """Return rows of a segment."""
@@ -62,7 +71,12 @@ class SegmentRows:
         self, reader: RelationName, join: JoinView, sought: Sought, known: Mapping[str, Found] | None = None
     ) -> dict[str, Found]:
         """Return rows per alias of a segment's join, among them all that can derive a sought row."""
-        return read_occurrences(join, sought, lambda one, within: self._of_occurrence(reader, one, within), known)
+        lineage = self._lineages.kept.get(reader)
+        if lineage is None or join is not lineage.join:
+            return read_occurrences(join, sought, self._of_occurrence, known)
+        wanted = {occurrence.alias: self._columns_of(occurrence) for occurrence in join.occurrences}
+        rewriting = cheapest(lineage, wanted, self._lineages.cost, self.segments)
+        return read_rewritten(rewriting, lineage, sought, wanted, self._reading, self._of_occurrence)
 
     def _read(self, wish: Wish) -> Found:
         found = self._reading.rows(wish)

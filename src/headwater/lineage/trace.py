@@ -28,13 +28,15 @@ import pyarrow as pa
 
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.reach import restrict
-from headwater.lineage.reading import Origin, Reading, Run
+from headwater.lineage.reading import Cost, Origin, Reading, Run
+from headwater.lineage.rewritings import Lineages
 from headwater.lineage.segment_rows import SegmentRows
 from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.traced import Traced
 from headwater.lineage.twins import Member, Twin, added_members
 from headwater.lineage.window_partitions import find_partitions
 from headwater.relation import COUNT, RelationName
+from headwater.views.keep_lineage import without_lineage
 from headwater.views.meaning import meaning, text_of
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
@@ -61,14 +63,18 @@ def trace(
     reading: Reading,
     run: Run,
     wanted: Mapping[RelationName, tuple[str, ...]],
+    cost: Cost,
 ) -> tuple[Traced, ...]:
     """Return what rows of a view derive from; `#of` at the top tells the place of the selected row.
 
-    `wanted` are the columns to show of each relation, at least those that the view reads.
+    `wanted` are the columns to show of each relation, at least those that the view reads. By `cost` it is chosen what
+    of the lineage that is kept is read.
     """
     places = pa.array(range(selected.num_rows), pa.int64())
     sought = sought_rows(selected, view.output_names, places, Origin.VIEW)
-    return tuple(_Tracer(SegmentRows(view, reading, run, wanted)).segment(view.output, sought))
+    lineages = Lineages(kept={one.of: one for one in view.lineage}, cost=cost)
+    plain = without_lineage(view)
+    return tuple(_Tracer(SegmentRows(plain, reading, run, wanted, lineages)).segment(plain.output, sought))
 
 
 class _Tracer:

@@ -25,6 +25,7 @@ from headwater.lineage.segment_rows import SegmentRows
 from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.twins import Member, added_members
 from headwater.relation import RelationName
+from headwater.views.keep_lineage import without_lineage
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
     SEGMENTS,
@@ -46,10 +47,11 @@ def why_not(
     view: SegmentedView, row: pa.Table, reading: Reading, run: Run, format_value: FormatValue
 ) -> tuple[Obstacle, ...]:
     """Return what keeps a row out of a view, nothing if it is there: `row` is one, of some of the view's columns."""
-    rows = SegmentRows(view, reading, run, view.relations)
+    plain = without_lineage(view)
+    rows = SegmentRows(plain, reading, run, view.relations)
     texts = ObstacleTexts(outputs=view.output_names, segments=rows.segments, format_value=format_value)
     sought = sought_rows(row, tuple(row.column_names), pa.array([0], pa.int64()))
-    found = _Walk(rows, texts).segment(view.output, sought)
+    found = _Walk(rows, texts).segment(plain.output, sought)
     return tuple({obstacle.text: obstacle for obstacle in found}.values())
 
 

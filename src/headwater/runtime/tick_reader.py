@@ -36,6 +36,12 @@ from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+from headwater.warehouse.row_count import row_count
+
+_QUERY, _SCANNED_ROW = 150.0, 0.001
+"""Milliseconds for a query on Spark, warm, and for each row that it looks at."""
+_ASKED = 1_000.0
+"""Milliseconds for a question to a source: a snapshot, and waiting until the log has come to what it saw."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +108,16 @@ class TickReader:
             return self._rebased(wish, {wish.name: replica}, Origin.REPLICA)
         self._open(wish.name)
         return self._rebased(wish, {}, Origin.SOURCE)
+
+    def cost(self, name: RelationName) -> float | None:
+        """Return about how long it takes to look rows up, in milliseconds; None: a segment that is not held then."""
+        if name.source != SEGMENTS:
+            rows = self._relation(name).row_estimate
+            return _QUERY + rows * _SCANNED_ROW if name in self._replicas else _ASKED
+        table = self._kept.get(name.name)
+        if table is None or self.tick < table.horizon():
+            return None
+        return _QUERY + row_count(table, self.tick) * _SCANNED_ROW
 
     def _relation(self, name: RelationName) -> Relation:
         return self.understood.relations[name]

@@ -48,7 +48,7 @@ def trace_view(
     }
 
     with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
-        traced = trace(view, selected, reader, partial(run_stamped, spark), wanted)
+        traced = trace(view, selected, reader, partial(run_stamped, spark), wanted, reader.cost)
     origins = {leaf.name: leaf.origin for leaf in leaves(traced)}
     relations = tuple(
         TracedRelation(relation=str(relation), origin=origins[relation], rows=rows)

@@ -1,0 +1,126 @@
+"""The tracing law over what is kept: the rows of a join's operands that may derive sought rows, read elsewhere.
+
+| from | reads | there if |
+|---|---|---|
+| the operands | o0 ⋉ sought, then along equal columns from one operand to the next (`reach`) | always |
+| the split lineage tables | the same, in the tables that hold only the rows that join | they are kept |
+| the lineage view | the join's rows that give a sought row, split by operand: one read | it is kept |
+
+All give the derivations the rows that they need, and the same ones (paper 004, §4.2): a split lineage table lacks only
+rows of the operand that join nothing. How often an operand has a row is told by its key, which all of them hold.
+The cheapest is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import assert_never
+
+import pyarrow as pa
+
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.lineage.reach import Reader, read_occurrences, restrict
+from headwater.lineage.reading import Cost, Found, Origin, Reading, Restriction, Wish
+from headwater.lineage.sought import Sought
+from headwater.relation import COUNT, TICK, RelationName
+from headwater.views.kept_lineage import KeptLineage
+from headwater.views.normal_form import Occurrence
+from headwater.views.output_columns import output_columns
+from headwater.views.segments import Segment
+
+
+class Rewriting(Enum):
+    """Where the rows of a join's operands may be read."""
+
+    LINEAGE_VIEW = "the lineage view"
+    SPLIT_LINEAGE = "the split lineage tables"
+    OPERANDS = "the operands"
+
+
+Wanted = Mapping[str, tuple[str, ...]]
+"""The columns that are wanted of each occurrence, by alias."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lineages:
+    """What is kept of the lineage of a view's joins, by segment, and what reading costs."""
+
+    kept: Mapping[RelationName, KeptLineage] = field(default_factory=dict)
+    cost: Cost = lambda _: None
+
+
+def cheapest(lineage: KeptLineage, wanted: Wanted, cost: Cost, segments: Mapping[RelationName, Segment]) -> Rewriting:
+    """Return where the operands' rows are read at the least cost; of equal ones, the first."""
+    costs: dict[Rewriting, float] = {}
+    if all(set(columns) <= set(lineage.columns[alias]) for alias, columns in wanted.items()):
+        whole = cost(lineage.whole.name) if lineage.is_whole_kept else None
+        if whole is not None:
+            costs[Rewriting.LINEAGE_VIEW] = whole
+        parts = [cost(name) for name in lineage.split.values()]
+        known = [part for part in parts if part is not None]
+        if parts and len(known) == len(parts):
+            costs[Rewriting.SPLIT_LINEAGE] = sum(known)
+    operands = [o.relation.name for o in lineage.join.occurrences]
+    costs[Rewriting.OPERANDS] = sum(_operand_cost(name, cost, segments) for name in operands)
+    return min(costs, key=lambda one: costs[one])
+
+
+def _operand_cost(name: RelationName, cost: Cost, segments: Mapping[RelationName, Segment]) -> float:
+    """Return what reading an operand costs; one that is not held is computed from what it reads."""
+    own = cost(name)
+    if own is not None:
+        return own
+    return sum(_operand_cost(below, cost, segments) for below in segments[name].inputs)
+
+
+def read_rewritten(
+    rewriting: Rewriting, lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: Reading, operands: Reader
+) -> dict[str, Found]:
+    """Return rows per alias of a join whose lineage is kept, among them all that can derive a sought row."""
+    match rewriting:
+        case Rewriting.OPERANDS:
+            return read_occurrences(lineage.join, sought, operands)
+        case Rewriting.SPLIT_LINEAGE:
+
+            def split(occurrence: Occurrence, within: Restriction | None) -> Found:
+                return _from_split(lineage, occurrence.alias, wanted[occurrence.alias], within, reading)
+
+            return read_occurrences(lineage.join, sought, split)
+        case Rewriting.LINEAGE_VIEW:
+            return dict(_from_whole(lineage, sought, wanted, reading))
+        case _:
+            assert_never(rewriting)
+
+
+def _from_whole(lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: Reading) -> Iterator[tuple[str, Found]]:
+    plain = {name: lineage.columns[alias][held] for name, (alias, held) in output_columns(lineage.join).items()}
+    within = restrict(lineage.whole, {plain[name]: name for name in sought.columns if name in plain}, sought.rows)
+    found = reading.rows(Wish(name=lineage.whole.name, columns=lineage.whole.column_names, within=within))
+    assert found is not None, "what has a cost can be read"
+    for alias, columns in wanted.items():
+        rows = _once(found.rows, lineage.columns[alias], columns)
+        yield alias, Found(rows=rows, origin=Origin.LINEAGE_VIEW)
+
+
+def _from_split(
+    lineage: KeptLineage, alias: str, columns: Sequence[str], within: Restriction | None, reading: Reading
+) -> Found:
+    called = lineage.columns[alias]
+    there = within and Restriction(columns=tuple(called[name] for name in within.columns), keys=within.keys)
+    found = reading.rows(Wish(name=lineage.split[alias], columns=tuple(called.values()), within=there))
+    assert found is not None, "what has a cost can be read"
+    return Found(rows=_once(found.rows, called, columns), origin=Origin.SPLIT_LINEAGE)
+
+
+def _once(rows: pa.Table, called: Mapping[str, str], columns: Sequence[str]) -> pa.Table:
+    """Return an operand's rows with the number of times that it has each: once for every different key."""
+    held = pa.table([rows[name] for name in called.values()], names=list(called))
+    different = _counted(held).drop_columns([TICK, COUNT])
+    return _counted(different.select(list(columns))).select([*columns, COUNT])
+
+
+def _counted(rows: pa.Table) -> pa.Table:
+    ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+    return ArrowBag(rows.append_column(TICK, ones).append_column(COUNT, ones)).net().table
