@@ -19,6 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
+from headwater.lineage_wish import LineageKind, LineageWish
 from headwater.relation import RelationName
 from headwater.toml_table import TomlTable, did_you_mean, read_toml
 
@@ -105,6 +106,8 @@ class ViewFile:
     """As it is written: which names there are is known by those who maintain."""
     strict: bool = False
     """Whether a view is refused that would have to be computed anew, in whole, rather than incrementally."""
+    keep: tuple[LineageWish, ...] = ()
+    """The lineage that is kept beside the view; which segments there are is known by those who compile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -308,7 +311,7 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee", "algorithm", "strict")
+        table.allow("guarantee", "algorithm", "strict", "keep")
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -337,7 +340,25 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         guarantee=Guarantee(_choice(settings, "guarantee", None, choices)) if is_said else None,
         algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
         strict=settings.truth("strict", default=strict),
+        keep=_keep(settings),
     )
+
+
+def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
+    """Return the wishes of a list: "lineage:SEGMENT" or "split:SEGMENT"."""
+    if "keep" not in table.values:
+        return ()
+    wishes: dict[str, LineageWish] = {}
+    for said in table.list_of_words("keep"):
+        kind, _, of = said.partition(":")
+        if kind not in {one.value for one in LineageKind} or not of:
+            raise table.refusal(
+                "keep",
+                f'"{said}" does not say what to keep',
+                hint='write "lineage:SEGMENT" or "split:SEGMENT"; `headwater explain VIEW` shows the segments',
+            )
+        wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
+    return tuple(wishes.values())
 
 
 def _reading(table: TomlTable, default: str | None) -> Reading:

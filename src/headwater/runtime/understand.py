@@ -24,6 +24,7 @@ from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.compile import compile_view
 from headwater.views.declaration import relations_named
+from headwater.views.keep_lineage import keep_lineage
 from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SEGMENTS, SegmentedView, described_relations
@@ -149,7 +150,8 @@ def _understand_view(
     project: Project,
 ) -> UnderstoodView:
     types = SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns
-    view = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict, lower=lower)
+    compiled = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict, lower=lower)
+    view = keep_lineage(compiled, file.keep)
     return UnderstoodView(
         view=view,
         schema=output_schema(view, spark),
