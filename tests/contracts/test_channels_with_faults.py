@@ -12,16 +12,28 @@ from headwater.guarantee import Guarantee
 from headwater.lab.chance import Chances
 from headwater.lab.literal.channel_readings import CHANNEL_READINGS
 from headwater.lab.lossy_world import Faults, LossyWorld, Protocol, play_with_faults
-from headwater.maintenance.version_numbers import version_numbers
+from headwater.maintenance.messages import Algorithm
+from headwater.maintenance.version_numbers import self_maintaining, version_numbers
 
 SEEDS = volume(150, 1_000)
 
 
-@pytest.mark.parametrize("loss", [0.0, 0.1, 0.3])
-def test_version_numbers_are_complete_whatever_the_channels_do(loss: float) -> None:
+@pytest.mark.parametrize(
+    ("algorithm", "chances", "loss"),
+    [
+        (version_numbers, Chances(), 0.0),
+        (version_numbers, Chances(), 0.1),
+        (version_numbers, Chances(), 0.3),
+        (self_maintaining, Chances(keyed=True), 0.3),
+    ],
+    ids=["no loss", "some loss", "much loss", "from the view, much loss"],
+)
+def test_version_numbers_are_complete_whatever_the_channels_do(
+    algorithm: Algorithm, chances: Chances, loss: float
+) -> None:
     faults = Faults(loss=loss, repeat=0.1, reorder=True)
     for seed in range(SEEDS):
-        lossy = play_with_faults(seed, version_numbers, Chances(), faults)
+        lossy = play_with_faults(seed, algorithm, chances, faults)
         assert lossy.is_complete
         assert guarantee(lossy) is Guarantee.COMPLETE, f"seed {seed}\n{lossy.world.setting.view.sql}"
 
