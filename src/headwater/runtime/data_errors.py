@@ -26,8 +26,8 @@ def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Tra
             f'view "{view}" has no state from tick {tick} on',
             code="HW-502",
             detail=f"{error.detail} (transaction {transaction.position})",
-            hint="was the table changed by something its log does not show? "
-            f"Run `headwater check`, then `headwater run --rebuild {view}`",
+            hint="was the table changed by something its log does not show? Then `headwater teardown --source "
+            f"{transaction.source}` and `headwater run` read it anew; a view that probes it: `run --rebuild {view}`",
         )
     return HeadwaterError(
         f'view "{view}" has no state from tick {tick} on',
