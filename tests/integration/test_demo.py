@@ -63,9 +63,9 @@ def test_every_state_is_exact() -> None:
         assert played.returncode == 0, played.stdout + played.stderr
         assert not list(Path(folder).iterdir())
     found = re.findall(r"^\w+ +complete +complete +([\d,]+)", played.stdout, flags=re.MULTILINE)
-    assert len(found) == 3
+    assert len(found) == 4
     assert re.search(r"[1-9][\d,]* states recomputed .* every one was exact", played.stdout)
-    ticks = re.findall(r"^profitable_sales at tick (\d+)", played.stdout, flags=re.MULTILINE)
+    ticks = re.findall(r"^high_profit at tick (\d+)", played.stdout, flags=re.MULTILINE)
     assert len(set(ticks)) == 2
 
 
@@ -89,4 +89,4 @@ def test_it_leaves_nothing_when_it_is_interrupted(number: signal.Signals) -> Non
 def test_the_example_is_a_project() -> None:
     project = load(example_folder())
     assert {source.name for source in project.sources} == set(TABLES) == {role.source for role in ROLES}
-    assert len(project.views) == 3
+    assert len(project.views) == 4

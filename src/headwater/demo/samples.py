@@ -9,7 +9,7 @@ from headwater.position import Tick
 from headwater.results import Sample
 from headwater.warehouse.query import Warehouse
 
-VIEW = "profitable_sales"
+VIEW = "high_profit"
 _ROW_COUNT = 4
 _PARTS = 4
 
@@ -27,6 +27,6 @@ def two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]
 
 def _sample(spark: SparkSession, warehouse: Warehouse, tick: Tick) -> Sample:
     rows = warehouse.view_dataframe(spark, VIEW, tick)
-    first = rows.orderBy(F.desc("profit"), "sale_id").limit(_ROW_COUNT).toArrow()
+    first = rows.orderBy(F.desc("surplus"), "store_id").limit(_ROW_COUNT).toArrow()
     values = tuple(zip(*(column.to_pylist() for column in first.columns), strict=True))
     return Sample(view=VIEW, tick=tick, columns=tuple(first.column_names), rows=values)

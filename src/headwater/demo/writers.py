@@ -143,7 +143,7 @@ def launch_product(connection: Connection, random: random.Random) -> None:
 
 
 def change_expenses(connection: Connection, random: random.Random) -> None:
-    """Change what a store costs: no view reads it, so the tick changes no view."""
+    """Change what a store costs: it may be worth it no longer, or be so again."""
     connection.execute(
         "UPDATE stores SET expenses = expenses + %s WHERE store_id = %s",
         (random.randint(-50, 50), random.randint(1, STORE_COUNT)),
@@ -170,7 +170,7 @@ def change_salary(connection: Connection, random: random.Random) -> None:
     """Change what somebody earns."""
     connection.execute(
         "UPDATE employees SET salary = salary + %s WHERE employee_id = %s",
-        (random.choice((-120, 80, 150)), random.randint(1, EMPLOYEE_COUNT)),
+        (random.choice((-12, 8, 15)), random.randint(1, EMPLOYEE_COUNT)),
     )
 
 
@@ -193,7 +193,7 @@ def replace_employee(connection: Connection, random: random.Random) -> None:
             f"{random.choice(NAMES)} {employee}",
             random.randint(1, STORE_COUNT),
             random.randint(1, 6),
-            random.randint(2200, 3400),
+            random.randint(220, 340),
         ),
     )
 
