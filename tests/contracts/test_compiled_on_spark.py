@@ -15,11 +15,12 @@ from in_duckdb import relation
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from random_views import RELATIONS, Chance
-from ticking import Story, check_every_tick, random_story
+from ticking import Computed, Story, check_every_tick, random_story
 from volume import THOROUGH, volume
 
 from headwater.judge.compare import Row
 from headwater.relation import RelationName
+from headwater.views.lower_views import ViewText, views_below
 
 FILE = Path(__file__).parents[1] / "unit" / "views" / "compile" / "constructs.sql"
 CONSTRUCTS = re.findall(r"^-- (.+): .+\n(.+);$", FILE.read_text(), re.MULTILINE)
@@ -53,7 +54,7 @@ def test_oracle_a_construct_at_every_tick(sql: str, spark: SparkSession) -> None
     check_every_tick(spark, sql, story(len(sql)), BATCHES)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1000 + volume(24, 300)))
+@pytest.mark.parametrize("seed", range(1000, 1000 + volume(16, 300)))
 def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> None:
     sql = Chance(random=random.Random(seed)).view()
     try:
@@ -62,6 +63,53 @@ def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> N
         if error.getCondition() not in _NOT_SPARK:
             raise
         pytest.skip(f"Spark does not run it: {error.getCondition()}")
+
+
+@pytest.mark.parametrize("seed", range(2000, 2000 + volume(5, 150)))
+def test_oracle_random_views_over_random_views_at_every_tick(seed: int, spark: SparkSession) -> None:
+    """The last one reads the others; what they have in common is computed once, for all of them."""
+    chance = Chance(random=random.Random(seed))
+    texts: dict[str, ViewText] = {}
+    for name in ("low", "middle", "high"):
+        sql, columns = chance.query(1, ())
+        texts[name] = ViewText(name=name, sql=sql)
+        chance.tables[name] = columns
+        if name == "middle":
+            chance.tables = {view: chance.tables[view] for view in texts}
+    computed: Computed = {}
+    told = story(seed)
+    try:
+        for name, text in texts.items():
+            check_every_tick(spark, text.sql, told, BATCHES, lower=views_below(name, texts), computed=computed)
+    except PySparkException as error:
+        if error.getCondition() not in _NOT_SPARK:
+            raise
+        pytest.skip(f"Spark does not run it: {error.getCondition()}")
+
+
+def test_what_views_have_in_common_is_computed_once(spark: SparkSession) -> None:
+    low = ViewText(
+        name="low", sql="SELECT r.x, COUNT(*) AS n, SUM(s.w) AS t FROM a.r JOIN a.s ON r.x = s.x GROUP BY r.x"
+    )
+    computed: Computed = {}
+    told = story(7)
+    below = check_every_tick(spark, low.sql, told, BATCHES, computed=computed)
+    had = {span: dict(found) for span, found in computed.items()}
+    check_every_tick(
+        spark, "SELECT l.x, u.id FROM low l JOIN b.u ON u.x = l.n", told, BATCHES, lower=(low,), computed=computed
+    )
+    assert {name for found in had.values() for name in found} == {segment.name for segment in below.segments[:-1]}
+    for span, found in had.items():
+        assert found.keys() <= computed[span].keys()
+        assert all(computed[span][name] is bag for name, bag in found.items()), "nobody computed it again"
+    with pytest.raises(AssertionError, match="at tick"):  # what is taken over is what is shown
+        check_every_tick(
+            spark,
+            low.sql,
+            told,
+            BATCHES,
+            computed={span: {n: b.negated() for n, b in f.items()} for span, f in had.items()},
+        )
 
 
 _NOT_SPARK = {"SCALAR_SUBQUERY_TOO_MANY_ROWS"}

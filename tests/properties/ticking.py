@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import fresh_name, to_arrow, to_dataframe
+from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Row, difference
 from headwater.maintenance.questions import Answer, Ask, SawTicks, Sight
@@ -26,6 +26,7 @@ from headwater.runtime.spark_types import SelectTypes
 from headwater.views.compile import compile_view
 from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
+from headwater.views.lower_views import ViewText, whole_text
 from headwater.views.segments import RecomputeStep, SegmentedView
 from headwater.views.whole import whole_sql
 
@@ -83,18 +84,35 @@ def random_story(
     return Story(relations, {name: Counter(rows) for name, rows in before.items()}, ticks)
 
 
-def check_every_tick(spark: SparkSession, sql: str, story: Story, batches: Sequence[tuple[int, int]]) -> SegmentedView:
-    """Maintain a view over a story, batch by batch, and compare it with Spark at every tick."""
+Computed = dict[tuple[int, int], dict[RelationName, ArrowBag]]
+"""How segments change in each batch, for views that are maintained together."""
+
+
+def check_every_tick(
+    spark: SparkSession,
+    sql: str,
+    story: Story,
+    batches: Sequence[tuple[int, int]],
+    *,
+    lower: Sequence[ViewText] = (),
+    computed: Computed | None = None,
+) -> SegmentedView:
+    """Maintain a view over a story, batch by batch, and compare it with Spark at every tick.
+
+    `lower` are the views that it reads; `computed` is what other views of the same story had, and then this one's too.
+    """
     types = SelectTypes(spark=spark, view="v").columns
-    view = compile_view("v", sql, story.relations, types)
-    right = _original_states(spark, exact_sums_on_spark(sql, story.relations, types), story)
+    view = compile_view("v", sql, story.relations, types, lower=lower)
+    right = _original_states(spark, exact_sums_on_spark(whole_text(sql, lower), story.relations, types), story)
+    together = {} if computed is None else computed
     readers = _born(spark, view, story)
     every_tick = not any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
     state = Counter(right[batches[0][0]])
     for lo, hi in batches:
         change = change_segments(
             spark, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)),
-            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(lo)), readers, {},
+            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(lo)), readers,
+            together.setdefault((lo, hi), {}) if every_tick else {},
         )  # fmt: skip
         for name, reader in readers.items():
             kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
@@ -112,33 +130,32 @@ def check_every_tick(spark: SparkSession, sql: str, story: Story, batches: Seque
 
 def _original_states(spark: SparkSession, sql: str, story: Story) -> list[Counter[Row]]:
     """Return what Spark gives for the original text at every tick."""
+    names = stamped_names(story.relations)
+    text = renamed_sql(sql, names)
     found = []
     for bags in story.states:
-        names = {name: _table(spark, story.relations[name], rows) for name, rows in bags.items()}
-        columns = to_arrow(spark.sql(renamed_sql(sql, names))).columns
+        columns = run_stamped(spark, text, {names[name]: plain for name, plain in _plain(story, bags).items()}).columns
         found.append(Counter(zip(*(column.to_pylist() for column in columns), strict=True)))
     return found
 
 
 def _born(spark: SparkSession, view: SegmentedView, story: Story) -> dict[RelationName, SegmentReader]:
     """Return readers of the kept segments, computed whole before the first tick."""
-    placed = {name: _table(spark, story.relations[name], rows) for name, rows in story.states[0].items()}
+    placed = _plain(story, story.states[0])
     readers = {}
     for segment in view.segments:
-        frame = spark.sql(whole_sql(segment, placed))
-        types = [(field.name, field.dataType.simpleString()) for field in frame.schema]
-        assert types == [(column.name, column.type) for column in segment.relation.columns]
-        placed[segment.name] = fresh_name("born")
-        frame.createOrReplaceTempView(placed[segment.name])
+        names = stamped_names(segment.inputs)
+        rows = run_stamped(spark, whole_sql(segment, names), {names[name]: placed[name] for name in names})
+        expected = segment.relation.arrow_schema()
+        assert [(one.name, one.type) for one in rows.schema] == [(one.name, one.type) for one in expected]
+        placed[segment.name] = rows.cast(expected)
         if segment.is_kept:
-            readers[segment.name] = SegmentReader.of_rows(segment.relation, to_arrow(frame), Tick(0))
+            readers[segment.name] = SegmentReader.of_rows(segment.relation, rows, Tick(0))
     return readers
 
 
-def _table(spark: SparkSession, relation: Relation, rows: Counter[Row]) -> str:
-    name = fresh_name("ticking")
-    to_dataframe(spark, _arrow(relation, list(rows.elements()))).createOrReplaceTempView(name)
-    return name
+def _plain(story: Story, bags: Bags) -> dict[RelationName, pa.Table]:
+    return {name: _arrow(story.relations[name], list(rows.elements())) for name, rows in bags.items()}
 
 
 def _arrow(relation: Relation, rows: Sequence[Row]) -> pa.Table:

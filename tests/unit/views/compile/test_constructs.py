@@ -32,7 +32,7 @@ def steps(view: SegmentedView) -> str:
     return " ".join(type(s.step).__name__.removesuffix("Step") + "*" * s.is_kept for s in view.segments)
 
 
-# Where it is not known whether a value is among others, DuckDB says NULL, and Spark FALSE; GROUP BY y, x GROUPING SETS is
+# Where it is unknown whether a value is among others, DuckDB says NULL, Spark FALSE; GROUP BY y, x GROUPING SETS is
 # Spark's own.
 IN_BOTH = [found for found in CONSTRUCTS if not re.search("membership as a value|sets of a list", found[0])]
 
