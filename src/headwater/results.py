@@ -271,6 +271,25 @@ class ImpactResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedRows:
+    """The rows of a view at a tick that derive from rows of a relation (`of`), each once with `_count`."""
+
+    view: str
+    tick: Tick
+    rows: pa.Table
+    of: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowImpactResult:
+    """What derives from the rows of a relation that have some values, in every view that reads the relation."""
+
+    relation: str
+    row: Mapping[str, object]
+    views: tuple[DerivedRows, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
     """A transaction that brings what is missing, and that the view has not come to."""
 

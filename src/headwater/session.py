@@ -38,6 +38,7 @@ from headwater.results import (
     PlanResult,
     QueryResult,
     ReleaseResult,
+    RowImpactResult,
     RunResult,
     StatusResult,
     Stop,
@@ -54,6 +55,7 @@ from headwater.runtime.impact import find_impact
 from headwater.runtime.live_status import read_messages, read_sources, read_waiting_parts
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
+from headwater.runtime.row_impact import find_row_impact
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
 from headwater.runtime.trace_view import trace_view
@@ -212,6 +214,11 @@ class Headwater:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
         asked = position if isinstance(position, AtPosition) else parse_position(position)
         return find_impact(self.spark, self._warehouse(), asked)
+
+    def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
+        """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
+        self._warehouse()
+        return find_row_impact(self.spark, self._understood(), relation, row, None if at is None else as_moment(at))
 
     def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from audited import AuditedWorld, audited_world, relations
-from audited_rows import Row, rows_at
+from audited import AuditedWorld, audited_world
+from audited_rows import AuditedRows, Row
 from lineage_cases import lineage_by_row
 from lineage_oracle import Derived, Interpreter
 from pyspark.sql import SparkSession
@@ -16,12 +16,13 @@ from running import running
 from volume import volume
 from writers import busy_writers
 
+from headwater.errors import InvalidView
 from headwater.lineage.reading import Origin
 from headwater.lineage.traced import leaves
 from headwater.moment import AtTick
 from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.results import TraceResult
+from headwater.relation import COUNT, RelationName
+from headwater.results import ChangedRows, TraceResult
 from headwater.runtime.events import Event, SourceConnected, ViewBorn
 from headwater.runtime.trace_view import trace_view
 from headwater.runtime.understand import understand
@@ -86,18 +87,57 @@ def test_oracle_traces_at_past_ticks_while_sources_change(world: AuditedWorld, s
         writers.finish(stop=True)
     warehouse = Warehouse.open(str(world.open().project.warehouse))
     assert warehouse.log.last_tick > max(result.tick for result, _ in traces), "the sources went on"
-    assert sum(check(result, world, warehouse, whole=whole) for result, whole in traces) > 50
+    noted = AuditedRows(world, warehouse)
+    assert sum(check(result, noted, whole=whole) for result, whole in traces) > 50
     origins = {(one.relation, whole): one.origin for result, whole in traces for one in result.relations}
     assert origins["shop.products", False] is Origin.REPLICA
     assert origins["shop.products", True] is Origin.SOURCE, "a replica has only the columns that views need"
     assert "crm.visits" not in {relation for relation, _ in origins}, "a partner that must not be is no lineage"
 
 
-def check(result: TraceResult, world: AuditedWorld, warehouse: Warehouse, *, whole: bool) -> int:
+def test_what_a_transaction_changed_and_what_keeps_a_row_out(world: AuditedWorld) -> None:
+    world.write_project({name: VIEWS[name] for name in ("bought", "by_kind")}, probed=("crm.customers",))
+    project = world.open()
+    project.run(until_idle=True)
+    world.execute("shop", "UPDATE sales SET amount = 9 WHERE no = 5")
+    [[position]] = world.execute("shop", "SELECT pg_current_wal_insert_lsn()::text")
+    project.run(until_idle=True)
+
+    impact = project.impact(f"shop:{position}")
+    assert [(one.name, signs(one)) for one in impact.relations] == [("shop.sales", [-1, 1])]
+    changed = {one.name: one for one in impact.views}
+    assert signs(changed["bought"]) == [-1, 1]
+    assert changed["bought"].rows["no"].to_pylist() == [5, 5]
+    assert signs(changed["by_kind"]) == [-1, 1]
+    assert [one.tick for one in project.row_impact("shop.sales", "no = 5").views] == [impact.tick, impact.tick]
+
+    derived = {one.view: one.rows for one in project.row_impact("shop.sales", "no = 5", at=impact.tick).views}
+    assert derived["bought"]["no"].to_pylist() == [5]
+    [kind] = derived["by_kind"]["kind"].to_pylist()
+    assert kind in changed["by_kind"].rows["kind"].to_pylist()
+
+    assert not project.why_not("bought", "no = 5").obstacles
+    [small] = project.why_not("bought", "no = 9").obstacles
+    assert small.text == "not true: sales.amount > 1 (with sales.amount = 0)"
+    [missing] = project.why_not("bought", "no = 9999").obstacles
+    assert missing.text == "no row of shop.sales has no = 9999"
+    frames = project.view("bought").trace("no = 5")
+    assert {name: frame.count() for name, frame in frames.items()} == {"shop.sales": 1, "crm.customers": 1}
+    with pytest.raises(InvalidView, match="HW-135"):
+        project.why_not("bought", "number = 5")
+    with pytest.raises(InvalidView, match="HW-133"):
+        project.trace("bought", where="number = 5")
+
+
+def signs(changed: ChangedRows) -> list[int]:
+    counts: list[int] = changed.rows[COUNT].to_pylist()
+    return counts
+
+
+def check(result: TraceResult, noted: AuditedRows, *, whole: bool) -> int:
     """Compare a trace with the definition over what triggers noted; return how many view rows were traced."""
-    rows = rows_at(world, warehouse, Tick(result.tick))
-    described = {relation.name: relation for relation in relations(world)}
-    columns = {str(name): one.column_names for name, one in described.items()}
+    rows = noted.at(result.tick)
+    columns = {str(name): one.column_names for name, one in noted.relations.items()}
     derived = Interpreter(columns, {str(name): own for name, own in rows.items()}).run(VIEWS[result.view])
     selected = list(zip(*(result.rows[name].to_pylist() for name in result.rows.column_names[:-1]), strict=True))
     assert {one.values for one in derived} == set(selected)

@@ -20,6 +20,7 @@ from headwater.results import (
     PlanResult,
     QueryResult,
     ReleaseResult,
+    RowImpactResult,
     RunResult,
     StatusResult,
     TeardownResult,
@@ -62,6 +63,10 @@ class Facade(Protocol):
 
     def impact(self, position: AtPosition) -> ImpactResult:
         """Return what one source transaction changed."""
+        ...
+
+    def row_impact(self, relation: str, row: str, *, at: Moment | None) -> RowImpactResult:
+        """Return the rows of views that derive from a source row."""
         ...
 
     def why_not(self, view: str, row: str, *, at: Moment | None) -> WhyNotResult:

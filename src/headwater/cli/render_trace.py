@@ -12,7 +12,7 @@ from headwater.judge.compare import format_row
 from headwater.lineage.sought import OF
 from headwater.lineage.traced import Traced
 from headwater.relation import COUNT
-from headwater.results import ChangedRows, ImpactResult, TraceResult, WhyNotResult
+from headwater.results import ChangedRows, ImpactResult, RowImpactResult, TraceResult, WhyNotResult
 from headwater.views.segments import SEGMENTS
 
 
@@ -64,6 +64,21 @@ def _changed(changed: ChangedRows, title: str = "") -> Branch:
 
 def _unsigned(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.column_names.index(COUNT), COUNT, pc.abs(rows[COUNT]))
+
+
+def draw_row_impact(result: RowImpactResult) -> Page:
+    """Show the rows of every view that derive from the rows that were asked about."""
+    row = ", ".join(f"{name} = {_cell(value)}" for name, value in result.row.items())
+    branches = []
+    for one in result.views:
+        held = sum(one.of[COUNT].to_pylist())
+        title = f"view {one.view} at tick {one.tick}"
+        if not held:
+            branches.append(Branch(text=f"{title}: there is no such row", style="dim"))
+            continue
+        below = tuple(Branch(text=text) for text in _texts(one.rows)) or (Branch(text="nothing", style="dim"),)
+        branches.append(Branch(text=title, style="cyan", below=below))
+    return [Branch(text=f"{result.relation} with {row}", below=tuple(branches))]
 
 
 def draw_why_not(result: WhyNotResult) -> Page:

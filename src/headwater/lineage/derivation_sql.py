@@ -69,6 +69,14 @@ def real_sql(join: JoinView, tables: Mapping[str, str], sought: str, columns: Se
     return f"SELECT {_SOUGHT}.{_PLACE} AS {_PLACE} FROM {', '.join(sources)}{_where(tests)}"
 
 
+def outputs_sql(join: JoinView, tables: Mapping[str, str]) -> str:
+    """Return the query for the outputs of derivations, each different row once; tables are as those of `real_sql`."""
+    first, *others = [o.alias for o in join.occurrences]
+    tests = [f"{quoted(alias)}.{_PLACE} = {quoted(first)}.{_PLACE}" for alias in others]
+    values = ", ".join(f"{spark_text(output.expression)} AS {quoted(output.name)}" for output in join.outputs)
+    return f"SELECT DISTINCT {values} FROM {', '.join(_sources(tables, [first, *others]))}{_where(tests)}"
+
+
 def is_possible_only(join: JoinView, columns: Sequence[str]) -> bool:
     """Tell whether possible derivations have to be looked at again."""
     outputs = any(output.fallible for output in join.outputs if output.name in columns)

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.lineage.derivation_sql import SOUGHT, is_possible_only, place_of, possible_sql, real_sql
+from headwater.lineage.derivation_sql import (
+    SOUGHT,
+    is_possible_only,
+    outputs_sql,
+    place_of,
+    possible_sql,
+    real_sql,
+)
 from headwater.lineage.reading import Found, Run
 from headwater.lineage.segment_rows import SegmentRows
 from headwater.lineage.sought import OF, PLACE, Sought, numbered
@@ -36,7 +43,27 @@ def find_derivations(
     rows: SegmentRows, reader: RelationName, join: JoinView, sought: Sought, twins: tuple[Twin, ...] = ()
 ) -> Derivations:
     """Read what may derive sought rows of a segment that is a join, and find the derivations among it."""
-    read = rows.reach(reader, join, sought)
+    return _among(rows.reach(reader, join, sought), rows, reader, join, sought, twins)
+
+
+def derived_outputs(rows: SegmentRows, reader: RelationName, join: JoinView, alias: str, part: Found) -> pa.Table:
+    """Return the outputs of the derivations that have one of some rows at an occurrence."""
+    any_row = Sought(columns=(), rows=pa.table({OF: pa.array([0], pa.int64())}))
+    read = rows.reach(reader, join, any_row, {alias: part})
+    found = _among(read, rows, reader, join, any_row, ())
+    names, tables = _aligned(join, read, found.places)
+    return rows.run(outputs_sql(join, names), tables)
+
+
+def _among(
+    read: Mapping[str, Found],
+    rows: SegmentRows,
+    reader: RelationName,
+    join: JoinView,
+    sought: Sought,
+    twins: tuple[Twin, ...],
+) -> Derivations:
+    """Return the derivations of sought rows that rows of the occurrences give."""
     every = dict(read)
     for twin in twins:
         every |= rows.reach(reader, twin.taken, Sought(columns=(), rows=sought.rows.select([])), every)
@@ -51,11 +78,17 @@ def find_derivations(
 
 def _real(join: JoinView, read: Mapping[str, Found], sought: Sought, places: pa.Table, run: Run) -> pa.Table:
     """Return those of possible derivations whose conditions and outputs are right also where these may fail."""
+    names, tables = _aligned(join, read, places)
+    tables["sought"] = numbered(sought.rows.take(places[SOUGHT]))
+    real = run(real_sql(join, names, "sought", sought.columns), tables)
+    return places.take(real[PLACE])
+
+
+def _aligned(join: JoinView, read: Mapping[str, Found], places: pa.Table) -> tuple[dict[str, str], dict[str, pa.Table]]:
+    """Return a table per alias with one row per derivation, numbered, and their names."""
     names = {o.alias: f"occurrence_{number}" for number, o in enumerate(join.occurrences)}
     tables = {
         names[o.alias]: numbered(read[o.alias].rows.take(places[place_of(number)]))
         for number, o in enumerate(join.occurrences)
     }
-    tables["sought"] = numbered(sought.rows.take(places[SOUGHT]))
-    real = run(real_sql(join, names, "sought", sought.columns), tables)
-    return places.take(real[PLACE])
+    return names, tables

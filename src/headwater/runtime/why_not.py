@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped
-from headwater.errors import InvalidView
 from headwater.judge.compare import format_row
 from headwater.lineage.obstacles import Obstacle
 from headwater.lineage.why_not import why_not
@@ -23,9 +20,8 @@ from headwater.results import Pending, Stop, WhyNotResult
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader
+from headwater.runtime.typed_row import typed_row
 from headwater.runtime.understand import Understood
-from headwater.views.row_text import read_row
-from headwater.views.segments import SegmentedView
 from headwater.warehouse.query import Warehouse
 
 
@@ -35,7 +31,7 @@ def find_why_not(spark: SparkSession, understood: Understood, name: str, row: st
     view = understood.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
-    given = _typed_row(spark, view, row)
+    given = typed_row(spark, name, view.output.relation.columns, row)
     with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
         run = partial(run_stamped, spark)
         obstacles = why_not(view, given, reader, run, lambda value: format_row((value,))[1:-1])
@@ -51,23 +47,6 @@ def find_why_not(spark: SparkSession, understood: Understood, name: str, row: st
         if stopped is None or at is not None
         else Stop(tick=tick, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
     )
-
-
-def _typed_row(spark: SparkSession, view: SegmentedView, text: str) -> pa.Table:
-    """Return the columns and values that a text names, in the view's types."""
-    values = read_row(text, view.output_names)
-    columns = [view.output.relation.column(name) for name in values]
-    listed = ", ".join(f"CAST({values[one.name]} AS {one.type}) AS c{place}" for place, one in enumerate(columns))
-    try:
-        found = run_stamped(spark, f"SELECT {listed}", {})
-    except PySparkException as error:
-        raise InvalidView(
-            f'this is no row of view "{view.name}": {text}',
-            code="HW-136",
-            detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
-            hint=f"its columns are: {', '.join(f'{one.name} {one.type}' for one in view.output.relation.columns)}",
-        ) from None
-    return pa.table([found[place].cast(one.arrow_field.type) for place, one in enumerate(columns)], names=list(values))
 
 
 def _pending(warehouse: Warehouse, obstacles: Sequence[Obstacle], tick: Tick) -> Iterator[Pending]:
