@@ -87,6 +87,20 @@ def test_truncate_is_exact_for_replicas_and_stops_views_that_probe(world: Audite
     assert_exact(world, spark)
 
 
+def test_rows_that_a_truncate_took_are_not_missed_at_an_earlier_tick(world: AuditedWorld, spark: SparkSession) -> None:
+    """The products that a sale needs are asked for when they are gone: better to stop than to show a sale without."""
+    sold = "SELECT s.no, p.id, p.price FROM shop.sales s JOIN shop.products p ON s.product = p.id"
+    world.write_project({"sold": sold}, probed=("shop.sales", "shop.products"))
+    world.open().run(until_idle=True)
+    world.execute("shop", "INSERT INTO sales VALUES (900, 3, 1, 5)")
+    world.execute("shop", "TRUNCATE products")
+    world.open().run(until_idle=True)
+    stopped = status(world, "sold").stopped
+    assert stopped is not None
+    assert stopped.code == "HW-521"
+    assert_exact(world, spark)
+
+
 def test_a_relation_truncated_while_it_is_first_read(world: AuditedWorld, spark: SparkSession) -> None:
     """Crm is read, its snapshot closed, and before shop is read crm.visits is emptied: what was read is worthless."""
     world.write_project(views("circle"), probed=())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -170,6 +170,7 @@ class Round:
         end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
         try:
             change = self._change(view, end, log, performer)
+            self._require_rows(view, performer.asked)
             self._tell(view, end, change)
             return Outcome(upto=end, change=change, halt=halt)
         except SourceUnavailable:
@@ -184,6 +185,15 @@ class Round:
             return Outcome(upto=view.frontier, halt=error)
         finally:
             self._note(view, performer, log)
+
+    def _require_rows(self, view: LiveView, asked: Collection[RelationName]) -> None:
+        """Refuse answers of a relation that was truncated meanwhile: rows that are needed can no longer be asked for.
+
+        Whether the snapshot shows the TRUNCATE does not matter: to an older one the relation is empty as well.
+        """
+        _, gone = before_truncate(self.log, view.name, list(asked), view.lo, self.log.last_tick)
+        if gone is not None:
+            raise gone
 
     def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, performer: Performer) -> ViewChange | None:
         understood, span = view.understood, (view.lo, upto)
