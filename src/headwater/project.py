@@ -4,7 +4,8 @@ Reading is all that happens here. Nothing is connected to, and secrets stay out:
 written, with `${VARIABLE}` in it, and filled in only when somebody connects.
 
 How a relation is read is chosen once per relation, for all views: `[relations."shop.sales"] reading = "probe"`, or else
-`[defaults] reading`. A replica serves every view that uses the relation, so a choice per view would only cost.
+`[defaults] reading`. A view may choose for itself (`maintenance =`), where this does not contradict what is said of a
+relation by name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
+from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
 from headwater.lineage_wish import LineageKind, LineageWish
 from headwater.relation import RelationName
 from headwater.toml_table import TomlTable, did_you_mean, read_toml
@@ -108,6 +110,9 @@ class ViewFile:
     """Whether a view is refused that would have to be computed anew, in whole, rather than incrementally."""
     keep: tuple[LineageWish, ...] = ()
     """The lineage that is kept beside the view; which segments there are is known by those who compile."""
+    maintenance: Maintenance | None
+    """None: incremental, each relation read as `[relations]` and `[defaults]` say."""
+    refresh: Refresh
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -311,7 +316,7 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee", "algorithm", "strict", "keep")
+        table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh")
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -341,6 +346,8 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
         strict=settings.truth("strict", default=strict),
         keep=_keep(settings),
+        maintenance=_maintenance(settings),
+        refresh=_refresh(settings),
     )
 
 
@@ -359,6 +366,29 @@ def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
             )
         wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
     return tuple(wishes.values())
+
+
+def _maintenance(table: TomlTable) -> Maintenance | None:
+    if "maintenance" not in table.values:
+        return None
+    return Maintenance(_choice(table, "maintenance", None, tuple(kind.value for kind in Maintenance)))
+
+
+def _refresh(table: TomlTable) -> Refresh:
+    text = table.words("refresh", "continuous").strip()
+    match text.removeprefix("every ").strip(), text:
+        case _, "continuous":
+            return Continuous()
+        case _, "on demand":
+            return OnDemand()
+        case length, _ if length != text and (seconds := parse_duration(length)):
+            return Every(seconds=seconds, text=length)
+        case _:
+            raise table.refusal(
+                "refresh",
+                f'"{text}" does not say when',
+                hint='write "continuous", "on demand", or "every" and a length of time: "every 10 min"',
+            )
 
 
 def _reading(table: TomlTable, default: str | None) -> Reading:

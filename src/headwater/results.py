@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headwater.advisor.kinds.parameters import Parameters, Rows
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Row
 from headwater.judge.grade import Verdict
@@ -154,6 +155,9 @@ class ViewStatus:
     frontier: Tick | None = None
     row_count: int | None = None
     stopped: Stop | None = None
+    refresh: str = "continuous"
+    due_at: datetime | None = None
+    """When it is next brought up to date, if that goes by the clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +201,19 @@ class ReleaseResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMaintenanceCount:
+    """How many batches a view decided about by what it knew, for how many of them no source was asked.
+
+    `known_key_count` keys need not be asked for in all of them.
+    """
+
+    view: str
+    batch_count: int = 0
+    unasked_count: int = 0
+    known_key_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
     """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
 
@@ -213,6 +230,7 @@ class StatusResult:
     messages: tuple[MessageCount, ...] = ()
     messages_since: datetime | None = None
     waiting_parts: tuple[WaitingPart, ...] = ()
+    self_maintenance: tuple[SelfMaintenanceCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,7 +332,8 @@ class WhyNotResult:
 class HistoryEntry:
     """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
 
-    `spark_job_count` is what its batch ran on Spark, for all views together.
+    `probe_count` is how often sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for
+    all views together.
     """
 
     lo: Tick
@@ -322,6 +341,7 @@ class HistoryEntry:
     committed_at: datetime
     rows_added: int
     rows_removed: int
+    probe_count: int
     spark_job_count: int
     seconds: Mapping[str, float]
 
@@ -336,12 +356,85 @@ class HistoryResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshedView:
+    """From which tick to which a view was brought."""
+
+    name: str
+    lo: Tick
+    hi: Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshResult:
+    """Views that were brought up to date, by whoever maintains the warehouse or by nobody else."""
+
+    views: tuple[RefreshedView, ...]
+    maintained: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainResult:
     """How a view is maintained: a tree to read, and the same as plain data (texts, numbers, lists, mappings)."""
 
     view: str
     text: str
     data: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredCost:
+    """What recent batches of a view took by a kind of maintenance, all together.
+
+    `space` is the bytes of the view's rows and of all that is kept to maintain it. `unasked_count` batches asked no
+    source. `agrees` if their changes are those that the view has.
+    """
+
+    space: int
+    rows_in_warehouse: int
+    rows_in_source: int
+    probe_count: int
+    unasked_count: int
+    seconds: float
+    agrees: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindCost:
+    """A kind of maintenance of a view: `predicted` by paper 002's corrected formulas, and measured.
+
+    `space` is predicted, in bytes; `read_rows` are what the formulas would say if partners were found by an index.
+    None: the paper has no formula for it, or it could not be measured, `because` of something.
+    """
+
+    kind: str
+    maintenance: str
+    in_use: bool
+    space: float | None = None
+    predicted: Rows | None = None
+    read_rows: Rows | None = None
+    measured: MeasuredCost | None = None
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewAnalysis:
+    """A view's kinds of maintenance, compared over the same batches: so many, with so many ticks and changed rows."""
+
+    view: str
+    batch_count: int
+    tick_count: int
+    changed_rows: int
+    parameters: Parameters
+    kinds: tuple[KindCost, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyzeResult:
+    """Paper 002 for this warehouse, and the files it was written to."""
+
+    views: tuple[ViewAnalysis, ...]
+    files: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

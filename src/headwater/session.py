@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,10 +23,12 @@ from headwater.deltas.unfolded import unfolded
 from headwater.errors import HeadwaterError, InvalidView, NotReadable
 from headwater.guarantee import Guarantee
 from headwater.judge.sample import STATES
+from headwater.keeping import Continuous, next_refresh
 from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
 from headwater.project import Project, load
 from headwater.results import (
+    AnalyzeResult,
     CheckResult,
     CommitStatus,
     Dropped,
@@ -37,6 +39,7 @@ from headwater.results import (
     MaintainerStatus,
     PlanResult,
     QueryResult,
+    RefreshResult,
     ReleaseResult,
     RowImpactResult,
     RunResult,
@@ -47,14 +50,16 @@ from headwater.results import (
     ViewStatus,
     WhyNotResult,
 )
+from headwater.runtime.analyze import analyze_view
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
-from headwater.runtime.live_status import read_messages, read_sources, read_waiting_parts
+from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
+from headwater.runtime.refresh import refresh_views
 from headwater.runtime.row_impact import find_row_impact
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
@@ -141,12 +146,15 @@ class Headwater:
             messages=messages,
             messages_since=since,
             waiting_parts=read_waiting_parts(warehouse),
+            self_maintenance=read_self_maintenance(warehouse),
         )
 
     def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:
         views, record = warehouse.catalog().views, warehouse.head().record
+        refreshes = {file.name: file.refresh for file in self.project.views}
         for entry in views.values():
             frontier, stopped = warehouse.frontier(entry.name), record.stopped.get(entry.name)
+            refresh, refreshed_at = refreshes.get(entry.name, Continuous()), record.refreshed_at.get(entry.name)
             yield ViewStatus(
                 name=entry.name,
                 guarantee=Guarantee(entry.guarantee),
@@ -156,10 +164,12 @@ class Headwater:
                 stopped=None
                 if stopped is None
                 else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
+                refresh=str(refresh),
+                due_at=None if refreshed_at is None else next_refresh(refresh, refreshed_at),
             )
         for file in self.project.views:
             if file.name not in views:
-                yield ViewStatus(name=file.name, guarantee=promised_guarantee(file))
+                yield ViewStatus(name=file.name, guarantee=promised_guarantee(file), refresh=str(file.refresh))
 
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
         """Run a query over the views at one tick, and return its rows as Arrow."""
@@ -185,6 +195,7 @@ class Headwater:
                 committed_at=commit.committed_at,
                 rows_added=commit.rows_added,
                 rows_removed=commit.rows_removed,
+                probe_count=commit.probe_count,
                 spark_job_count=commit.spark_job_count,
                 seconds=commit.seconds,
             )
@@ -250,6 +261,19 @@ class Headwater:
         note_release(warehouse.path, global_id)
         return ReleaseResult(released=waiting[global_id], maintained=maintainer_is_alive(warehouse.path))
 
+    def analyze(self, view: str | None = None) -> AnalyzeResult:
+        """Say what each kind of maintenance would cost a view, or all of them: predicted, and measured beside it."""
+        names = tuple(self._warehouse().catalog().views) if view is None else (view,)
+        self._require_views(names)
+        understood = self._understood()
+        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in names))
+
+    def refresh(self, *views: str) -> RefreshResult:
+        """Bring views up to date now, whenever they would be due."""
+        self._require_views(views)
+        self._warehouse()
+        return refresh_views(self.spark, self._understood(), views, self._listener)
+
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
         """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
 
@@ -292,7 +316,7 @@ class Headwater:
 
     def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:
         if after is not None:
-            self._wait_for(after if isinstance(after, AtPosition) else parse_position(after))
+            self._wait_for(after if isinstance(after, AtPosition) else parse_position(after), tables_named(sql))
         warehouse = self._warehouse()
         known = warehouse.catalog().views
         named = [name for name in tables_named(sql) if name in known]
@@ -311,27 +335,31 @@ class Headwater:
                 hint=f"the warehouse has the views: {', '.join(sorted(known)) or 'none'}",
             ) from None
 
-    def _wait_for(self, position: AtPosition) -> None:
-        """Wait until a write is in: until every view that goes on has reached its tick."""
+    def _wait_for(self, position: AtPosition, named: Collection[str]) -> None:
+        """Wait until a write is in: until every view has its tick that is continuous or named, and has not stopped."""
+        continuous = {file.name for file in self.project.views if isinstance(file.refresh, Continuous)}
         deadline = time.monotonic() + _AFTER_SECONDS
-        while not self._has(position):
+        while not self._has(position, continuous.union(named)):
             if time.monotonic() > deadline:
                 raise NotReadable(
                     f"{position} is not in yet",
                     code="HW-123",
                     detail=f"waited {_AFTER_SECONDS:.0f} s",
-                    hint="is `headwater run` running? `headwater status` says how far each source is followed",
+                    hint="is `headwater run` running? `headwater status` says how far sources are followed, and "
+                    "when views are due; `headwater refresh VIEW` does not wait for that",
                 )
             time.sleep(_LOOK_SECONDS)
 
-    def _has(self, position: AtPosition) -> bool:
+    def _has(self, position: AtPosition, views: Collection[str]) -> bool:
         warehouse = self._warehouse()
         followed = {one.name: one.position for one in read_sources(self.project, warehouse)}.get(position.source)
         if followed is None or followed.offset < position.offset:
             return False
         tick = warehouse.log.tick_at(position.source, replace(followed, offset=position.offset)) or Tick(0)
         record = warehouse.head().record
-        going = [frontier for name, frontier in record.frontiers.items() if name not in record.stopped]
+        going = [
+            frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views
+        ]
         return min(going, default=Tick(0)) >= tick
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
+from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
 from headwater.project import GlobalTransactions, IdColumn, PreparedId, Project, Reading, RetainFor, RetainTicks, load
 from headwater.relation import RelationName
 
@@ -173,3 +174,34 @@ def test_global_transactions_that_cannot_be_meant(tmp_path: Path, said: str, ref
     with pytest.raises(InvalidProject) as error:
         load_text(tmp_path, f"{WHOLE}\n[global_transactions]\n{said}\n", orders="SELECT 1")
     assert refused in str(error.value)
+
+
+def test_how_a_view_is_kept(tmp_path: Path) -> None:
+    text = '[project]\nname = "shop"\n[views.orders]\nmaintenance = "recompute-probe"\nrefresh = "every 10 min"\n'
+    project = load_text(tmp_path, text, orders="SELECT 1", parts="SELECT 2")
+    assert project.view("orders").maintenance is Maintenance.RECOMPUTE_PROBE
+    assert project.view("orders").refresh == Every(seconds=600, text="10 min")
+    assert (project.view("parts").maintenance, project.view("parts").refresh) == (None, Continuous())
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("continuous", Continuous()),
+        ("on demand", OnDemand()),
+        ("every 250 ms", Every(seconds=0.25, text="250 ms")),
+        ("every day", None),
+        ("every 0 s", None),
+        ("10 min", None),
+        ("sometimes", None),
+    ],
+)
+def test_when_a_view_is_refreshed(tmp_path: Path, said: str, meant: Refresh | None) -> None:
+    text = f'[project]\nname = "shop"\n[views.orders]\nrefresh = "{said}"\n'
+    if meant is not None:
+        assert load_text(tmp_path, text, orders="SELECT 1").view("orders").refresh == meant
+        return
+    with pytest.raises(InvalidProject, match="does not say when") as refused:
+        load_text(tmp_path, text, orders="SELECT 1")
+    assert refused.value.code == "HW-103"
+    assert "headwater.toml:4" in refused.value.summary

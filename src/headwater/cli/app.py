@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.analyze import analyze
 from headwater.cli.check import check
 from headwater.cli.demo import demo
 from headwater.cli.explain import explain
@@ -18,6 +19,7 @@ from headwater.cli.lab import lab
 from headwater.cli.outcome import REFUSED, show_error
 from headwater.cli.plan import plan
 from headwater.cli.query import query
+from headwater.cli.refresh import refresh
 from headwater.cli.release import release
 from headwater.cli.run import run
 from headwater.cli.status import status
@@ -26,7 +28,24 @@ from headwater.cli.trace import trace
 from headwater.cli.why_not import why_not
 from headwater.errors import HeadwaterError
 
-VERBS = (init, plan, run, status, query, trace, impact, why_not, history, explain, check, release, teardown, demo)
+VERBS = (
+    init,
+    plan,
+    run,
+    status,
+    query,
+    trace,
+    impact,
+    why_not,
+    history,
+    explain,
+    check,
+    analyze,
+    refresh,
+    release,
+    teardown,
+    demo,
+)
 
 app = typer.Typer(
     name="headwater",

@@ -12,6 +12,7 @@ import typer
 from headwater.demo.scenes import DemoListener
 from headwater.moment import AtPosition, Moment
 from headwater.results import (
+    AnalyzeResult,
     CheckResult,
     DemoResult,
     ExplainResult,
@@ -19,6 +20,7 @@ from headwater.results import (
     ImpactResult,
     PlanResult,
     QueryResult,
+    RefreshResult,
     ReleaseResult,
     RowImpactResult,
     RunResult,
@@ -79,6 +81,14 @@ class Facade(Protocol):
 
     def release(self, global_id: str) -> ReleaseResult:
         """Let the parts of a global transaction go without each other."""
+        ...
+
+    def analyze(self, view: str | None) -> AnalyzeResult:
+        """Say what each kind of maintenance would cost a view, or all of them."""
+        ...
+
+    def refresh(self, *views: str) -> RefreshResult:
+        """Bring views up to date now."""
         ...
 
     def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from headwater.cli.page import Grid, Line, Page
@@ -17,6 +17,7 @@ from headwater.results import (
     MessageCount,
     PlanResult,
     QueryResult,
+    RefreshResult,
     ReleaseResult,
     RunResult,
     Sample,
@@ -95,7 +96,7 @@ def draw_status(result: StatusResult) -> Page:
     )
     page.append(
         Grid(
-            headings=("view", "guarantee", "from tick", "to tick", "rows"),
+            headings=("view", "guarantee", "from tick", "to tick", "rows", "refresh"),
             rows=tuple(_view_row(view) for view in result.views),
             right=frozenset({"from tick", "to tick", "rows"}),
         )
@@ -120,6 +121,7 @@ def draw_status(result: StatusResult) -> Page:
                 right=frozenset(numbers),
             )
         )
+    page.extend(_self_maintained(result))
     for view in result.views:
         if view.stopped is not None:
             stop = view.stopped
@@ -149,20 +151,21 @@ def draw_query(result: QueryResult, row_limit: int | None) -> Page:
 def draw_history(result: HistoryResult) -> Page:
     """Show a view's commits."""
     grid = Grid(
-        headings=("ticks", "committed", "came", "went", "Spark jobs", "seconds", "parts"),
+        headings=("ticks", "committed", "came", "went", "probes", "Spark jobs", "seconds", "parts"),
         rows=tuple(
             (
                 f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}",
                 _time(entry.committed_at),
                 _count(entry.rows_added),
                 _count(entry.rows_removed),
+                _count(entry.probe_count),
                 _count(entry.spark_job_count),
                 f"{sum(entry.seconds.values()):.2f}",
                 ", ".join(f"{part} {seconds:.2f}" for part, seconds in entry.seconds.items()),
             )
             for entry in result.commits
         ),
-        right=frozenset({"ticks", "came", "went", "Spark jobs", "seconds"}),
+        right=frozenset({"ticks", "came", "went", "probes", "Spark jobs", "seconds"}),
     )
     return [Line(text=f'view "{result.view}", born at tick {result.birth}'), grid]
 
@@ -202,6 +205,16 @@ def draw_release(result: ReleaseResult) -> Page:
             text=f'released "{part.id}": its part of {", ".join(part.arrived)} {when}, without the others', style=_GOOD
         ),
         Line(text=f"one of {', '.join(part.missing)} that comes late becomes a tick of its own", style=_QUIET),
+    ]
+
+
+def draw_refresh(result: RefreshResult) -> Page:
+    """Show from where to where views were brought."""
+    rows = tuple((view.name, str(view.lo), str(view.hi)) for view in result.views)
+    by = "by the maintainer that runs" if result.maintained else "by this command, since no maintainer runs"
+    return [
+        Grid(headings=("view", "from tick", "to tick"), rows=rows, right=frozenset({"from tick", "to tick"})),
+        Line(text=f"up to date, {by}, {result.seconds:.1f} s", style=_GOOD),
     ]
 
 
@@ -268,9 +281,25 @@ def _waiting_row(one: WaitingPart) -> tuple[str, ...]:
     return (one.id, ", ".join(one.arrived), ", ".join(one.missing), f"{one.age_seconds:,.0f}")
 
 
+def _self_maintained(result: StatusResult) -> list[Grid]:
+    numbers = ("batches", "without asking", "keys known")
+    rows = tuple(
+        (one.view, _count(one.batch_count), _count(one.unasked_count), _count(one.known_key_count))
+        for one in result.self_maintenance
+    )
+    title = "views that ask only for what they do not know"
+    return [Grid(title=title, headings=("view", *numbers), rows=rows, right=frozenset(numbers))] if rows else []
+
+
+def _due(view: ViewStatus) -> str:
+    if view.due_at is None:
+        return view.refresh
+    return f"{view.refresh}, {'now' if view.due_at <= datetime.now(UTC) else f'next {_time(view.due_at)}'}"
+
+
 def _view_row(view: ViewStatus) -> tuple[str, ...]:
     ticks = tuple("" if tick is None else str(tick) for tick in (view.birth, view.frontier))
-    return (view.name, view.guarantee.value, *ticks, _count(view.row_count))
+    return (view.name, view.guarantee.value, *ticks, _count(view.row_count), _due(view))
 
 
 def _retry(source: SourceStatus) -> str:

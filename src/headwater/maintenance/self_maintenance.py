@@ -25,5 +25,9 @@ from headwater.views.normal_form import JoinView
 def shows_rows(view: JoinView, step: Step) -> bool:
     """Tell whether a step may look for its rows in the view: it goes by a key, and the view holds what it needs."""
     key = view.occurrence(step.alias).relation.key
-    by_key = bool(key) and set(step.columns) == set(key)
-    return by_key and bool(key_outputs(view, step.alias)) and bool(row_outputs(view, step.alias))
+    return set(step.columns) == set(key) and shows_whole_rows(view, step.alias)
+
+
+def shows_whole_rows(view: JoinView, alias: str) -> bool:
+    """Tell whether a view holds all that it needs of an occurrence, its key included."""
+    return bool(key_outputs(view, alias)) and bool(row_outputs(view, alias))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -19,17 +20,21 @@ from pyspark.sql import SparkSession
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import HeadwaterError, ImpossibleRow, SourceUnavailable
+from headwater.guarantee import Guarantee
+from headwater.keeping import Maintenance
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.batch import ViewChange, change_view
+from headwater.runtime.batch import ViewChange, base_changes
+from headwater.runtime.change_any import change_any
 from headwater.runtime.data_errors import is_data_error, stopping_error
-from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered, ViewComputed
+from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered, SelfMaintenanceTested, ViewComputed
 from headwater.runtime.live_view import LiveView
-from headwater.runtime.performer import Performer, ProbeCount, Snapshots
+from headwater.runtime.own_looks import own_looks
+from headwater.runtime.performer import Performer, ProbeCount, Snapshots, in_all
 from headwater.runtime.replica_reader import ReplicaReader
-from headwater.runtime.segment_batch import change_segments
+from headwater.runtime.self_performer import SelfPerformer, SourceNeeded
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 
@@ -41,6 +46,7 @@ class Outcome:
     upto: Tick
     change: ViewChange | None = None
     halt: HeadwaterError | None = None
+    asked: ProbeCount = field(default_factory=ProbeCount)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +108,14 @@ class Round:
         lo = min(view.frontier for view in due)
         accepted = AcceptedLog(self.log, self.settled)
         with Snapshots(self.understood.sources, self.acceptor) as snapshots:
-            self._open(snapshots, due, last, accepted)
+            outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
+            left = [view for view in due if view.name not in outcomes]
+            self._open(snapshots, left, last, accepted)
             lo = min((v.frontier for v in due if v.name not in self._waiting), default=lo)  # who waits holds nobody up
-            hi = self._end(due, lo, last, snapshots)
+            hi = self._end(left, lo, last, snapshots)
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))
-            outcomes = {view.name: self._outcome(view, hi, accepted, snapshots) for view in due}
+            outcomes |= {view.name: self._outcome(view, hi, accepted, snapshots) for view in left}
             is_valid = not self._asked or snapshots.are_valid()
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = {
@@ -126,6 +134,18 @@ class Round:
             is_valid=is_valid,
         )
 
+    def _unasked(self, due: Sequence[LiveView], hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> dict[str, Outcome]:
+        """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""
+        found = {}
+        for view in due:
+            if view.understood.maintenance is Maintenance.RUNTIME and self._is_touched(view, hi):
+                with suppress(SourceNeeded):
+                    found[view.name] = self._outcome(view, hi, log, snapshots)
+        return found
+
+    def _latest(self, lo: Tick) -> Tick:
+        return Tick(lo + self.understood.project.batch_ticks)
+
     def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
         """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
         touched = [view for view in due if self._is_touched(view, last)]
@@ -135,8 +155,8 @@ class Round:
             log.settle(source, snapshots.sight(source))
         self._waiting |= {view.name for view in due if any(name.source in away for name in self._probed(view))}
 
-    def _probed(self, view: LiveView) -> list[RelationName]:
-        return [name for name in view.understood.view.relations if name not in self.replicas]
+    def _probed(self, view: LiveView) -> tuple[RelationName, ...]:
+        return view.understood.asks(self.replicas)
 
     def _is_touched(self, view: LiveView, upto: Tick) -> bool:
         relations = view.understood.view.relations.items()
@@ -151,7 +171,7 @@ class Round:
 
     def _end(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
         """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
-        hi = min(self.log.last_tick, Tick(lo + self.understood.project.batch_ticks))
+        hi = min(self.log.last_tick, self._latest(lo))
         for view in due:
             if view.name in self._waiting or all(name.source in snapshots for name in self._probed(view)):
                 continue
@@ -166,13 +186,13 @@ class Round:
         hi = view.end(self._next_change(view, hi) if view.understood.is_recomputed_per_tick else hi)
         if view.lo >= hi:
             return Outcome(upto=view.lo)
-        performer = Performer(self.understood.relations, self.replicas, snapshots)
         end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
+        performer = self._performer(view, end, log, snapshots)
         try:
             change = self._change(view, end, log, performer)
             self._require_rows(view, performer.asked)
-            self._tell(view, end, change)
-            return Outcome(upto=end, change=change, halt=halt)
+            self._tell(view, end, change, performer)
+            return Outcome(upto=end, change=change, halt=halt, asked=in_all(performer.asked.values()))
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
         except (ImpossibleRow, PySparkException) as error:
@@ -186,6 +206,45 @@ class Round:
         finally:
             self._note(view, performer, log)
 
+    def _performer(
+        self, view: LiveView, upto: Tick, log: AcceptedLog, snapshots: Snapshots
+    ) -> Performer | SelfPerformer:
+        """Return who answers the questions of a view over a batch."""
+        understood, asks = view.understood, self._probed(view)
+        copies = {name: reader for name, reader in self.replicas.items() if name not in asks}
+        performer = Performer(self.understood.relations, copies, snapshots)
+        if understood.maintenance is not Maintenance.RUNTIME:
+            return performer
+        columns = understood.view.relations
+        return SelfPerformer(
+            relations=self.understood.relations,
+            columns=columns,
+            net=base_changes(columns, Guarantee.STRONG, (view.lo, upto), log),
+            lo=view.lo,
+            log=log,
+            looks=own_looks(self.spark, understood.view, view.table, view.lo, view.readers),
+            copied=copies.keys(),
+            snapshots=snapshots,
+            others=performer,
+        )
+
+    def _change(
+        self, view: LiveView, upto: Tick, log: AcceptedLog, performer: Performer | SelfPerformer
+    ) -> ViewChange | None:
+        understood, span = view.understood, (view.lo, upto)
+        computed = self._computed.setdefault(span, {}) if understood.shares else {}
+        return change_any(
+            self.spark,
+            understood.view,
+            view.table.changes.schema(),
+            understood.guarantee,
+            span,
+            log,
+            performer,
+            view.readers,
+            computed,
+        )
+
     def _require_rows(self, view: LiveView, asked: Collection[RelationName]) -> None:
         """Refuse answers of a relation that was truncated meanwhile: rows that are needed can no longer be asked for.
 
@@ -195,18 +254,19 @@ class Round:
         if gone is not None:
             raise gone
 
-    def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, performer: Performer) -> ViewChange | None:
-        understood, span = view.understood, (view.lo, upto)
-        join = understood.view.only_join
-        if join is None:
-            computed = self._computed.setdefault(span, {}) if understood.shares else {}
-            return change_segments(
-                self.spark, understood.view, understood.guarantee, span, log, performer, view.readers, computed
+    def _tell(
+        self, view: LiveView, upto: Tick, change: ViewChange | None, performer: Performer | SelfPerformer
+    ) -> None:
+        if change is not None and isinstance(performer, SelfPerformer):
+            self.listener(
+                SelfMaintenanceTested(
+                    view=view.name,
+                    lo=view.lo,
+                    hi=upto,
+                    suffices=not performer.asked,
+                    known_key_count=performer.known_key_count,
+                )
             )
-        columns = view.table.changes.schema()
-        return change_view(self.spark, join, columns, understood.guarantee, span, log, performer)
-
-    def _tell(self, view: LiveView, upto: Tick, change: ViewChange | None) -> None:
         if change is not None:
             self.listener(
                 ViewComputed(
@@ -220,7 +280,7 @@ class Round:
             )
 
     def _change_before_error(
-        self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer
+        self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer | SelfPerformer
     ) -> tuple[Tick, ViewChange | None]:
         """Return the last tick whose state can be computed, by halving, and the changes up to it."""
         good, bad, change = view.lo, end, None
@@ -235,7 +295,7 @@ class Round:
                 bad = middle
         return good, change
 
-    def _note(self, view: LiveView, performer: Performer, log: AcceptedLog) -> None:
+    def _note(self, view: LiveView, performer: Performer | SelfPerformer, log: AcceptedLog) -> None:
         corrected, log.corrected = log.corrected, Counter()
         for name, count in performer.asked.items():
             self._asked.setdefault(name, ProbeCount()).add(count)

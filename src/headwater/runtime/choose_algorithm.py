@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from headwater.errors import InvalidProject, InvalidView
 from headwater.guarantee import Guarantee
 from headwater.maintenance.algorithms import NAMES, Described, algorithm
-from headwater.project import PROJECT_FILE, Project, Reading, ViewFile
+from headwater.project import PROJECT_FILE, Reading, ViewFile
+from headwater.relation import RelationName
 from headwater.toml_table import did_you_mean
 from headwater.views.segments import RecomputeStep, SegmentedView
 
@@ -53,7 +56,7 @@ def is_recomputed(view: SegmentedView) -> bool:
     return any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
 
 
-def check_algorithm(file: ViewFile, view: SegmentedView, project: Project) -> Described:
+def check_algorithm(file: ViewFile, view: SegmentedView, readings: Mapping[RelationName, Reading]) -> Described:
     """Refuse a view that lacks what its algorithm needs."""
     described = chosen_algorithm(file)
     join = view.only_join
@@ -62,7 +65,7 @@ def check_algorithm(file: ViewFile, view: SegmentedView, project: Project) -> De
     else:
         missing = list(described.missing(join))
     if described.run is not None:
-        copied = [str(name) for name in view.relations if project.reading(name) is not Reading.PROBE]
+        copied = [str(name) for name, reading in readings.items() if reading is not Reading.PROBE]
         if copied:
             missing.append(f"it asks sources, and a replica is kept of {', '.join(copied)}")
     if missing:

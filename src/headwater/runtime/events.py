@@ -87,6 +87,17 @@ class ViewComputed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMaintenanceTested:
+    """Whether the ticks (lo, hi] of a view could be computed without asking: so many keys were known, all or some."""
+
+    view: str
+    lo: Tick
+    hi: Tick
+    suffices: bool
+    known_key_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCommitted:
     """All kept tables moved from tick lo to tick hi; `seconds` per part (probe, Spark, commit, …)."""
 
@@ -186,6 +197,7 @@ Event: TypeAlias = (
     | BatchStarted
     | ProbeAnswered
     | ViewComputed
+    | SelfMaintenanceTested
     | BatchCommitted
     | ViewBorn
     | ViewStopped

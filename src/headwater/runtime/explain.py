@@ -6,6 +6,7 @@ from headwater.maintenance.visit_trees import visit_trees
 from headwater.project import Reading
 from headwater.results import ExplainResult
 from headwater.runtime.explain_costs import explain_cost
+from headwater.runtime.explain_keeping import keeping_data, keeping_lines
 from headwater.runtime.explain_segments import explain_segments, how_read
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
@@ -20,7 +21,7 @@ def explain_view(understood: Understood, name: str) -> ExplainResult:
 
 
 def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainResult:
-    readings = {relation: understood.project.reading(relation) for relation in view.relations}
+    readings = understood.views[name].readings
     trees = visit_trees(view)
     visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
     described = understood.views[name].algorithm
@@ -42,6 +43,7 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
         for index, (relation, reading) in enumerate(readings.items())
     ]
+    lines += keeping_lines(understood, understood.views[name])
     reading = explain_cost(understood, name)
     lines += reading.lines
     lines.append(f"  asks sources {'yes, by probes, rebased' if probing else 'never: self-maintained from replicas'}")
@@ -52,6 +54,7 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         data={
             "guarantee": understood.views[name].guarantee.value,
             "algorithm": described.name,
+            **keeping_data(understood, understood.views[name]),
             "paper": described.paper,
             "requirements": [requirement.name for requirement in described.requirements],
             "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},

@@ -8,6 +8,8 @@ from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.results import ExplainResult
 from headwater.runtime.explain_costs import ExplainedCost, explain_cost
+from headwater.runtime.explain_keeping import keeping_data, keeping_lines
+from headwater.runtime.explain_queries import maintenance_queries, tracing_lines, tracing_queries
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
 from headwater.views.segment_names import kind_of
@@ -30,7 +32,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
     """Return a description to read, and the same as data."""
     known = understood.views[name]
     view = known.view
-    readings = {relation: understood.project.reading(relation) for relation in view.relations}
+    readings = known.readings
     cost = explain_cost(understood, name)
     told = [_tell(segment, cost, is_view=segment is view.output) for segment in view.segments]
     lines = [
@@ -42,8 +44,10 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
             for index, (relation, reading) in enumerate(readings.items())
         ),
+        *keeping_lines(understood, known),
         *cost.lines,
         *_reasons(view),
+        *tracing_lines(view),
     ]
     return ExplainResult(
         view=name,
@@ -51,10 +55,13 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
         data={
             "guarantee": known.guarantee.value,
             "algorithm": known.algorithm.name,
+            **keeping_data(understood, known),
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
             "columns": {field.name: str(field.type) for field in known.schema},
             "segments": told,
             "cost": cost.data,
+            "maintenance_sql": maintenance_queries(view),
+            "tracing_sql": tracing_queries(view),
             "reasons": [
                 {"code": why.code, "segment": why.segment.name, "what": why.what, "remedy": why.remedy}
                 for why in view.reasons

@@ -23,6 +23,7 @@ from headwater.runtime.live_view import LiveView
 from headwater.views.keys import key_outputs
 from headwater.views.law import TERM, terms_sql
 from headwater.views.normal_form import JoinView
+from headwater.warehouse.kept_table import KeptTable
 
 
 def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]]) -> pa.Table:
@@ -97,7 +98,7 @@ def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Instal
     for alias, values in keys.items():
         if len(values):
             columns = _key_columns(view.understood.join, alias)
-            stored = stored_rows(spark, view, columns, values)
+            stored = stored_rows(spark, view.table, view.lo, columns, values)
             rows = stored.plus(before.matching(columns, values)).restamped(install.upto).net()
             found = found.widest(rows)
     return found
@@ -107,13 +108,15 @@ def _key_columns(view: JoinView, alias: str) -> tuple[str, ...]:
     return tuple(view.outputs[place].name for place in key_outputs(view, alias))
 
 
-def stored_rows(spark: SparkSession, view: LiveView, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
-    """Look rows up in the view's table, by the values of some columns."""
+def stored_rows(
+    spark: SparkSession, table: KeptTable, tick: Tick, columns: tuple[str, ...], keys: ArrowKeys
+) -> ArrowBag:
+    """Look rows up in a view's table at a tick, by the values of some columns."""
     wanted = to_dataframe(spark, keys.table.rename_columns(list(columns)))
-    state = view.table.state_dataframe(spark, view.lo)
-    rows = state.join(F.broadcast(wanted), list(columns), "left_semi").select(*quoted(view.table.schema.names))
+    state = table.state_dataframe(spark, tick)
+    rows = state.join(F.broadcast(wanted), list(columns), "left_semi").select(*quoted(table.schema.names))
     found = rows.toArrow()
-    for name, value in ((TICK, view.lo), (COUNT, 1)):
+    for name, value in ((TICK, tick), (COUNT, 1)):
         found = found.append_column(name, pa.repeat(pa.scalar(value, pa.int64()), found.num_rows))
-    schema = view.table.changes.schema()
+    schema = table.changes.schema()
     return ArrowBag(found.select(schema.names).cast(schema)).net()

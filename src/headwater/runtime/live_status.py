@@ -16,7 +16,7 @@ from typing import Any
 from headwater.changelog.global_parts import Incomplete
 from headwater.position import Position
 from headwater.project import Project
-from headwater.results import MessageCount, SourceState, SourceStatus, WaitingPart
+from headwater.results import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.follow import SourceThread
 from headwater.runtime.holding import Piece
@@ -41,7 +41,11 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     }
     file = status_file(warehouse)
     writing = file.with_suffix(".writing")
-    asked = {"since": messages.since.isoformat(), "counts": [asdict(count) for count in messages.counts()]}
+    asked = {
+        "since": messages.since.isoformat(),
+        "counts": [asdict(count) for count in messages.counts()],
+        "tested": [asdict(count) for count in messages.tested()],
+    }
     waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
     said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
     writing.write_text(json.dumps(said))
@@ -95,6 +99,11 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
+
+
+def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
+    """Return how often the views of the last maintainer could do without asking."""
+    return tuple(SelfMaintenanceCount(**count) for count in _said(warehouse.path).get("messages", {}).get("tested", ()))
 
 
 def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:

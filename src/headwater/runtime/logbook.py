@@ -18,6 +18,7 @@ from headwater.runtime.events import (
     ProbeAnswered,
     ProjectChanged,
     ProjectRefused,
+    SelfMaintenanceTested,
     SourceConnected,
     SourceDisconnected,
     SourceGone,
@@ -52,7 +53,7 @@ def level_of(event: Event) -> int:
             return logging.INFO
         case BootstrapProgress() | CheckProgress():
             return logging.INFO
-        case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed():
+        case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed() | SelfMaintenanceTested():
             return logging.DEBUG
         case CheckpointRolled() | Housekept() | Idle():
             return logging.DEBUG
@@ -88,6 +89,9 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             read = sum(event.read_rows.values())
             what = f'view "{view}" computed for {_ticks(Tick(lo + 1), hi)}'
             return f"{what}: {_rows(changed)} changed, {read} read, {row_count} in the view"
+        case SelfMaintenanceTested(view=view, lo=lo, hi=hi, suffices=suffices, known_key_count=known):
+            asked = "no source was asked" if suffices else "sources were asked for the rest"
+            return f'view "{view}", {_ticks(Tick(lo + 1), hi)}: {known} keys were known, {asked}'
         case BatchCommitted(lo=lo, hi=hi, row_count=row_count, seconds=seconds):
             parts = ", ".join(f"{part} {spent:.2f}" for part, spent in seconds.items())
             total = sum(seconds.values())

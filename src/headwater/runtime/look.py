@@ -13,11 +13,13 @@ from pyspark.sql import SparkSession
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.maintenance.messages import Answered, Fragment, Part, Query
 from headwater.maintenance.questions import Probe, SawTicks
+from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 from headwater.runtime.install import stored_rows
 from headwater.runtime.live_view import LiveView
 from headwater.views.keys import row_outputs
 from headwater.views.normal_form import JoinView
+from headwater.warehouse.kept_table import KeptTable
 
 
 def look_on_spark(spark: SparkSession, view: LiveView, join: JoinView, query: Query[ArrowBag]) -> Answered[ArrowBag]:
@@ -30,17 +32,34 @@ def _found(spark: SparkSession, view: LiveView, join: JoinView, part: Part[Arrow
     """Return the rows of an occurrence that a view shows under some keys, each once, and the keys that were found."""
     (step,) = part.steps
     assert isinstance(part.keys, ArrowKeys), "a look goes by keys"
-    relation = join.occurrence(step.alias).relation
+    name = join.occurrence(step.alias).relation.name
+    rows = shown_rows(spark, view.table, view.lo, join, step.alias, step.columns, part.keys)
+    keys = rows.keys(step.columns, rows, step.columns)
+    return Fragment(probe=Probe(relation=name, wanted=join.relations[name], columns=step.columns, keys=keys), rows=rows)
+
+
+def shown_rows(
+    spark: SparkSession,
+    table: KeptTable,
+    tick: Tick,
+    join: JoinView,
+    alias: str,
+    columns: tuple[str, ...],
+    keys: ArrowKeys,
+) -> ArrowBag:
+    """Return the rows of an occurrence that a view's table shows under some keys, each once, at a tick."""
+    relation = join.occurrence(alias).relation
     wanted = join.relations[relation.name]
-    names = [join.outputs[place].name for place in row_outputs(join, step.alias)]
-    stored = stored_rows(spark, view, tuple(names[wanted.index(column)] for column in step.columns), part.keys).table
+    names = [join.outputs[place].name for place in row_outputs(join, alias)]
+    stored = stored_rows(spark, table, tick, tuple(names[wanted.index(column)] for column in columns), keys).table
     shown = pa.table([stored[name] for name in names], names=list(wanted)).cast(relation.arrow_schema(wanted))
     for name in (TICK, COUNT):
         shown = shown.append_column(name, stored[name])
-    once = ArrowBag(shown).net().table
+    return each_once(ArrowBag(shown))
+
+
+def each_once(rows: ArrowBag) -> ArrowBag:
+    """Return every row that is there, once."""
+    once = rows.net().table
     ones = pa.repeat(pa.scalar(1, pa.int64()), once.num_rows)
-    rows = ArrowBag(once.set_column(once.column_names.index(COUNT), COUNT, ones))
-    probe = Probe(
-        relation=relation.name, wanted=wanted, columns=step.columns, keys=rows.keys(step.columns, rows, step.columns)
-    )
-    return Fragment(probe=probe, rows=rows)
+    return ArrowBag(once.set_column(once.column_names.index(COUNT), COUNT, ones))

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.fail_points import reach
+from headwater.keeping import Continuous
 from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
 from headwater.results import RunEnd, RunResult
@@ -39,6 +40,7 @@ from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.signs_of_life import SignsOfLife
 from headwater.runtime.spark_jobs import SparkJobs
+from headwater.runtime.timetable import Timetable
 from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
@@ -81,6 +83,7 @@ class Maintainer:
         self.epoch = epoch
         self.views = {view.name: view for view in views}
         self.replicas = replicas
+        self.timetable = Timetable(warehouse.path, warehouse.head().record.refreshed_at)
         self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
@@ -201,7 +204,11 @@ class Maintainer:
         for source in self.understood.sources.values():
             if not self._is_followed_to_now(source):
                 return False
-        live = [view for view in self.views.values() if view.stopped is None and not self._is_held(view)]
+        live = [
+            view
+            for view in self.views.values()
+            if view.stopped is None and not self._is_held(view) and self.timetable.is_due(view, before)
+        ]
         if self.log.last_tick != before or any(view.frontier < before for view in live):
             return False
         for error in self._unborn.values():
@@ -212,7 +219,7 @@ class Maintainer:
     def _is_held(self, view: LiveView) -> bool:
         """Tell whether a view has to ask a source that stands still at an incomplete global transaction."""
         held = self.acceptor.holding.held()
-        return any(name.source in held for name in view.understood.view.relations if name not in self.replicas)
+        return any(name.source in held for name in view.understood.asks(self.replicas))
 
     def _is_followed_to_now(self, source: Source) -> bool:
         """Tell whether all that a source has committed is in the log; one that never will be raises why.
@@ -296,6 +303,7 @@ class Maintainer:
                     {name: self._hidden[table] for name, table in newborn.segments.items()},
                 ),
             )
+            self.timetable.note(self.views[newborn.entry.name])
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
         for newborn in made.views:
             self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth))
@@ -304,7 +312,9 @@ class Maintainer:
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
-        due = [view for view in self.views.values() if view.stopped is None and view.frontier < self.log.last_tick]
+        last = self.log.last_tick
+        behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
+        due = [view for view in behind if self.timetable.is_due(view, last)]
         if not due or not self._has_waited():
             return False
         jobs = SparkJobs(self.spark)
@@ -350,6 +360,7 @@ class Maintainer:
         for name, outcome in found.outcomes.items():
             view = self.views[name]
             view.advance(outcome.change, outcome.upto)
+            self.timetable.note(view)
             if outcome.halt is not None:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
@@ -378,7 +389,15 @@ class Maintainer:
         view.append(change, outcome.upto)
         counts = change.rows[COUNT]
         positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
-        return ViewDelta(rows_added=positive, rows_removed=positive - (pc.sum(counts).as_py() or 0))
+        return ViewDelta(
+            rows_added=positive,
+            rows_removed=positive - (pc.sum(counts).as_py() or 0),
+            changed_rows=change.changed_rows,
+            read_rows=sum(change.read_rows.values()),
+            probe_count=outcome.asked.probe_count,
+            asked_rows=outcome.asked.row_count,
+            seconds=change.seconds_asking + change.seconds_joining,
+        )
 
     def _commit(
         self, kind: CommitKind, *, statistics: BatchStatistics | None = None, catalog: Catalog | None = None
@@ -391,6 +410,7 @@ class Maintainer:
             positions=dict(self.log.positions()),
             holder=own_name(),
             statistics=statistics,
+            refreshed_at=self.timetable.refreshed_at(self.views.values()),
         )
         tick = max((view.frontier for view in self.views.values()), default=self.log.last_tick)
         return self.commits.commit(kind, tick, record, epoch=self.epoch, catalog=catalog)
@@ -411,8 +431,8 @@ class Maintainer:
         going = [view for view in self.views.values() if view.stopped is None]
         for hidden in {hidden for view in self.views.values() for hidden in view.segments.values()}:
             hidden.forget({view.frontier for view in going if hidden in view.segments.values()})
-        live = [view.lo for view in self.views.values() if view.stopped is None]
-        frontier = min(live, default=self.log.last_tick)
+        slowest = min((view.lo for view in going), default=self.log.last_tick)
+        frontier = min((view.lo for view in going if isinstance(view.understood.refresh, Continuous)), default=slowest)
         for name, fresh in list(self.upkeep.refreshed.items()):
             if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
                 self.replicas[name].release()
@@ -424,8 +444,8 @@ class Maintainer:
                 reader.absorb(rows, frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap is None:
-            self._needed = min(needed)
-            self.log.tail.trim(self._needed)
+            self._needed = min(*needed, slowest)
+            self.log.tail.trim(min(needed))
 
     def _resolve(self, capture: Capture) -> Capture:
         """Complete a capture with the rows that a TRUNCATE removed."""

@@ -38,6 +38,7 @@ from headwater.views.normal_form import JoinView
 from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
 from headwater.views.segments import (
+    SEGMENTS,
     GroupStep,
     JoinStep,
     RecomputeStep,
@@ -190,14 +191,22 @@ class _Batch:
     def _recompute(self, segment: Segment, step: RecomputeStep) -> ArrowBag:
         """Run the whole query over what the inputs hold at the end of the batch; all that differs came at that tick."""
         hi = self.span[1]
-        old = {name: self._whole(name) for name in step.inputs}
-        new = {name: rows.plus(self.changes[name]).restamped(hi).net() for name, rows in old.items()}
+        behind = {name: self._behind(name) for name in step.inputs}
+        old = {name: self._whole(read) for name, read in behind.items()}
+        new = {name: rows.plus(self.changes[behind[name]]).restamped(hi).net() for name, rows in old.items()}
         after = self._run_whole(segment, new)
         if segment.name in self.readers:
             before = self.readers[segment.name].lookup(segment.relation.column_names, (), None)
         else:
             before = self._run_whole(segment, old)
         return after.plus(before.negated()).restamped(hi).net()
+
+    def _behind(self, name: RelationName) -> RelationName:
+        """Return what is to be read for an input: itself, or the relation that it copies if the copy is not kept."""
+        if name.source != SEGMENTS or name in self.readers:
+            return name
+        [relation] = next(segment.inputs for segment in self.view.segments if segment.name == name)
+        return relation
 
     def _whole(self, name: RelationName) -> ArrowBag:
         """Return all rows of a relation or segment before the batch."""

@@ -23,14 +23,14 @@ from headwater.errors import NotReadable, SourceUnavailable
 from headwater.lineage.reading import Found, Origin, Wish
 from headwater.maintenance.questions import Ask, Probe
 from headwater.maintenance.rebase import rebase, refuse_negative
-from headwater.position import Position, Tick
+from headwater.position import Tick
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.performer import Performer, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader, stored_replica
 from headwater.runtime.truncation import truncated_at
 from headwater.runtime.understand import Understood
-from headwater.runtime.wait_until_followed import wait_until_followed
+from headwater.runtime.wait_until_followed import MaintainersLog
 from headwater.views.segments import SEGMENTS, SegmentedView
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.kept_table import KeptTable
@@ -42,20 +42,6 @@ _QUERY, _SCANNED_ROW = 150.0, 0.001
 """Milliseconds for a query on Spark, warm, and for each row that it looks at."""
 _ASKED = 1_000.0
 """Milliseconds for a question to a source: a snapshot, and waiting until the log has come to what it saw."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Followed:
-    """Waits for whoever maintains the warehouse."""
-
-    spark: SparkSession
-    understood: Understood
-    warehouse: Warehouse
-
-    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        del timeout_seconds
-        wait_until_followed(self.spark, self.understood, self.warehouse, position)
-        return True
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +70,7 @@ class TickReader:
             if name in self.view.relations
         }
         self.warehouse.log.refresh()  # a replica may have been refreshed since the log was opened
-        following = _Followed(spark=self.spark, understood=self.understood, warehouse=self.warehouse)
+        following = MaintainersLog(spark=self.spark, understood=self.understood, warehouse=self.warehouse)
         self._snapshots = self._stack.enter_context(Snapshots(self.understood.sources, following))
         self._log = AcceptedLog(self.warehouse.log, {})
 

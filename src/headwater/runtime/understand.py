@@ -6,7 +6,7 @@ Nothing is changed anywhere. Every mistake a project can hold is found here, bef
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -14,10 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.guarantee import Guarantee
+from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
 from headwater.project import PreparedId, Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
-from headwater.runtime.choose_algorithm import check_algorithm, is_recomputed, view_guarantee
+from headwater.runtime.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
+from headwater.runtime.choose_reading import check_keeping, view_readings
 from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.spark_types import SelectTypes
 from headwater.sources.postgres import PostgresSource
@@ -32,12 +34,16 @@ from headwater.views.segments import SEGMENTS, SegmentedView, described_relation
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderstoodView:
-    """A view with the types of its columns, the guarantee it was promised, and the algorithm that keeps it."""
+    """A view with the types of its columns, the guarantee it was promised, and how and when it is kept."""
 
     view: SegmentedView
     schema: pa.Schema
     guarantee: Guarantee
     algorithm: Described
+    readings: Mapping[RelationName, Reading]
+    """How it reads each of its relations."""
+    maintenance: Maintenance | None
+    refresh: Refresh
 
     @property
     def join(self) -> JoinView:
@@ -49,7 +55,14 @@ class UnderstoodView:
     @property
     def shares(self) -> bool:
         """Whether its segments change as those of other views do that mean the same: tick by tick, in any batch."""
-        return self.guarantee is Guarantee.COMPLETE and not is_recomputed(self.view)
+        is_told_by_tick = self.guarantee is Guarantee.COMPLETE and not is_recomputed(self.view)
+        return is_told_by_tick and isinstance(self.refresh, Continuous)
+
+    def asks(self, replicas: Collection[RelationName]) -> tuple[RelationName, ...]:
+        """Return the relations whose sources it has to ask, given the replicas that are there."""
+        return tuple(
+            name for name, reading in self.readings.items() if reading is Reading.PROBE or name not in replicas
+        )
 
     @property
     def is_recomputed_per_tick(self) -> bool:
@@ -73,7 +86,7 @@ class Understood:
         needed: dict[RelationName, set[str]] = {}
         for understood in self.views.values():
             for name, columns in understood.view.relations.items():
-                if self.project.reading(name) is Reading.REPLICA:
+                if understood.readings[name] is Reading.REPLICA:
                     needed.setdefault(name, set()).update(columns)
         return {
             name: tuple(column for column in self.relations[name].column_names if column in columns)
@@ -133,7 +146,7 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         inspections=inspections,
         relations=catalog,
         views=views,
-        warnings=tuple(_missing_indexes(project, views)),
+        warnings=tuple(_missing_indexes(views)),
     )
     return with_global_transactions(understood)
 
@@ -150,13 +163,27 @@ def _understand_view(
     project: Project,
 ) -> UnderstoodView:
     types = SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns
-    compiled = compile_view(file.name, file.sql, catalog, types, path=_shown(file), strict=file.strict, lower=lower)
+    check_keeping(file, chosen_algorithm(file))
+    compiled = compile_view(
+        file.name,
+        file.sql,
+        catalog,
+        types,
+        path=_shown(file),
+        strict=file.strict,
+        lower=lower,
+        recomputed=file.maintenance is not None and file.maintenance.recomputes,
+    )
     view = keep_lineage(compiled, file.keep)
+    readings = view_readings(file, view, project)
     return UnderstoodView(
         view=view,
         schema=output_schema(view, spark),
         guarantee=view_guarantee(file, view),
-        algorithm=check_algorithm(file, view, project),
+        algorithm=check_algorithm(file, view, readings),
+        readings=readings,
+        maintenance=file.maintenance,
+        refresh=file.refresh,
     )
 
 
@@ -169,16 +196,16 @@ def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Sch
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
 
 
-def _missing_indexes(project: Project, views: Mapping[str, UnderstoodView]) -> list[str]:
+def _missing_indexes(views: Mapping[str, UnderstoodView]) -> list[str]:
     """Return a warning for every column that will be probed and has no index."""
     warnings: dict[str, None] = {}
-    for view in (join for understood in views.values() for join in understood.view.joins):
+    for understood, view in [(one, join) for one in views.values() for join in one.view.joins]:
         ends = [(edge.left, [own for own, _ in edge.pairs]) for edge in view.edges] + [
             (edge.right, [own for _, own in edge.pairs]) for edge in view.edges
         ]
         for alias, columns in ends:
             relation = view.occurrence(alias).relation
-            if relation.name.source == SEGMENTS or project.reading(relation.name) is not Reading.PROBE:
+            if relation.name.source == SEGMENTS or understood.readings[relation.name] is not Reading.PROBE:
                 continue
             if not any(index[:1] and index[0] in columns for index in relation.indexes):
                 listed = ", ".join(columns)

@@ -35,10 +35,19 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDelta:
-    """How many rows a batch added to a view and removed from it, each counted as often as it stands."""
+    """How many rows a batch added to a view and removed from it, each counted as often as it stands; what that took.
+
+    So many rows changed in its relations, so many old ones were read for that wherever they are, so many of them were
+    asked for at sources in so many probes.
+    """
 
     rows_added: int
     rows_removed: int
+    changed_rows: int = 0
+    read_rows: int = 0
+    probe_count: int = 0
+    asked_rows: int = 0
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +73,8 @@ class CommitRecord:
     positions: Mapping[str, Position] = field(default_factory=dict)
     holder: str = ""
     statistics: BatchStatistics | None = None
+    refreshed_at: Mapping[str, datetime] = field(default_factory=dict)
+    """When views were last brought up to date that are not kept continuously."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +99,8 @@ def commit_text(commit: Commit) -> str:
     >>> parse_commit(commit_text(one)) == one
     True
     """
-    value = asdict(commit) | {"kind": commit.kind.value, "committed_at": commit.committed_at.isoformat()}
-    return json.dumps(value, sort_keys=True)
+    value = asdict(commit) | {"kind": commit.kind.value}
+    return json.dumps(value, sort_keys=True, default=datetime.isoformat)
 
 
 def parse_commit(text: str) -> Commit:
@@ -116,4 +127,5 @@ def _parse_record(value: dict[str, Any]) -> CommitRecord:
         positions={source: Position(**position) for source, position in value["positions"].items()},
         holder=value["holder"],
         statistics=statistics,
+        refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},
     )

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from headwater.advisor.kinds.parameters import Parameters, Rows
 from headwater.cli.app import app
 from headwater.cli.init import create_project
 from headwater.errors import SourceUnavailable
@@ -25,27 +26,34 @@ from headwater.position import Position, Tick
 from headwater.project import load
 from headwater.results import (
     Action,
+    AnalyzeResult,
     CheckResult,
     CommitStatus,
     Dropped,
     ExplainResult,
     HistoryEntry,
     HistoryResult,
+    KindCost,
     MaintainerStatus,
+    MeasuredCost,
     MessageCount,
     OwnerSql,
     PlanResult,
     PlanStep,
     QueryResult,
+    RefreshedView,
+    RefreshResult,
     ReleaseResult,
     RunEnd,
     RunResult,
+    SelfMaintenanceCount,
     SourceState,
     SourceStatus,
     StatusResult,
     Stop,
     Subject,
     TeardownResult,
+    ViewAnalysis,
     ViewCheck,
     ViewStatus,
     WaitingPart,
@@ -127,6 +135,8 @@ class MadeUpProject:
                     guarantee=Guarantee.STRONG,
                     birth=Tick(1),
                     frontier=Tick(5),
+                    refresh="every 10 min",
+                    due_at=AT,
                     stopped=Stop(tick=Tick(6), code="HW-401", summary="division by zero", hint="use try_divide"),
                 ),
             ),
@@ -139,6 +149,7 @@ class MadeUpProject:
             ),
             messages_since=AT,
             waiting_parts=(WAITING,),
+            self_maintenance=(SelfMaintenanceCount(view="sales", batch_count=9, unasked_count=8, known_key_count=41),),
         )
 
     def query(self, sql: str, *, at: Moment | None, after: AtPosition | None) -> QueryResult:
@@ -154,6 +165,7 @@ class MadeUpProject:
                 committed_at=AT,
                 rows_added=5,
                 rows_removed=2,
+                probe_count=4,
                 spark_job_count=3,
                 seconds={"spark": 0.25},
             )
@@ -173,6 +185,28 @@ class MadeUpProject:
         self.asked.append(("release", global_id))
         return ReleaseResult(released=WAITING, maintained=False)
 
+    def refresh(self, *views: str) -> RefreshResult:
+        self.asked.append(("refresh", *views))
+        brought = tuple(RefreshedView(name=name, lo=Tick(3), hi=Tick(7)) for name in views)
+        return RefreshResult(views=brought, maintained=True, seconds=0.4)
+
+    def analyze(self, view: str | None) -> AnalyzeResult:
+        self.asked.append(("analyze", view))
+        found = MeasuredCost(
+            space=9000, rows_in_warehouse=40, rows_in_source=0, probe_count=0, unasked_count=2, seconds=0.5, agrees=True
+        )
+        rows = Rows(in_warehouse=1200.0, in_source=34.0)
+        kinds = (
+            KindCost(
+                kind="SMR", maintenance="recompute-self", in_use=False, space=8000.0, predicted=rows, because="no"
+            ),
+            KindCost(kind="SMIM", maintenance="self", in_use=True, predicted=rows, read_rows=rows, measured=found),
+        )
+        one = ViewAnalysis(
+            view=view or "sales", batch_count=2, tick_count=9, changed_rows=30, parameters=Parameters(), kinds=kinds
+        )
+        return AnalyzeResult(views=(one,))
+
     def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:
         self.asked.append(("teardown", *sources))
         dropped = (Dropped(source="shop", what="slot headwater_shop"),)
@@ -188,6 +222,8 @@ READING_VERBS = [
     ["explain", "sales"],
     ["check"],
     ["release", "transfer 7"],
+    ["refresh", "sales", "ratio"],
+    ["analyze"],
 ]
 
 
@@ -274,6 +310,31 @@ def test_status_shows_what_waits_and_release_says_when_it_is_done() -> None:
     assert "next `headwater run`" in released
 
 
+def test_status_shows_when_views_are_due_and_what_was_known_without_asking() -> None:
+    text = invoke(MadeUpProject(), "status").stdout
+    assert re.search(r"sales +complete +1 +7 +1,000 +continuous\n", text)
+    assert re.search(r"ratio +strong +1 +5 +every 10 min, (now|next 2026-11-15 10:30:00)", text)
+    assert re.search(r"view +batches +without asking +keys known\nsales +9 +8 +41\n", text)
+
+
+def test_refresh_says_from_where_to_where() -> None:
+    project = MadeUpProject()
+    text = invoke(project, "refresh", "sales", "ratio").stdout
+    assert ("refresh", "sales", "ratio") in project.asked
+    assert re.search(r"ratio +3 +7\nup to date, by the maintainer that runs, 0.4 s\n", text)
+
+
+def test_analyze_shows_what_was_predicted_and_measured_and_writes_it_as_a_page(tmp_path: Path) -> None:
+    text = invoke(MadeUpProject(), "analyze").stdout
+    assert re.search(r"SMR +recompute-self +8,000 +1,234\n", text)
+    assert re.search(r"SMIM \* +self +9,000 +1,234 +1,234 +40 +0 +0 +2 +0.50 +yes", text)
+    assert "SMR: not measured, no" in text
+    written = invoke(MadeUpProject(), "analyze", "ratio", "--to", str(tmp_path / "page"))
+    assert f"wrote {tmp_path / 'page' / 'index.html'}" in written.stdout
+    assert "<td>recompute-self</td>" in (tmp_path / "page" / "index.html").read_text()
+    assert (tmp_path / "page" / "ratio.png").stat().st_size > 1000
+
+
 def test_query_reads_moments_and_keeps_numbers_exact() -> None:
     project = MadeUpProject()
     text = invoke(project, "query", "SELECT 1", "--at", "5", "--after", "shop:0/1F").stdout
@@ -300,7 +361,7 @@ def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
 def test_history_can_be_cut() -> None:
     assert len(invoke(MadeUpProject(), "history", "sales").stdout.splitlines()) == 4
     text = invoke(MadeUpProject(), "history", "sales", "--last", "1").stdout
-    assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +3 +0.25 +spark 0.25", text)
+    assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +4 +3 +0.25 +spark 0.25", text)
 
 
 def test_explain_prints_the_tree_as_it_is() -> None:

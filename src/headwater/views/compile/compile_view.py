@@ -22,7 +22,7 @@ from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, Types
 from headwater.views.compile.expressions import implied
 from headwater.views.compile.plan import Block, Joined
-from headwater.views.compile.reasons import WHYS, NoIncrementalForm
+from headwater.views.compile.reasons import CHOSEN, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
 from headwater.views.declaration import check_view, declare
@@ -44,13 +44,19 @@ def compile_view(
     path: str = "",
     strict: bool = False,
     lower: Sequence[ViewText] = (),
+    recomputed: bool = False,
 ) -> SegmentedView:
     """Understand any view's SQL, given the relations it may read and who types a SELECT over relations.
 
-    `lower` are the views that it reads, itself or through others, each after those that it reads.
+    `lower` are the views that it reads, itself or through others, each after those that it reads. One that is to be
+    recomputed is so whatever it says.
     """
     statement = check_view(sql, name=name, path=path, lower=lower)
-    found = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
+    if recomputed:
+        chosen = NoIncrementalForm(CHOSEN, "maintenance")
+        found = recompute_view(statement, catalog, types, chosen, keeps_copies=False)
+    else:
+        found = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
     view = replace(found, lower=tuple(lower))
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
@@ -93,7 +99,7 @@ def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], ty
         expected = types(text, _read(statement, catalog))
         root = _root(block, expected, draft)
     except NoIncrementalForm as found:
-        return recompute_view(statement, catalog, types, found)
+        return recompute_view(statement, catalog, types, found, keeps_copies=True)
     except InvalidView as error:
         if error.code == UNTYPED_CODE:
             types(text, _read(statement, catalog))  # says it of the author's own text, not of a part of ours

@@ -90,6 +90,12 @@ COPIES = Why(
     what="INTERSECT ALL and EXCEPT ALL count the copies of every row that changes again",
     remedy="nothing to do: only copies of touched rows are read",
 )
+CHOSEN = Why(
+    code="HW-273",
+    what="the project chose to compute the view anew, from whole relations, at every refresh",
+    remedy='remove maintenance = "recompute-…" for this view',
+    whole=True,
+)
 
 WHYS: tuple[Why, ...] = (
     EXTREME,
@@ -105,6 +111,7 @@ WHYS: tuple[Why, ...] = (
     ROUNDED,
     DOUBLES,
     COPIES,
+    CHOSEN,
 )
 
 

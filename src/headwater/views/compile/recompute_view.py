@@ -1,4 +1,8 @@
-"""A view without an incremental form: its own SQL over kept copies of its relations, once per commit."""
+"""A view that is computed anew: its own SQL over its relations, once per commit.
+
+Where it has no incremental form, copies of its relations are kept for it. Where its author chose to have it recomputed,
+none are: its relations are read whole, from their replicas or their sources.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +29,14 @@ from headwater.views.support import RESERVED_NAMES
 
 
 def recompute_view(
-    statement: Statement, catalog: Mapping[RelationName, Relation], types: Types, found: NoIncrementalForm
+    statement: Statement,
+    catalog: Mapping[RelationName, Relation],
+    types: Types,
+    found: NoIncrementalForm,
+    *,
+    keeps_copies: bool,
 ) -> SegmentedView:
-    """Return the view as one recomputation over kept copies of the columns that its text may name."""
+    """Return the view as one recomputation over the columns of its relations that its text may name."""
     relations = {}
     for table, named_by in relations_read(statement):
         name = relation_name(table, named_by)
@@ -37,7 +46,7 @@ def recompute_view(
     segments = []
     copies = {}
     for relation in relations.values():
-        copy = _copy(relation, statement)
+        copy = _copy(relation, statement, is_kept=keeps_copies)
         segments.append(copy)
         copies[relation.name] = copy.name
     gaps = {name: f"{{{copy}}}" for name, copy in copies.items()}
@@ -53,14 +62,14 @@ def recompute_view(
     return SegmentedView(
         name=statement.name,
         sql=statement.sql,
-        segments=keep_needed(segments),
+        segments=keep_needed(segments) if keeps_copies else tuple(segments),
         reasons=(reason,),
         path=statement.path,
     )
 
 
-def _copy(relation: Relation, statement: Statement) -> Segment:
-    """Return a kept copy of the columns that the text may name: by their names, or all if it has a star."""
+def _copy(relation: Relation, statement: Statement, *, is_kept: bool) -> Segment:
+    """Return a copy of the columns that the text may name: by their names, or all if it has a star."""
     trees = [text.tree for text in (statement, *statement.lower)]
     asked = {found.name.lower() for tree in trees for found in tree.find_all(exp.Identifier)}
     every = any(not isinstance(star.parent, exp.Count) for tree in trees for star in tree.find_all(exp.Star))
@@ -69,4 +78,4 @@ def _copy(relation: Relation, statement: Statement) -> Segment:
     text = select_text({"o0": relation.name}, (), [(one.name, column("o0", one.name)) for one in chosen])
     step = JoinStep(view=declare(statement.name, text, {relation.name: relation}, path=statement.path))
     held = Relation(name=segment_name(step, chosen), columns=tuple(chosen))
-    return Segment(relation=held, step=step, is_kept=True)
+    return Segment(relation=held, step=step, is_kept=is_kept)

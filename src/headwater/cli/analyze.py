@@ -1,0 +1,45 @@
+"""`headwater analyze`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headwater.cli.analysis_page import write_analysis
+from headwater.cli.facade import open_project
+from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.outcome import outcome
+from headwater.cli.progress import progress
+from headwater.cli.render_analysis import draw_analysis
+
+
+def analyze(
+    context: typer.Context,
+    view: Annotated[str | None, typer.Argument(help="The view's name; all views if none is named.")] = None,
+    *,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="Write a page with charts into this folder.")
+    ] = None,
+    project: ProjectOption = HERE,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Compare the kinds of maintenance for a view: space, rows and time, predicted and measured.
+
+    The kinds of paper 002: recomputed or incremental, from copies or by asking, and deciding batch by batch. Its
+    corrected formulas predict; recent batches are replayed beside the warehouse, of which nothing is changed.
+    """
+    with (
+        outcome(as_json=as_json, debug=debug) as output,
+        progress(as_json=as_json, debug=debug) as listener,
+        open_project(context, project, listener) as headwater,
+    ):
+        result = headwater.analyze(view)
+        if to is not None:
+            draw = import_module("headwater.lab.papers.charts").draw_pictures
+            result = replace(result, files=write_analysis(result, to, draw))
+    output.show(result, draw_analysis)

@@ -1,0 +1,34 @@
+"""`headwater refresh`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from headwater.cli.facade import open_project
+from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.outcome import outcome
+from headwater.cli.progress import progress
+from headwater.cli.render import draw_refresh
+
+
+def refresh(
+    context: typer.Context,
+    views: Annotated[list[str], typer.Argument(metavar="VIEW...", help="The views' names.")],
+    *,
+    project: ProjectOption = HERE,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
+) -> None:
+    """Bring views up to date now that are refreshed on demand, or every so often.
+
+    A maintainer that runs does it, and this waits for it. Where none runs, this maintains them once.
+    """
+    with (
+        outcome(as_json=as_json, debug=debug) as output,
+        progress(as_json=as_json, debug=debug) as listener,
+        open_project(context, project, listener) as headwater,
+    ):
+        result = headwater.refresh(*views)
+    output.show(result, draw_refresh)
