@@ -35,7 +35,7 @@ SEEDS: Mapping[str, str] = {
     "staff": f"""
         INSERT INTO employees
         SELECT n, ({_texts(NAMES)})[1 + n % {len(NAMES)}] || ' ' || n, 1 + n % {STORE_COUNT},
-               CASE WHEN n > 6 THEN n / 6 END, 320 - 1.5 * n + (n * 37) % 40
+               CASE WHEN n > 6 THEN n / 6 END, 320 - 1.5 * n + (n * 37) % 400 / 10.0
         FROM generate_series(1, {EMPLOYEE_COUNT}) n
     """,
 }
