@@ -42,14 +42,14 @@ def find_why_not(spark: SparkSession, understood: Understood, name: str, row: st
         tick=tick,
         row={column: given[column][0].as_py() for column in given.column_names},
         obstacles=obstacles,
-        pending=tuple(_pending(warehouse, obstacles, tick)) if at is None else (),
+        pending=tuple(pending(warehouse, obstacles, tick)) if at is None else (),
         stopped=None
         if stopped is None or at is not None
         else Stop(tick=tick, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
     )
 
 
-def _pending(warehouse: Warehouse, obstacles: Sequence[Obstacle], tick: Tick) -> Iterator[Pending]:
+def pending(warehouse: Warehouse, obstacles: Sequence[Obstacle], tick: Tick) -> Iterator[Pending]:
     """Yield the first accepted transaction after a tick that brings rows which are missing."""
     for missing in (obstacle.missing for obstacle in obstacles if obstacle.missing is not None):
         columns = missing.within.columns
