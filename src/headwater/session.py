@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.advisor.advice import AdviceResult
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
@@ -50,7 +51,9 @@ from headwater.results import (
     ViewStatus,
     WhyNotResult,
 )
+from headwater.runtime.advise import advise_views
 from headwater.runtime.analyze import analyze_view
+from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
@@ -208,6 +211,27 @@ class Headwater:
         """Say how a view is maintained."""
         self.project.view(view)
         return explain_view(self._understood(), view)
+
+    def advise(
+        self,
+        view: str | None = None,
+        *,
+        algorithm: str = "exact",
+        traces_per_hour: float | None = None,
+        apply: bool = False,
+    ) -> AdviceResult:
+        """Say which auxiliary tables are worth keeping for a view, or for each of them, from what is measured now.
+
+        With `apply` it is written into the project file, for a run to take up.
+        """
+        warehouse = self._warehouse()
+        names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
+        born = warehouse.catalog().views if view is None else names
+        understood = self._understood()
+        result = advise_views(understood, tuple(name for name in names if name in born), algorithm, traces_per_hour)
+        if not apply:
+            return result
+        return replace(result, written=apply_advice(self.project.folder, understood, result.views))
 
     def trace(
         self, view: str, *, where: str | None = None, at: When | None = None, whole_rows: bool = False

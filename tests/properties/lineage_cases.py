@@ -61,6 +61,20 @@ def counted(relation: Relation, rows: Sequence[Row]) -> pa.Table:
     return pa.table([*columns, pa.array([0] * len(bag), pa.int64()), pa.array(bag.values(), pa.int64())], names=names)
 
 
+def segment_rows(world: World, view: SegmentedView) -> dict[RelationName, pa.Table]:
+    """Return the rows of the segments that are kept."""
+    world.evaluate(view)
+    kept = {}
+    for place, segment in enumerate(view.segments):
+        columns = ", ".join(f'"{name}"' for name in segment.relation.column_names)
+        text = f"SELECT {columns}, 0::BIGINT AS {TICK}, COUNT(*) AS {COUNT} FROM segment{place} GROUP BY ALL"
+        rows = world.connection.execute(text).to_arrow_table()
+        schema = pa.schema([*segment.relation.arrow_schema(), (TICK, pa.int64()), (COUNT, pa.int64())])
+        if segment.is_kept:
+            kept[segment.name] = rows.cast(schema)
+    return kept
+
+
 def traced_rows(
     view: SegmentedView, selected: Sequence[Row], reading: InMemory, relations: Mapping[RelationName, Relation]
 ) -> tuple[Traced, ...]:

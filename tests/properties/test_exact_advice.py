@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from time import perf_counter
 
@@ -15,7 +16,7 @@ from headwater.advisor.algorithms.exhaustive import exhaustive
 from headwater.advisor.algorithms.none import none
 from headwater.advisor.candidates import search_space
 from headwater.advisor.cost_model import CostModel
-from headwater.advisor.structure import Structure
+from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode, Structure
 from headwater.lab.papers.random_statistics import with_random_statistics
 from headwater.lab.papers.views import high_profit, regular_view, tpc_d_views
 
@@ -69,3 +70,31 @@ def test_exact_is_never_dearer_than_the_others() -> None:
     for seed in range(volume(5, 50)):
         model = CostModel(with_random_statistics(regular_view(2, 3, 10), Random(seed)))
         assert exact(model).total <= combined(model).total * (1 + 1e-12)
+
+
+def settled(structure: Structure, chance: Random) -> Structure:
+    """Return a structure in which much is no choice: group tables always or never kept, no lineage here or there."""
+    drawn: dict[str, Node] = {}
+
+    def draw(node: Node) -> Node:
+        if isinstance(node, RelationNode):
+            return node
+        if node.name not in drawn:
+            drawn[node.name] = replace(
+                node,
+                operands=tuple(draw(operand) for operand in node.operands),
+                group_table=chance.choice(list(GroupTable)),
+                may_keep_lineage=chance.random() < 0.7,
+            )
+        return drawn[node.name]
+
+    top = draw(structure.top)
+    assert isinstance(top, SegmentNode)
+    return replace(structure, top=top)
+
+
+def test_differential_exact_costs_what_exhaustive_does_where_much_is_no_choice() -> None:
+    structures = [settled(one, Random(seed)) for seed, one in enumerate(small_structures(volume(150, 3000)))]
+    assert sum(search_space(one).size > 2 for one in structures) > len(structures) / 2
+    for structure in structures:
+        agree(structure)

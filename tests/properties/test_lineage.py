@@ -6,31 +6,16 @@ import random
 from collections import Counter
 from collections.abc import Mapping
 
-import pyarrow as pa
 from in_duckdb import World
-from lineage_cases import InMemory, counted, lineage_by_row, new_world, traced_rows
+from lineage_cases import InMemory, counted, lineage_by_row, new_world, segment_rows, traced_rows
 from lineage_oracle import Interpreter
 from random_views import RELATIONS, Chance
 from volume import volume
 
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.views.segments import RecomputeStep, SegmentedView
+from headwater.relation import RelationName
+from headwater.views.segments import RecomputeStep
 
 SEEDS = volume(60, 3_000)
-
-
-def segment_rows(world: World, view: SegmentedView) -> dict[RelationName, pa.Table]:
-    """Return the rows of the segments that are kept."""
-    world.evaluate(view)
-    kept = {}
-    for place, segment in enumerate(view.segments):
-        columns = ", ".join(f'"{name}"' for name in segment.relation.column_names)
-        text = f"SELECT {columns}, 0::BIGINT AS {TICK}, COUNT(*) AS {COUNT} FROM segment{place} GROUP BY ALL"
-        rows = world.connection.execute(text).to_arrow_table()
-        schema = pa.schema([*segment.relation.arrow_schema(), (TICK, pa.int64()), (COUNT, pa.int64())])
-        if segment.is_kept:
-            kept[segment.name] = rows.cast(schema)
-    return kept
 
 
 def check(sql: str, rows: Mapping[RelationName, list[tuple[object, ...]]], world: World) -> int:

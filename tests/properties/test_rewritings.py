@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 from in_duckdb import World
 from keyed_cases import KEYED, keeping, keyed_rows, keyed_world
-from lineage_cases import InMemory, Row, counted, lineage_by_row
+from lineage_cases import InMemory, Row, counted, lineage_by_row, segment_rows
 from lineage_oracle import Derived, Interpreter
 from random_views import Chance
 from stamped_history import run_on_duckdb
-from test_lineage import segment_rows
 from volume import volume
 
 from headwater.lineage.reading import Cost

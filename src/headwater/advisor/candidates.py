@@ -19,7 +19,7 @@ from enum import Enum
 from itertools import chain, product
 from math import prod
 
-from headwater.advisor.structure import Structure
+from headwater.advisor.structure import GroupTable, Structure
 
 
 class AuxiliaryKind(Enum):
@@ -90,9 +90,9 @@ def search_space(structure: Structure) -> SearchSpace:
     """Return what may be kept for a view: segments first, the topmost before all, then relations."""
     choices: list[tuple[Auxiliary, ...]] = []
     for segment in structure.segments:
-        if segment is not structure.top:
+        if segment is not structure.top and segment.group_table is GroupTable.CHOSEN:
             choices.append((Auxiliary(segment.name, AuxiliaryKind.GROUP_TABLE),))
-        if segment.is_join:
+        if segment.is_join and segment.may_keep_lineage:
             choices.append(
                 (
                     Auxiliary(segment.name, AuxiliaryKind.LINEAGE_VIEW),

@@ -34,7 +34,7 @@ from typing import NamedTuple
 from headwater.advisor.candidates import Auxiliary, AuxiliaryKind, Kept
 from headwater.advisor.flow import Question, SegmentFlow, flows_of
 from headwater.advisor.statistics import SystemStatistics
-from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
+from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode, Structure
 
 _KEY_BYTES = 8
 
@@ -154,7 +154,7 @@ class CostModel:
         """Return what a question to a relation or segment costs: in what is kept of it, or else where it comes from."""
         if isinstance(node, SegmentNode):
             flow = self.flows[node.name]
-            if self._tables[node.name].groups in kept:
+            if self._has_groups(node, kept):
                 return local(self._warehouse, flow.group_count, flow.group_size, question)
             return self.members(node, kept, question.rows, self.fetched(node, kept))
         if self._tables[node.name].replica in kept:
@@ -213,7 +213,7 @@ class CostModel:
     def updating(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
         """Return what it costs to find a segment's changes: to join those that reach it, and to know its old groups."""
         cost = sum(self.joining(segment, kept, place, fetched) for place in range(segment.fan_out))
-        if not self.is_written(segment, kept):
+        if not self.is_written(segment, kept) and segment.group_table is not GroupTable.NEVER:
             touches = self.flows[segment.name].touches
             cost += sum(rate * self.members(segment, kept, touch.groups, fetched) for touch, rate in touches.items())
         return cost
@@ -227,7 +227,10 @@ class CostModel:
 
     def is_written(self, segment: SegmentNode, kept: Kept) -> bool:
         """Tell whether a segment's groups are kept: a group table, or the view itself."""
-        return segment is self.structure.top or self._tables[segment.name].groups in kept
+        return segment is self.structure.top or self._has_groups(segment, kept)
+
+    def _has_groups(self, segment: SegmentNode, kept: Kept) -> bool:
+        return segment.group_table is GroupTable.ALWAYS or self._tables[segment.name].groups in kept
 
     def segment_writes(self, segment: SegmentNode, kept: Kept) -> float:
         """Return what it costs to write a segment's kept tables; the topmost segment is the view, always written."""

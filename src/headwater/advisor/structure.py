@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 from headwater.advisor.statistics import (
     RelationStatistics,
@@ -30,6 +31,17 @@ class RelationNode:
     statistics: RelationStatistics
 
 
+class GroupTable(Enum):
+    """Whether the rows of a segment below the topmost are kept: whose choice that is."""
+
+    CHOSEN = "chosen"
+    """As is chosen: the paper's segments. One that is not kept is computed anew where its old rows are needed."""
+    ALWAYS = "always"
+    """Whoever maintains keeps them."""
+    NEVER = "never"
+    """Nobody needs its old rows; changes flow through."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentNode:
     """One α-π-σ-⋈ step over its operands, or a union of them."""
@@ -37,6 +49,8 @@ class SegmentNode:
     name: str
     operands: tuple[RelationNode | SegmentNode, ...]
     statistics: SegmentStatistics | UnionStatistics
+    group_table: GroupTable = GroupTable.CHOSEN
+    may_keep_lineage: bool = True
 
     def __post_init__(self) -> None:
         """Hold that there is something to read."""
@@ -49,7 +63,7 @@ class SegmentNode:
 
     @property
     def is_join(self) -> bool:
-        """Whether its rows are put together from rows of several operands, so that it may have a lineage view."""
+        """Whether its rows are put together from rows of several operands, so that there can be a lineage view."""
         return self.fan_out > 1 and isinstance(self.statistics, SegmentStatistics)
 
 

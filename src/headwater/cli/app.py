@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from headwater.cli.advise import advise
 from headwater.cli.analyze import analyze
 from headwater.cli.check import check
 from headwater.cli.demo import demo
@@ -40,6 +41,7 @@ VERBS = (
     history,
     explain,
     check,
+    advise,
     analyze,
     refresh,
     release,

@@ -9,6 +9,7 @@ from typing import Protocol, Self, TypeAlias, cast
 
 import typer
 
+from headwater.advisor.advice import AdviceResult
 from headwater.demo.scenes import DemoListener
 from headwater.moment import AtPosition, Moment
 from headwater.results import (
@@ -57,6 +58,12 @@ class Facade(Protocol):
 
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
+        ...
+
+    def advise(
+        self, view: str | None, *, algorithm: str, traces_per_hour: float | None, apply: bool
+    ) -> AdviceResult:
+        """Say what is worth keeping for a view, or for all of them; with `apply`, write it into the project file."""
         ...
 
     def trace(self, view: str, *, where: str | None, at: Moment | None, whole_rows: bool) -> TraceResult:

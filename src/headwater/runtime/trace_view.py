@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader
 from headwater.runtime.understand import Understood
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.traces import note_trace
 
 
 def trace_view(
@@ -54,6 +56,7 @@ def trace_view(
         TracedRelation(relation=str(relation), origin=origins[relation], rows=rows)
         for relation, rows in source_rows(traced).items()
     )
+    note_trace(warehouse.path, name, datetime.now(UTC))
     return TraceResult(view=name, tick=tick, rows=selected, relations=relations, tree=traced)
 
 

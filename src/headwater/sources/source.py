@@ -18,6 +18,7 @@ import pyarrow as pa
 from headwater.errors import SourceRefused
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
+from headwater.sources.measure import SourceMeasure
 from headwater.transaction import Capture, Seen
 
 
@@ -155,6 +156,10 @@ class Source(Protocol):
 
     def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        ...
+
+    def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
+        """Say how large relations are, and how long it takes to ask; changes nothing."""
         ...
 
     def teardown(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ from headwater.advisor.algorithms.combined import combined
 from headwater.advisor.candidates import NOTHING, Auxiliary, Kept, search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.advisor.flow import Question
-from headwater.advisor.structure import Node, RelationNode, SegmentNode
+from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +112,11 @@ class _Search:
             return _undominated([self._of_relation(node, kept, questions) for kept in self._options(node)])
         operands = [self.states(operand, fixed) for operand in node.operands]
         written = [option for option in self._options(node) if self.model.is_written(node, option)]
-        best = min((self._with_groups(node, option, operands) for option in written), key=lambda state: state.spent)
-        if node is self.model.structure.top:
-            return [best]
+        with_groups = (self._with_groups(node, option, operands) for option in written)
+        best = min(with_groups, key=lambda state: state.spent, default=None)
         others = [option for option in self._options(node) if option not in written]
         found = [state for option in others for state in self._without_groups(node, option, operands, best)]
-        return _undominated([best, *found])
+        return _undominated(found if best is None else [best, *found])
 
     def _options(self, node: Node) -> list[Kept]:
         """Return every way to keep tables of one node."""
@@ -140,7 +139,7 @@ class _Search:
         return replace(best, answers=answers)
 
     def _without_groups(
-        self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]], rival: _State
+        self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]], rival: _State | None
     ) -> list[_State]:
         """Return the states of a segment whose groups are computed anew, but for those that a rival beats."""
         flow = self.model.flows[segment.name]
@@ -169,7 +168,8 @@ class _Summing:
         self._kept_members = [model.members_kept(segment, option, count) for count in groups]
         rates = [model.structure.usage.query_rate] * len(self._flow.traced)
         if len(groups) > len(rates):
-            rates += self._flow.touches.values()
+            is_asked = segment.group_table is not GroupTable.NEVER
+            rates += [rate if is_asked else 0.0 for rate in self._flow.touches.values()]
         self._rates = rates
 
     def sums(self, operands: Sequence[list[_State]], rival: _State | None) -> list[_State]:

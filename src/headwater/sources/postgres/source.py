@@ -11,11 +11,13 @@ from collections.abc import Iterator, Sequence
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
+from headwater.sources.measure import SourceMeasure
 from headwater.sources.postgres.blocking import blocking_sessions
 from headwater.sources.postgres.catalog import Described, TypeNames, describe
 from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection, ConnectionPool
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.measuring import measure
 from headwater.sources.postgres.publishing import (
     Slot,
     channel_name,
@@ -136,6 +138,11 @@ class PostgresSource:
     def snapshot(self, *, bootstrap: bool = False) -> PostgresSnapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
+
+    def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
+        """Say how large relations are, and how long it takes to ask; changes nothing."""
+        with self._connected() as connection:
+            return measure(connection, relations)
 
     def teardown(self) -> tuple[str, ...]:
         """Drop what `prepare` made, and say what was dropped."""

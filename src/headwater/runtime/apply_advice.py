@@ -1,0 +1,112 @@
+"""Write advice into the project file: `keep` of the views it is about, and `reading` of their relations.
+
+A replica serves every view: a relation is read as a replica if one of the views is advised so, and by probes if all
+that read it are advised without. Where another view reads it, on which nothing was advised, it stays as it is.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.advisor.advice import Advice
+from headwater.advisor.candidates import AuxiliaryKind
+from headwater.errors import InvalidProject
+from headwater.lineage_wish import LineageKind, LineageWish
+from headwater.project import PROJECT_FILE, Project, Reading
+from headwater.relation import RelationName
+from headwater.runtime.understand import Understood
+from headwater.toml_edit import Value, header_text, set_value, value_text
+
+_LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A value of the project file that is to change; None: the key goes."""
+
+    path: tuple[str, ...]
+    key: str
+    value: Value | None
+
+    def __str__(self) -> str:
+        """Return it for a person to read."""
+        said = "removed" if self.value is None else f"= {value_text(self.value)}"
+        return f"{header_text(self.path)} {self.key} {said}"
+
+
+def apply_advice(folder: Path, understood: Understood, given: tuple[Advice, ...]) -> tuple[str, ...]:
+    """Write what was advised, and say what that changed; the file's comments and order stay."""
+    settings = wanted_settings(understood, given)
+    file = folder / PROJECT_FILE
+    text = file.read_text(encoding="utf-8")
+    changed = text
+    for setting in settings:
+        changed = set_value(changed, setting.path, setting.key, setting.value)
+    _require_as_meant(changed, settings)
+    if changed != text:
+        file.write_text(changed, encoding="utf-8")
+    return tuple(str(setting) for setting in settings)
+
+
+def wanted_settings(understood: Understood, given: tuple[Advice, ...]) -> list[Setting]:
+    """Return the values that differ from what the project says now."""
+    project = understood.project
+    return [*_keeps(project, given), *_readings(understood, given)]
+
+
+def _keeps(project: Project, given: tuple[Advice, ...]) -> list[Setting]:
+    found = []
+    for advice in given:
+        wishes = [
+            LineageWish(kind=_LINEAGE[one.kind], of=one.of) for one in advice.recommended.tables if one.kind in _LINEAGE
+        ]
+        if set(wishes) != set(project.view(advice.view).keep):
+            value = [str(wish) for wish in wishes] or None
+            found.append(Setting(path=("views", advice.view), key="keep", value=value))
+    return found
+
+
+def _readings(understood: Understood, given: tuple[Advice, ...]) -> list[Setting]:
+    found = []
+    for relation, wanted in _wanted_readings(understood, given).items():
+        if understood.project.reading(relation) is not wanted:
+            found.append(Setting(path=("relations", str(relation)), key="reading", value=wanted.value))
+    return found
+
+
+def _wanted_readings(understood: Understood, given: tuple[Advice, ...]) -> Mapping[RelationName, Reading]:
+    advised = {advice.view: advice for advice in given}
+    copied = {one.of for advice in given for one in advice.recommended.tables if one.kind is AuxiliaryKind.REPLICA}
+    wanted: dict[RelationName, Reading] = {}
+    for name in understood.relations:
+        readers = [view for view, one in understood.views.items() if name in one.view.relations]
+        if str(name) in copied:
+            wanted[name] = Reading.REPLICA
+        elif readers and all(view in advised for view in readers):
+            wanted[name] = Reading.PROBE
+    return wanted
+
+
+def _require_as_meant(text: str, settings: list[Setting]) -> None:
+    """Refuse a text that does not say what was to be written: the file has a form that is not known here."""
+    for setting in settings:
+        table: object = _parsed(text)
+        for part in setting.path:
+            table = table.get(part, {}) if isinstance(table, dict) else {}
+        if not isinstance(table, dict) or table.get(setting.key) != setting.value:
+            raise InvalidProject(
+                f"cannot write the advice into {PROJECT_FILE}",
+                code="HW-141",
+                detail=f"{setting} has no place in it: its tables are written in another form than [table]",
+                hint="write it yourself; nothing was changed",
+            )
+
+
+def _parsed(text: str) -> dict[str, object]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return {}

@@ -1,0 +1,126 @@
+"""Measure what advice on a view rests on: sizes at the sources, rows of what is kept, rates of updates and traces."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headwater.advisor.estimate_rows import RowEstimates
+from headwater.advisor.from_segments import Measured
+from headwater.advisor.statistics import RelationStatistics, SystemStatistics, UsageStatistics
+from headwater.changelog.change_log import ChangeLog
+from headwater.changelog.data_file import place
+from headwater.position import Tick
+from headwater.relation import TICK, RelationName
+from headwater.runtime.understand import Understood
+from headwater.sources.measure import SourceMeasure
+from headwater.views.segments import SEGMENTS, SegmentedView
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.row_count import row_count
+from headwater.warehouse.traces import traces_per_hour
+
+_BLOCK_BYTES = 8192
+_BLOCK_MILLISECONDS = 0.05
+"""What a block costs in a warehouse that has too little to time."""
+_TIMED_BYTES = 1_000_000
+_RECENT_TICKS = 5_000
+_ASSUMED_TRACES = 1.0
+"""Traces per hour where none was counted: with none at all, no lineage would ever be worth keeping."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traced:
+    """How often a view is traced per hour, and whether that was counted."""
+
+    per_hour: float
+    is_counted: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rate:
+    per_hour: float
+    rows: float
+
+
+def measure_sources(understood: Understood) -> dict[str, SourceMeasure]:
+    """Ask every source for its sizes and its pace."""
+    return {name: source.measure(understood.followed(name)) for name, source in understood.sources.items()}
+
+
+def tracing_rate(warehouse: Warehouse, view: str, said: float | None) -> Traced:
+    """Return how often a view is traced: as somebody says, else as was counted, else a guess."""
+    counted = traces_per_hour(warehouse.path, view, datetime.now(UTC)) if said is None else said
+    return Traced(per_hour=_ASSUMED_TRACES if counted is None else counted, is_counted=counted is not None)
+
+
+def measure_view(
+    warehouse: Warehouse, view: SegmentedView, sources: Mapping[str, SourceMeasure], traced: Traced
+) -> Measured:
+    """Return what is known of a view; `view` keeps no lineage."""
+    sizes = {name: sources[name.source].relations[name] for name in view.relations}
+    kept = warehouse.kept_segments(view.name)
+    frontier = warehouse.frontier(view.name)
+    known = {RelationName(source=SEGMENTS, name=name): float(row_count(kept[name], frontier)) for name in kept}
+    known[view.output.name] = float(row_count(warehouse.kept_table(view.name), frontier))
+    estimates = RowEstimates(view=view, relations=sizes, known=known)
+    rates = _update_rates(warehouse.log, view.relations)
+    return Measured(
+        relations={
+            name: RelationStatistics(
+                tuple_num=size.rows,
+                tuple_size=size.row_size(view.relations[name]),
+                update_rate=rates[name].per_hour,
+                update_size=rates[name].rows,
+                source=_system(sources[name.source]),
+            )
+            for name, size in sizes.items()
+        },
+        segment_rows=estimates.segment_rows(),
+        segment_row_sizes=estimates.segment_row_sizes(),
+        usage=UsageStatistics(query_rate=traced.per_hour),
+        warehouse=SystemStatistics(
+            block_size=_BLOCK_BYTES, disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()])
+        ),
+    )
+
+
+def _system(source: SourceMeasure) -> SystemStatistics:
+    return SystemStatistics(
+        block_size=source.block_bytes,
+        disk_cost=1000 * source.block_seconds,
+        net_cost=1000 * source.byte_seconds,
+        trip_cost=1000 * source.trip_seconds,
+    )
+
+
+def _update_rates(log: ChangeLog, relations: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, _Rate]:
+    """Return how many transactions per hour change each relation, and how many rows each of them, lately."""
+    last = log.last_tick
+    after = Tick(max(log.horizon(), last - _RECENT_TICKS))
+    times = [one.committed_at for _, one in log.transactions(None, after, last)]
+    hours = max((max(times) - min(times)) / timedelta(hours=1), 1 / 3600) if times else 1.0
+    found = {}
+    for name, columns in relations.items():
+        rows = log.rows(name, columns[:1], after, last) if name in log.relations() else None
+        ticks = 0 if rows is None else pc.count_distinct(rows[TICK]).as_py()
+        found[name] = _Rate(per_hour=ticks / hours, rows=0.0 if rows is None or not ticks else rows.num_rows / ticks)
+    return found
+
+
+def _block_milliseconds(tables: list[KeptTable]) -> float:
+    """Return how long it takes to scan a block of what is kept, if there is enough to time it."""
+    largest = max(tables, key=lambda table: sum(int(one["num_records"]) for one in table.checkpoint.table.entries()))
+    files = largest.checkpoint.snapshot().files
+    if not files:
+        return _BLOCK_MILLISECONDS
+    system, _ = place(largest.folder)
+    began = time.perf_counter()
+    scanned = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system).to_table().nbytes
+    seconds = time.perf_counter() - began
+    return 1000 * seconds * _BLOCK_BYTES / scanned if scanned > _TIMED_BYTES else _BLOCK_MILLISECONDS

@@ -1,0 +1,48 @@
+"""How often the rows of a view are traced: counts per hour, in a small file of its own for each view.
+
+Whoever traces counts; there may be no maintainer. Two that trace in the same moment may count one trace, which changes
+no advice. What is older than a week is forgotten.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from headwater.changelog.data_file import read_text, write_text
+
+_FOLDER = "traces"
+_HOURS = 7 * 24
+
+
+def note_trace(warehouse: str, view: str, at: datetime) -> None:
+    """Count a trace of a view."""
+    counts = _counts(warehouse, view)
+    hour = _hour(at)
+    oldest = _hour(at - timedelta(hours=_HOURS))
+    lasting = {one: count for one, count in counts.items() if one > oldest}
+    write_text(warehouse, _path(view), json.dumps({**lasting, hour: lasting.get(hour, 0) + 1}))
+
+
+def traces_per_hour(warehouse: str, view: str, now: datetime) -> float | None:
+    """Return how often a view was traced per hour, since it first was, or in the last week; None: never."""
+    counts = {
+        hour: count for hour, count in _counts(warehouse, view).items() if hour > _hour(now - timedelta(hours=_HOURS))
+    }
+    if not counts:
+        return None
+    first = datetime.fromisoformat(min(counts))
+    return sum(counts.values()) / max(1.0, (now - first) / timedelta(hours=1))
+
+
+def _counts(warehouse: str, view: str) -> dict[str, int]:
+    text = read_text(warehouse, _path(view))
+    return {} if text is None else {str(hour): int(count) for hour, count in json.loads(text).items()}
+
+
+def _hour(at: datetime) -> str:
+    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0).isoformat()
+
+
+def _path(view: str) -> str:
+    return f"{_FOLDER}/{view}.json"
