@@ -39,7 +39,7 @@ def state(sql: str, order: tuple[int, ...]) -> set[tuple[object, ...]]:
     view = ReplayedView(
         name="v", sql=sql, birth=Tick(9), lower=(("low", "SELECT k, SUM(x) AS s FROM lab.numbers GROUP BY k"),)
     )
-    made = replay(relations=(NUMBERS,), views=(view,), history=history, before={("lab", n) for n in order}, ticks=())
+    made = replay(relations=(NUMBERS,), views=(view,), history=history, before=[("lab", n) for n in order], ticks=())
     return set(made["v"].start)
 
 
