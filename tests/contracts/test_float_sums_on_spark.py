@@ -52,7 +52,7 @@ def values_of(random: Random) -> list[float | None]:
     chosen = [random.choice(SPECIAL) if kind != "any" else any_double(random) for _ in range(count)]
     found: list[float | None] = [*chosen, *(-value for value in chosen if random.random() < 0.6)]
     found += [random.choice(SPECIAL)] + [None] * random.choice((0, 1))
-    return found + ([random.choice(WEIRD)] if kind == "weird" else [])
+    return found + (random.choices(WEIRD, k=random.choice((1, 2))) if kind == "weird" else [])
 
 
 def same(left: float | None, right: float | None) -> bool:
