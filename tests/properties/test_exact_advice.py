@@ -85,6 +85,7 @@ def settled(structure: Structure, chance: Random) -> Structure:
                 operands=tuple(draw(operand) for operand in node.operands),
                 group_table=chance.choice(list(GroupTable)),
                 may_keep_lineage=chance.random() < 0.7,
+                is_joined_by_lineage=chance.random() < 0.5,
             )
         return drawn[node.name]
 

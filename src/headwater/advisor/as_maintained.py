@@ -1,7 +1,8 @@
 """A structure with what the engine decides itself: group tables are kept where it needs old rows, and nowhere else.
 
 What is left to choose are replicas, lineage views and split lineage tables; lineage only of joins whose operands' rows
-can be told apart (`views/keep_lineage`).
+can be told apart (`views/keep_lineage`). While a batch is computed, partners are looked up in the operands alone, so
+lineage saves nothing there.
 """
 
 from __future__ import annotations
@@ -31,4 +32,5 @@ def _settled(node: Node, kept: Mapping[str, bool], traceable: set[str]) -> Node:
         operands=tuple(_settled(operand, kept, traceable) for operand in node.operands),
         group_table=GroupTable.ALWAYS if kept[node.name] else GroupTable.NEVER,
         may_keep_lineage=node.name in traceable,
+        is_joined_by_lineage=False,
     )

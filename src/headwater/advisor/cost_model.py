@@ -187,6 +187,8 @@ class CostModel:
 
     def join(self, segment: SegmentNode, kept: Kept, place: int, question: Question, fetched: float) -> float:
         """Return what it costs to find an operand's rows that join a change, given what their fetch costs."""
+        if not segment.is_joined_by_lineage:
+            return fetched
         flow, found = self.flows[segment.name], [fetched]
         split = flow.split_rows[place]
         missed = (1.0 - split / flow.operand_rows[place]) * fetched

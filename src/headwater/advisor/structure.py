@@ -51,6 +51,8 @@ class SegmentNode:
     statistics: SegmentStatistics | UnionStatistics
     group_table: GroupTable = GroupTable.CHOSEN
     may_keep_lineage: bool = True
+    is_joined_by_lineage: bool = True
+    """Whether changes find their partners in the segment's lineage, as far as it holds them: the paper's do."""
 
     def __post_init__(self) -> None:
         """Hold that there is something to read."""
