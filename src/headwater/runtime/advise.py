@@ -58,13 +58,21 @@ def _advise(
     algorithm: str,
     per_hour: float | None,
 ) -> Advice:
-    kept_view = understood.views[name].view
+    known = understood.views[name]
+    if known.algorithm.run is not None:
+        raise UnsupportedView(
+            f'there is no choice of auxiliary tables for view "{name}"',
+            code="HW-732",
+            detail=f'its algorithm "{known.algorithm.name}" asks the sources, and keeps nothing beside the view',
+            hint="remove `algorithm` from its settings to have a choice",
+        )
+    kept_view = known.view
     view = without_lineage(kept_view)
     traced = tracing_rate(warehouse, name, per_hour)
     measured = measure_view(warehouse, view, sources, traced)
     model = CostModel(as_maintained(structure_of(view, measured), view))
     choice = ALGORITHMS[algorithm](model)
-    readings = understood.views[name].readings
+    readings = known.readings
     today = frozenset(_today(kept_view, readings))
     pricing = _Pricing(model)
     return Advice(

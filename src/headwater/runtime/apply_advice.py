@@ -1,7 +1,8 @@
 """Write advice into the project file: `keep` of the views it is about, and `reading` of their relations.
 
 A replica serves every view: a relation is read as a replica if one of the views is advised so, and by probes if all
-that read it are advised without. Where another view reads it, on which nothing was advised, it stays as it is.
+that read it are advised without. Where another view reads it, on which nothing was advised, or one that says itself
+from what it is kept (`maintenance`), it stays as it is.
 """
 
 from __future__ import annotations
@@ -82,7 +83,9 @@ def _wanted_readings(understood: Understood, given: tuple[Advice, ...]) -> Mappi
     copied = {one.of for advice in given for one in advice.recommended.tables if one.kind is AuxiliaryKind.REPLICA}
     wanted: dict[RelationName, Reading] = {}
     for name in understood.relations:
-        readers = [view for view, one in understood.views.items() if name in one.view.relations]
+        readers = {view: one for view, one in understood.views.items() if name in one.view.relations}
+        if any(one.maintenance is not None for one in readers.values()):
+            continue
         if str(name) in copied:
             wanted[name] = Reading.REPLICA
         elif readers and all(view in advised for view in readers):
