@@ -74,6 +74,8 @@ def test_every_kind_is_exact_and_asks_as_it_should(world: AuditedWorld, spark: S
     }
     assert not catalog.views["anew"].segments, "nothing is kept beside a view that is recomputed, but replicas"
     assert {str(name) for name in catalog.replicas} == {"crm.customers", "shop.products", "shop.sales"}
+    (analysis,) = world.open().analyze("asking").views
+    assert all(cost.measured is not None and cost.measured.agrees for cost in analysis.kinds), "hidden tables at lo"
 
 
 def test_no_source_is_asked_for_what_keys_and_references_tell(world: AuditedWorld, spark: SparkSession) -> None:

@@ -63,7 +63,7 @@ def _picture(view: ViewAnalysis) -> Picture:
                 bars=(("predicted", predicted), ("measured", rows)),
             ),
             Bars(
-                title="Time to refresh",
+                title="Time to refresh (measured)",
                 value_label="seconds",
                 groups=groups,
                 bars=(("predicted", (0.0,) * len(groups)), ("measured", tuple(found.seconds for _, found in measured))),
