@@ -28,6 +28,7 @@ from headwater.relation import RelationName
 from headwater.results import KindCost, MeasuredCost, ViewAnalysis
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.batch import base_changes
+from headwater.runtime.join_statistics import needed_columns, partners, selected_shares
 from headwater.runtime.kind_replay import Batch, Replay, byte_count, copy_of
 from headwater.runtime.performer import Performer, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader, stored_replica
@@ -87,7 +88,9 @@ class _Analysis:
         log = self._open()
         batches = tuple(self._batches())
         lo = batches[0][0] if batches else self.warehouse.frontier(self._name)
-        rows = {name: self._rows(name, columns, log, lo) for name, columns in _columns(forms, self.understood).items()}
+        rows = {
+            name: self._rows(name, columns, log, lo) for name, columns in needed_columns(forms, self.understood).items()
+        }
         copies = {name: copy_of(self.spark, self.understood.relations[name], bag, lo) for name, bag in rows.items()}
         try:
             measured = self._measured(forms, batches, log, rows, copies)
@@ -204,8 +207,8 @@ class _Analysis:
             view=self._view_size(),
             relations=[Size(rows=len(bag), byte_count=byte_count(bag)) for bag in rows.values()],
             occurrence_count=sum(1 for join in form.joins for one in join.occurrences if one.relation.name in rows),
-            partners=list(_partners(form, rows)),
-            selected=list(_selected(form, rows)),
+            partners=list(partners(form, rows)),
+            selected=list(selected_shares(form, rows)),
             interfering=0.0 if asking is None else self._rate(batches) * asking.seconds / len(batches),
             update_rows=changed / len(batches) if batches else 0.0,
             update_count=len(batches),
@@ -251,37 +254,3 @@ class _Analysis:
         found = [one.committed_at for _, one in self.warehouse.log.transactions(None, batches[0][0], batches[-1][1])]
         seconds = (max(found) - min(found)).total_seconds()
         return len(found) / seconds if seconds else 0.0
-
-
-def _columns(forms: Mapping[bool, SegmentedView], understood: Understood) -> dict[RelationName, tuple[str, ...]]:
-    """Return the relations of a view with the columns that some form of it needs."""
-    needed: dict[RelationName, set[str]] = {}
-    for form in forms.values():
-        for name, columns in form.relations.items():
-            needed.setdefault(name, set()).update(columns)
-    return {
-        name: tuple(column for column in understood.relations[name].column_names if column in columns)
-        for name, columns in needed.items()
-    }
-
-
-def _selected(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iterator[float]:
-    """Yield for each occurrence the share of its rows that pass its selections."""
-    for join in form.joins:
-        for occurrence in join.occurrences:
-            bag = rows.get(occurrence.relation.name)
-            if bag is not None and len(bag):
-                yield len(bag.selected(join.selections[occurrence.alias])) / len(bag)
-
-
-def _partners(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iterator[float]:
-    """Yield for each way along an equality how many rows there are at its end for each value there."""
-    for join in form.joins:
-        for edge in join.edges:
-            ends = ((edge.left, [own for own, _ in edge.pairs]), (edge.right, [own for _, own in edge.pairs]))
-            for alias, columns in ends:
-                bag = rows.get(join.occurrence(alias).relation.name)
-                if bag is not None and len(bag):
-                    values = bag.table.select(columns).drop_null()
-                    distinct = values.group_by(columns).aggregate([]).num_rows
-                    yield values.num_rows / distinct if distinct else 0.0
