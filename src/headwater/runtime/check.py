@@ -15,7 +15,6 @@ from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
@@ -26,7 +25,7 @@ from headwater.judge.grade import Observation, Verdict, grade
 from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
 from headwater.judge.sample import first_wrong, spread
 from headwater.position import Tick
-from headwater.relation import COUNT, TICK, RelationName
+from headwater.relation import RelationName
 from headwater.results import CheckResult, ViewCheck
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.outdated_view import refuse_outdated
@@ -160,7 +159,7 @@ class _States:
             return compare_frames(self.right(tick), self.table.state_dataframe(self.spark, tick))
         except PySparkException as error:
             if NEGATIVE in str(error):
-                return compare_counted(self.right(tick), self._held(tick))
+                return compare_counted(self.right(tick), self.table.entries_dataframe(self.spark, tick))
             if IMPOSSIBLE not in str(error):
                 raise
             raise UnfaithfulLog(
@@ -170,14 +169,6 @@ class _States:
                 hint="the log took away a row that the source never had; `headwater teardown`, then `headwater run`, "
                 "reads everything anew",
             ) from None
-
-    def _held(self, tick: Tick) -> DataFrame:
-        """Return the rows that the table holds at a tick, with `_count`, which may be below zero."""
-        snapshot = self.table.checkpoint.snapshot()
-        rows = read_files(self.spark, snapshot.files, self.table.schema).withColumn(COUNT, F.lit(1).cast("bigint"))
-        changes = self.table.changes_dataframe(self.spark, min(tick, snapshot.tick), max(tick, snapshot.tick))
-        signed = F.col(COUNT) if tick > snapshot.tick else -F.col(COUNT)
-        return rows.unionByName(changes.withColumn(COUNT, signed).drop(TICK))
 
     def is_right(self, tick: Tick) -> bool:
         """Tell whether the warehouse shows what it should."""

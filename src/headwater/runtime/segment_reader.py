@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.summed_up import summed_up
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
 
@@ -65,8 +66,7 @@ class SegmentReader:
 
 def _netted(parts: list[pa.Table]) -> pa.Table:
     rows = pa.concat_tables(parts)
-    stamped = rows.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
-    return ArrowBag(stamped).net().table.select(rows.column_names).combine_chunks()
+    return summed_up(rows).combine_chunks()
 
 
 def _is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:

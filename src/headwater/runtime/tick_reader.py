@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
+from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable, SourceUnavailable
 from headwater.lineage.reading import Found, Origin, Wish
 from headwater.maintenance.questions import Ask, Probe
@@ -150,16 +151,16 @@ class TickReader:
         if table is None:
             return None
         try:
-            frame = table.state_dataframe(self.spark, self.tick)
+            entries = table.entries_dataframe(self.spark, self.tick)
         except NotReadable:
             return None  # it is younger than the tick, or retention has dropped its changes
         if wish.within is not None:
             keys = wish.within.keys.table.rename_columns(list(wish.within.columns))
-            frame = frame.join(F.broadcast(to_dataframe(self.spark, keys)), list(wish.within.columns), "left_semi")
-        counted = frame.groupBy(*quoted(wish.columns)).agg(F.count(F.lit(1)).alias(COUNT))
+            entries = entries.join(F.broadcast(to_dataframe(self.spark, keys)), list(wish.within.columns), "left_semi")
         segment = next(one for one in self.view.segments if one.name == wish.name)
-        rows = to_arrow(counted.select(*quoted((*wish.columns, COUNT))))
-        return Found(rows=rows.cast(self._schema(segment.relation, wish.columns)), origin=Origin.HIDDEN_TABLE)
+        rows = to_arrow(entries.select(*quoted((*wish.columns, COUNT))))
+        typed = rows.cast(self._schema(segment.relation, wish.columns))
+        return Found(rows=summed_up(typed), origin=Origin.HIDDEN_TABLE)
 
     @staticmethod
     def _schema(relation: Relation, columns: tuple[str, ...]) -> pa.Schema:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable
 from headwater.position import Tick
 from headwater.warehouse.kept_table import KeptTable
@@ -105,6 +106,8 @@ def test_states_roll_forward_and_back_from_any_checkpoint(folder: str, spark: Sp
         assert not table.roll_checkpoint(spark, Tick(checkpoint))
         for tick in (3, 4, 8, 9, 10, 14, 15):
             assert bag(table.state_dataframe(spark, Tick(tick))) == states[tick], (checkpoint, tick)
+            entries = summed_up(table.entries_dataframe(spark, Tick(tick)).toArrow()).to_pylist()
+            assert {(one["id"], one["name"]): one["_count"] for one in entries} == states[tick], (checkpoint, tick)
     with pytest.raises(NotReadable):
         table.state_dataframe(spark, Tick(2))
 
