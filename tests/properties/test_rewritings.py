@@ -30,7 +30,7 @@ SEEDS = volume(60, 3_000)
 def traced(view: SegmentedView, selected: list[Row], reading: InMemory, cost: Cost) -> list[set[tuple[str, Row, int]]]:
     schema = view.output.relation.arrow_schema()
     columns = [pa.array([row[place] for row in selected], held.type) for place, held in enumerate(schema)]
-    found = trace(view, pa.table(columns, schema=schema), reading, run_on_duckdb, view.relations, cost)
+    found = trace(view, pa.table(columns, schema=schema), reading, run_on_duckdb, without_lineage(view).relations, cost)
     return lineage_by_row(found, len(selected))
 
 
@@ -39,8 +39,9 @@ def defined(
 ) -> dict[Row, set[tuple[str, Row, int]]]:
     """Return by row of the view what the interpreter says it derives from: of each row the columns that are shown."""
     shown: dict[str, list[Row]] = {}
+    needed = without_lineage(view).relations
     for name, found in rows.items():
-        places = [KEYED[str(name)].index(column) for column in view.relations.get(name, ())]
+        places = [KEYED[str(name)].index(column) for column in needed.get(name, ())]
         shown[str(name)] = [tuple(row[place] for place in places) for row in found]
     expected: dict[Row, set[tuple[str, Row, int]]] = {}
     for one in derived:

@@ -21,6 +21,7 @@ from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader
 from headwater.runtime.understand import Understood
+from headwater.views.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.traces import note_trace
 
@@ -46,7 +47,7 @@ def trace_view(
     selected = select_rows(warehouse.view_dataframe(spark, name, tick), where, name)
     wanted = {
         relation: understood.relations[relation].column_names if whole_rows else columns
-        for relation, columns in view.relations.items()
+        for relation, columns in without_lineage(view).relations.items()
     }
 
     with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:

@@ -120,11 +120,9 @@ def _with_lineage(view: SegmentedView, name: RelationName, kinds: set[LineageKin
     splits = dict(writing.splits(lineage)) if LineageKind.SPLIT in kinds else {}
     projection = replace(segment, step=writing.projection(lineage))
     place = view.segments.index(segment)
-    joined = lineage.step.view if isinstance(lineage.step, JoinStep) else None
-    assert joined is not None, "a lineage view is a join"
     kept = KeptLineage(
         of=name,
-        join=replace(segment.step.view, occurrences=joined.occurrences),
+        join=segment.step.view,
         whole=lineage.relation,
         is_whole_kept=lineage.is_kept,
         split={alias: split.name for alias, split in splits.items()},
