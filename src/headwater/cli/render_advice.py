@@ -65,8 +65,8 @@ def _advice(advice: Advice) -> list[Line | Grid]:
         relations,
         Line(text=f"traced {advice.traces_per_hour:,.1f} times per hour{traced}", style="dim"),
         Line(
-            text=f"{advice.algorithm} looked at {advice.priced_count:,} of {advice.set_count:,} sets; "
-            "costs are predicted, in milliseconds of work per hour",
+            text=f"{advice.set_count:,} sets are possible; {advice.algorithm} priced {advice.priced_count:,}, "
+            "whole or in part; costs are predicted, in milliseconds of work per hour",
             style="dim",
         ),
     ]
@@ -84,7 +84,7 @@ def _why(advice: Advice) -> list[Line | Grid]:
         for one in advice.recommended.tables
     ]
     lines += [
-        Line(text=f"  drop {_named(one)}: it saves {one.saved:,.1f} ms/h, for {_bytes(one.stored_bytes)}")
+        Line(text=f"  drop {_named(one)}: the {one.saved:,.1f} ms/h that it saves today are saved otherwise")
         if one.saved >= 0
         else Line(text=f"  drop {_named(one)}: it costs {-one.saved:,.1f} ms/h, and {_bytes(one.stored_bytes)}")
         for one in advice.today.tables

@@ -30,6 +30,8 @@ _BLOCK_MILLISECONDS = 0.05
 """What a block costs in a warehouse that has too little to time."""
 _TIMED_BYTES = 1_000_000
 _RECENT_TICKS = 5_000
+_LEAST_HOURS = 1 / 60
+"""What happened within a minute is no reason to expect as much of every other."""
 _ASSUMED_TRACES = 1.0
 """Traces per hour where none was counted: with none at all, no lineage would ever be worth keeping."""
 
@@ -104,7 +106,7 @@ def _update_rates(log: ChangeLog, relations: Mapping[RelationName, tuple[str, ..
     last = log.last_tick
     after = Tick(max(log.horizon(), last - _RECENT_TICKS))
     times = [one.committed_at for _, one in log.transactions(None, after, last)]
-    hours = max((max(times) - min(times)) / timedelta(hours=1), 1 / 3600) if times else 1.0
+    hours = max((datetime.now(UTC) - min(times)) / timedelta(hours=1), _LEAST_HOURS) if times else 1.0
     found = {}
     for name, columns in relations.items():
         rows = log.rows(name, columns[:1], after, last) if name in log.relations() else None

@@ -56,7 +56,7 @@ def test_what_to_keep_what_to_drop_and_why() -> None:
         "relation    read by   rows  bytes each  updates/h  rows each  round trip",
         "shop.sales  replica  1,000          12       30.0        1.5     0.25 ms",
         "traced 1.0 times per hour, a guess: nobody traced it yet (--traces-per-hour says otherwise)",
-        "exact looked at 7 of 12 sets; costs are predicted, in milliseconds of work per hour",
+        "12 sets are possible; exact priced 7, whole or in part; costs are predicted, in milliseconds of work per hour",
         "view spread: no choice, it is computed anew",
         "written into headwater.toml:",
         "  [a] b = 1",

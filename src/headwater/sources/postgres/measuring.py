@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from statistics import median
 
 from psycopg import sql
 
@@ -29,7 +28,7 @@ FROM pg_stats WHERE schemaname = %s AND tablename = %s ORDER BY attname, inherit
 def measure(connection: Connection, relations: Sequence[Relation]) -> SourceMeasure:
     """Measure relations, and the way to them; changes nothing."""
     block_bytes = int(_value(connection, "SELECT current_setting('block_size')"))
-    trip = median(_seconds(connection, sql.SQL("SELECT 1")) for _ in range(_TRIPS))
+    trip = min(_seconds(connection, sql.SQL("SELECT 1")) for _ in range(_TRIPS))
     moved = _seconds(connection, sql.SQL("SELECT repeat('x', {})").format(sql.Literal(_MOVED_BYTES)))
     found = {relation.name: _measured(connection, relation) for relation in relations}
     return SourceMeasure(
