@@ -26,6 +26,7 @@ from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
 from headwater.results import RunEnd, RunResult
 from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.adoption import Adoption, adoptable_tables, come_to, decide_adoption
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
@@ -55,7 +56,6 @@ from headwater.warehouse.released import Releases
 _WAIT_SECONDS = 0.2
 _IDLE_SECONDS = 60.0
 _ABSORB_ROWS = 20_000
-_ADOPT_SECONDS = 60.0
 
 
 class Maintainer:
@@ -105,7 +105,7 @@ class Maintainer:
         self._settled: dict[str, Tick] = {}
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
-        self._adopting_since: float | None = None
+        self._made_at: float | None = None
         self._signs = SignsOfLife(
             warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
         )
@@ -179,7 +179,7 @@ class Maintainer:
             self.acceptor.follow(source, self.understood.followed(name))
         self.upkeep.start()
         if self._plan.born or self._plan.copied:
-            self._start_bootstrap(adopted=self._adoptable())
+            self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
 
     def _drop_views(self) -> None:
         if self._plan.dropped:
@@ -251,30 +251,16 @@ class Maintainer:
         )
         self._bootstrap = BootstrapThread(job, dict(self.replicas))
 
-    def _adoptable(self) -> dict[RelationName, str]:
-        """Return the hidden tables that views keep which go on, for newborn views to read too, by segment."""
-        sharing = [view for view in self.views.values() if view.stopped is None and view.understood.shares]
-        return {name: hidden.name for view in sharing for name, hidden in view.segments.items()}
-
     def _can_bring_in(self, made: Bootstrapped) -> bool:
-        """Tell whether the tables that newborn views adopt have come to their birth.
-
-        If those who keep them have stopped, or wait for long, everything is computed again, and nothing is adopted.
-        """
+        """Tell whether newborn views can be brought in; if what they adopt will not come to be, begin again."""
+        if self._made_at is None:
+            self._made_at = time.monotonic()
         adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.hidden.keys()
-        reached = [self._come_to(table) for table in adopted]
-        if all(tick is not None and tick >= made.tick for tick in reached):
-            return True
-        if self._adopting_since is None:
-            self._adopting_since = time.monotonic()
-        if None in reached or time.monotonic() - self._adopting_since > _ADOPT_SECONDS:
+        reached = [come_to(table, self.views.values()) for table in adopted]
+        decided = decide_adoption(made.tick, reached, time.monotonic() - self._made_at)
+        if decided is Adoption.AGAIN:
             self._start_bootstrap(adopted={})
-        return False
-
-    def _come_to(self, table: str) -> Tick | None:
-        """Return the last tick that some view has brought a hidden table to; None if none goes on that reads it."""
-        going = (view for view in self.views.values() if view.stopped is None)
-        return max((view.frontier for view in going if table in view.entry.segments), default=None)
+        return decided is Adoption.READY
 
     def _bring_in(self, made: Bootstrapped) -> None:
         """Make newborn views readable from their birth on; from now on they are in every batch."""

@@ -41,17 +41,23 @@ _OLD_AND_NEW = 2.0
 class ViewCost:
     """Rows read for one changed row: of an input, for every segment; of a relation, for the whole view.
 
-    `whole` are the rows that recomputing the view reads; `per_commit` those that are read whenever something changed.
+    `whole` are the rows that recomputing the view reads; `per_commit` those that are read whenever something changed;
+    `there` are all rows that could be read.
     """
 
     segments: Mapping[RelationName, float]
     relations: Mapping[RelationName, float]
     whole: float
     per_commit: float
+    there: float
 
     def batch(self, changed: Mapping[RelationName, int]) -> float:
-        """Return how many rows a batch reads in which so many rows of relations changed."""
-        return self.per_commit + sum(count * self.relations.get(name, 0.0) for name, count in changed.items())
+        """Return how many rows a batch reads in which so many rows of relations changed.
+
+        Changes that lead to the same row read it once: n reads of N rows meet N(1 - e^(-n/N)) different ones.
+        """
+        reads = sum(count * self.relations.get(name, 0.0) for name, count in changed.items())
+        return self.per_commit - self.there * math.expm1(-reads / self.there)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,10 +99,12 @@ def view_cost(view: SegmentedView, rows: Mapping[RelationName, int]) -> ViewCost
         spreads[segment.name] = _spreads(segment, described, sizes)
         sizes.rows.setdefault(segment.name, _output_rows(segment, described, sizes))
         _note_key(segment, sizes)
+    whole = sum(sizes.of(name) for name in view.relations)
     return ViewCost(
         segments={name: max((one.read for one in found.values()), default=0.0) for name, found in spreads.items()},
         relations={name: _through(view, spreads, name) for name in view.relations},
-        whole=sum(sizes.of(name) for name in view.relations),
+        whole=whole,
+        there=whole + sum(sizes.of(segment.name) for segment in view.segments[:-1] if segment.is_kept),
         per_commit=sum(
             sizes.of(name) for segment in view.segments if isinstance(segment.step, RecomputeStep)
             for name in segment.inputs
