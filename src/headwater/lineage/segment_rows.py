@@ -7,6 +7,7 @@ run over what was found (`views/whole`), and only the rows asked for are given.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import reduce
 from typing import assert_never
@@ -52,6 +53,7 @@ class SegmentRows:
         self.segments = {segment.name: segment for segment in view.segments}
         self.run = run
         self._reading = reading
+        self._known: dict[tuple[RelationName, tuple[str, ...], tuple[tuple[str, ...], str] | None], Found] = {}
         self._wanted = wanted
         self._lineages = lineages or Lineages()
 
@@ -79,11 +81,14 @@ class SegmentRows:
         return read_rewritten(rewriting, lineage, sought, wanted, self._reading, self._of_occurrence)
 
     def _read(self, wish: Wish) -> Found:
-        found = self._reading.rows(wish)
-        if found is None:
-            rows = self._computed(self.segments[wish.name], wish.within)
-            found = Found(rows=rows.select([*wish.columns, COUNT]), origin=Origin.COMPUTED)
-        return found
+        """Return what is wished for; what was wished for before is not read again: a reading is of one tick."""
+        key = (wish.name, wish.columns, None if wish.within is None else _told(wish.within))
+        if key not in self._known:
+            self._known[key] = self._reading.rows(wish) or Found(
+                rows=self._computed(self.segments[wish.name], wish.within).select([*wish.columns, COUNT]),
+                origin=Origin.COMPUTED,
+            )
+        return self._known[key]
 
     def _computed(self, segment: Segment, within: Restriction | None) -> pa.Table:
         inputs = self._inputs(segment, within)
@@ -141,6 +146,14 @@ class SegmentRows:
             name: reduce(lambda one, other: one.widest(other), bags).table.drop_columns([TICK])
             for name, bags in parts.items()
         }
+
+
+def _told(within: Restriction) -> tuple[tuple[str, ...], str]:
+    """Return what tells two restrictions apart."""
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, within.keys.table.schema) as writer:
+        writer.write_table(within.keys.table.combine_chunks())
+    return within.columns, hashlib.sha256(stream.getvalue()).hexdigest()
 
 
 def _narrowed(within: Restriction | None, columns: Mapping[str, str]) -> Restriction | None:

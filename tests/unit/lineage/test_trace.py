@@ -108,6 +108,16 @@ def test_only_what_leads_to_the_rows_is_read() -> None:
     assert all(wish.within is not None for wish in reading.wishes)
 
 
+def test_nothing_is_read_twice() -> None:
+    """The members of a union read the same rows, and so do segments that are computed: each reading is done once."""
+    world = new_world()
+    sql = "SELECT r.x AS x, s.w AS w FROM a.r AS r FULL JOIN a.s AS s ON r.x = s.x AND s.w > r.y"
+    reading = InMemory({name: counted(world.catalog[name], ROWS.get(name, [])) for name in world.catalog})
+    traced_rows(world.compile(sql), [(1, 20), (1, None), (2, None)], reading, world.catalog)
+    read = [(str(wish.name), wish.columns, str(wish.within)) for wish in reading.wishes]
+    assert len(read) == len(set(read)) > 3
+
+
 def trace_one(
     world: World, sql: str, rows: dict[RelationName, list[tuple[Any, ...]]], row: tuple[Any, ...]
 ) -> set[Any]:
