@@ -50,10 +50,10 @@ WHERE s.amount > 10 AND e.name LIKE 'A%'
   GROUPING_ID), HAVING, DISTINCT, aggregates (below) with DISTINCT and FILTER.
 - **Queries inside**: in FROM and WITH to any depth, each computed once however often it is read; EXISTS, IN, NOT EXISTS
   and NOT IN, and values `(SELECT …)`, linked to the outer query or not, anywhere in an expression.
-- **Other views**: another view of the project by its bare name, `FROM sales_by_clerk`, wherever a relation may stand. Its
-  query stands in its place, as if WITH named it, so the view above is exact at every tick whatever becomes of the one
-  below; what both are computed from is kept once. Changing the lower view changes the upper one; a lower view that is
-  still named cannot be dropped; a name that WITH gives in the same text comes first.
+- **Other views**: another view of the project by its bare name, `FROM sales_by_clerk`, wherever a relation may stand.
+  Its query stands in its place, as if WITH named it, so the view above is exact at every tick whatever becomes of the
+  one below; what both are computed from is kept once. Changing the lower view changes the upper one; a lower view
+  that is still named cannot be dropped; a name that WITH gives in the same text comes first.
 - **Sets**: UNION, INTERSECT and EXCEPT, each with ALL or without.
 - **Order**: window functions; ORDER BY … LIMIT. ORDER BY without LIMIT says nothing about a table and is left out.
 - **Rows**: bags, not sets. A row that the SELECT gives twice is in the view twice. NULL follows SQL's rules.

@@ -60,9 +60,7 @@ class Facade(Protocol):
         """Say how a view is maintained."""
         ...
 
-    def advise(
-        self, view: str | None, *, algorithm: str, traces_per_hour: float | None, apply: bool
-    ) -> AdviceResult:
+    def advise(self, view: str | None, *, algorithm: str, traces_per_hour: float | None, apply: bool) -> AdviceResult:
         """Say what is worth keeping for a view, or for all of them; with `apply`, write it into the project file."""
         ...
 
