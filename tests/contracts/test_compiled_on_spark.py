@@ -54,7 +54,7 @@ def test_oracle_a_construct_at_every_tick(sql: str, spark: SparkSession) -> None
     check_every_tick(spark, sql, story(len(sql)), BATCHES)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1000 + volume(16, 300)))
+@pytest.mark.parametrize("seed", range(1000, 1000 + volume(4, 300)))
 def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> None:
     sql = Chance(random=random.Random(seed)).view()
     try:
@@ -65,7 +65,7 @@ def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> N
         pytest.skip(f"Spark does not run it: {error.getCondition()}")
 
 
-@pytest.mark.parametrize("seed", range(2000, 2000 + volume(5, 150)))
+@pytest.mark.parametrize("seed", range(2000, 2000 + volume(2, 150)))
 def test_oracle_random_views_over_random_views_at_every_tick(seed: int, spark: SparkSession) -> None:
     """The last one reads the others; what they have in common is computed once, for all of them."""
     chance = Chance(random=random.Random(seed))

@@ -14,7 +14,7 @@ from headwater.lineage_wish import LineageKind
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.segments import SegmentedView
 
-SEEDS = volume(60, 2_000)
+SEEDS = volume(25, 2_000)
 
 
 def rows_of(world: World, view: SegmentedView, name: object) -> list[dict[str, object]]:

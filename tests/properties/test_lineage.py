@@ -15,7 +15,7 @@ from volume import volume
 from headwater.relation import RelationName
 from headwater.views.segments import RecomputeStep
 
-SEEDS = volume(60, 3_000)
+SEEDS = volume(25, 3_000)
 
 
 def check(sql: str, rows: Mapping[RelationName, list[tuple[object, ...]]], world: World) -> int:

@@ -24,7 +24,7 @@ from headwater.relation import RelationName
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.segments import RecomputeStep, SegmentedView
 
-SEEDS = volume(60, 3_000)
+SEEDS = volume(25, 3_000)
 
 
 def traced(view: SegmentedView, selected: list[Row], reading: InMemory, cost: Cost) -> list[set[tuple[str, Row, int]]]:

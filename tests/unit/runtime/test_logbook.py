@@ -26,6 +26,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
         view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_rows=1, seconds=0.01
     ),
     events.ViewComputed(view="v", lo=Tick(3), hi=Tick(7), changed_rows=2, read_rows={SALES: 5}, row_count=1),
+    events.SelfMaintenanceTested(view="v", lo=Tick(3), hi=Tick(7), suffices=True, known_key_count=2),
     events.BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}),
     events.ViewBorn(view="v", tick=Tick(3)),
     events.ViewStopped(view="v", tick=Tick(7), error=ERROR),
@@ -55,7 +56,7 @@ def test_every_event_is_one_sentence(event: Event) -> None:
 def test_the_log_has_the_sentence_at_its_level(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="headwater"):
         log_event(ONE_OF_EACH[3])
-        log_event(ONE_OF_EACH[9])
+        log_event(ONE_OF_EACH[10])
     assert caplog.messages == [
         'accepted tick 4 from source "shop" up to shop:0/1F: 1 row',
         'view "v" stopped at tick 7: no answer',
