@@ -11,9 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from audited import AuditedWorld, assert_exact
-from pyspark.sql import SparkSession
-from running import running
-from test_global_transactions import (
+from banks import (
     BANKS,
     VIEWS,
     assert_whole,
@@ -24,6 +22,8 @@ from test_global_transactions import (
     waiting,
     warehouse,
 )
+from pyspark.sql import SparkSession
+from running import running
 from test_kill import Killable
 from volume import volume
 
