@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from volume import THOROUGH
 
 from headwater.runtime.spark import spark_session
 from headwater.sources.embedded import EmbeddedServer
@@ -24,11 +25,18 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSeri
 _LIVE = {"spark", "three_servers", "postgres_server"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need Spark or a server, so that the others can run beside them in a process of their own."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the tests that need Spark or a server, so that the others can run beside them in a process of their own.
+
+    Those that only `make thorough` plays are left out of every other run.
+    """
     for item in items:
         if _LIVE & set(getattr(item, "fixturenames", ())):
             item.add_marker("live")
+    if not THOROUGH:
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -55,6 +55,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table
     monkeypatch.setattr(KeptTable, "append", spoilt)
 
 
+@pytest.mark.thorough
 def test_check_beside_a_busy_maintainer(world: AuditedWorld, spark: SparkSession) -> None:
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.6, seed=5)
     with running(world, spark) as maintainer:

@@ -78,6 +78,7 @@ def test_every_kind_is_exact_and_asks_as_it_should(world: AuditedWorld, spark: S
     assert all(cost.measured is not None and cost.measured.agrees for cost in analysis.kinds), "hidden tables at lo"
 
 
+@pytest.mark.thorough
 def test_no_source_is_asked_for_what_keys_and_references_tell(world: AuditedWorld, spark: SparkSession) -> None:
     world.execute(
         "shop", "UPDATE sales SET product = 1 WHERE product IS NULL; ALTER TABLE sales ALTER product SET NOT NULL"

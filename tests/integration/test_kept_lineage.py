@@ -57,6 +57,7 @@ def _rows(rows: pa.Table) -> list[tuple[object, ...]]:
     return sorted(zip(*(rows[name].to_pylist() for name in names), strict=True), key=repr)
 
 
+@pytest.mark.thorough
 def test_kept_lineage_is_exact_and_traces_alike_in_the_past(world: AuditedWorld, spark: SparkSession) -> None:
     """The tables are added to views that are maintained already; every state of every view is judged."""
     batches = "[maintenance]\nbatch_ticks = 20\n"

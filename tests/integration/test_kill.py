@@ -193,6 +193,7 @@ def test_a_killed_bootstrap_goes_on_from_its_chunks(
     finish(world, writers, spark)
 
 
+@pytest.mark.thorough
 def test_killed_at_random_moments(world: AuditedWorld, killable: Killable, spark: SparkSession) -> None:
     world.write_project(FEW, settings=SETTINGS)
     world.open().run(until_idle=True)

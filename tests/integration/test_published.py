@@ -43,6 +43,7 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
+@pytest.mark.thorough
 def test_every_algorithm_keeps_its_guarantee_on_live_sources(
     world: AuditedWorld, three_servers: dict[str, EmbeddedServer], spark: SparkSession
 ) -> None:
