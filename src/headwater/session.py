@@ -28,29 +28,13 @@ from headwater.keeping import Continuous, next_refresh
 from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
 from headwater.project import Project, load
-from headwater.results import (
-    AnalyzeResult,
-    CheckResult,
-    CommitStatus,
-    Dropped,
-    ExplainResult,
-    HistoryEntry,
-    HistoryResult,
-    ImpactResult,
-    MaintainerStatus,
-    PlanResult,
-    QueryResult,
-    RefreshResult,
-    ReleaseResult,
-    RowImpactResult,
-    RunResult,
-    StatusResult,
-    Stop,
-    TeardownResult,
-    TraceResult,
-    ViewStatus,
-    WhyNotResult,
-)
+from headwater.results.checking import CheckResult
+from headwater.results.keeping import AnalyzeResult, RefreshResult
+from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+from headwater.results.planning import PlanResult, RunResult
+from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
+from headwater.results.status import CommitStatus, MaintainerStatus, ReleaseResult, StatusResult, Stop, ViewStatus
+from headwater.results.teardown import Dropped, TeardownResult
 from headwater.runtime.advise import advise_views
 from headwater.runtime.analyze import analyze_view
 from headwater.runtime.apply_advice import apply_advice

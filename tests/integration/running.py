@@ -12,7 +12,7 @@ from audited import AuditedWorld
 from pyspark.sql import SparkSession
 
 from headwater.position import Tick
-from headwater.results import RunResult
+from headwater.results.planning import RunResult
 from headwater.runtime.events import Event, Listener, unheard
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from running import running
 from test_kill import Killable
 from volume import THOROUGH, volume
-from writers import busy_writers
+from writers import busy_writers, write
 
 from headwater.errors import UnsupportedView
 from headwater.project import load
@@ -112,9 +112,7 @@ def test_killed_between_the_appends_of_a_view_s_tables(
     killable = Killable(world, spark)
     try:
         for seed in range(KILLS):
-            writers = busy_writers(dict(world.servers), world.database, transactions=60, pause_seconds=0.001, seed=seed)
-            writers.start()
-            writers.finish()
+            write(dict(world.servers), world.database, transactions=60, seed=seed)
             killable.start(fail_point)
             assert killable.wait_for("ended") == "ended -9"
     finally:
@@ -142,9 +140,7 @@ def test_what_has_no_incremental_form_is_recomputed_at_every_commit_or_every_tic
     )
     world.open().run(until_idle=True)
     world.note_before()
-    writers = busy_writers(dict(world.servers), world.database, transactions=50, pause_seconds=0.001, seed=4)
-    writers.start()
-    writers.finish()
+    write(dict(world.servers), world.database, transactions=50, seed=4)
     world.open().run(until_idle=True)
     assert_exact(world, spark)
     guarantees = {name: entry.guarantee for name, entry in Warehouse.open(_path(world)).catalog().views.items()}

@@ -17,7 +17,7 @@ from headwater.errors import HeadwaterError
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import difference
 from headwater.position import Tick
-from headwater.results import ViewCheck
+from headwater.results.checking import ViewCheck
 from headwater.runtime.events import ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.kept_table import KeptTable

@@ -10,7 +10,7 @@ from audited import AuditedWorld, audited_world, rows_of
 
 from headwater.errors import HeadwaterError
 from headwater.judge.compare import bag_of
-from headwater.results import ViewStatus
+from headwater.results.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

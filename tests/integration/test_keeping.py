@@ -9,7 +9,7 @@ import pytest
 from audited import VIEWS, AuditedWorld, assert_exact, assert_reads_agree, audited_world
 from pyspark.sql import SparkSession
 from running import running
-from writers import busy_writers
+from writers import write
 
 from headwater.errors import HeadwaterError
 from headwater.guarantee import Guarantee
@@ -43,12 +43,6 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
-def write(world: AuditedWorld, seed: int) -> None:
-    writers = busy_writers(dict(world.servers), world.database, transactions=20, pause_seconds=0.001, seed=seed)
-    writers.start()
-    writers.finish()
-
-
 def kept(**kinds: str) -> str:
     return "\n".join(f'[views.{name}]\nmaintenance = "{kind}"' for name, kind in kinds.items())
 
@@ -59,7 +53,7 @@ def test_every_kind_is_exact_and_asks_as_it_should(world: AuditedWorld, spark: S
     world.open().run(until_idle=True)
     events: list[Event] = []
     for seed in (3, 4):
-        write(world, seed)
+        write(dict(world.servers), world.database, transactions=20, seed=seed)
         world.open(events.append).run(until_idle=True)
     judgement = assert_exact(world, spark)
     assert_reads_agree(world, judgement, spark)
@@ -134,7 +128,7 @@ def test_a_view_is_refreshed_when_it_is_due_or_asked_for(
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: len(maintainer.heard(ViewBorn)) == len(views))
         births = {name: maintainer.frontier(name) for name in views}
-        write(world, 5)
+        write(dict(world.servers), world.database, transactions=20, seed=5)
         last = lambda: maintainer.maintainer.log.last_tick  # noqa: E731 - as it is when asked
         maintainer.wait_until(lambda: last() > births["steady"] and maintainer.frontier("probing") == last())
         maintainer.wait_until(lambda: maintainer.frontier("steady") == last())
@@ -145,7 +139,7 @@ def test_a_view_is_refreshed_when_it_is_due_or_asked_for(
         assert (refreshed.lo, refreshed.hi) == (births["by_kind"], last())
         status = {view.name: view for view in world.open().status().views}
         assert (status["mixed"].due_at is not None, status["by_kind"].refresh) == (True, "on demand")
-    write(world, 6)
+    write(dict(world.servers), world.database, transactions=20, seed=6)
     world.open().run(until_idle=True)
     opened = world.open()
     behind = {name: opened.status().log_last != maintainer.frontier(name) for name in views}

@@ -17,7 +17,7 @@ from writers import busy_writers
 from headwater.lineage.reading import Origin
 from headwater.moment import AtTick
 from headwater.position import Tick
-from headwater.results import TraceResult
+from headwater.results.lineage import TraceResult
 from headwater.runtime.events import Event, SourceConnected, ViewBorn
 from headwater.runtime.trace_view import trace_view
 from headwater.runtime.understand import understand

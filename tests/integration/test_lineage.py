@@ -22,7 +22,7 @@ from headwater.lineage.traced import leaves
 from headwater.moment import AtTick
 from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
-from headwater.results import ChangedRows, TraceResult
+from headwater.results.lineage import ChangedRows, TraceResult
 from headwater.runtime.events import Event, SourceConnected, ViewBorn
 from headwater.runtime.trace_view import trace_view
 from headwater.runtime.understand import understand

@@ -11,7 +11,7 @@ from audited import VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from running import Beside
 
-from headwater.results import RunEnd
+from headwater.results.planning import RunEnd
 from headwater.runtime.events import Event, ProjectChanged, ProjectRefused, ViewBorn, ViewDropped
 from headwater.runtime.project_run import ProjectRun
 from headwater.sources.embedded import EmbeddedServer

@@ -10,10 +10,10 @@ import pytest
 from audited import AuditedWorld, assert_exact, assert_reads_agree, audited_world
 from pyspark.sql import SparkSession
 from running import running
-from writers import busy_writers
+from writers import write
 
 from headwater.errors import InvalidView
-from headwater.results import Action
+from headwater.results.planning import Action
 from headwater.runtime.events import BatchCommitted, Event, SourceConnected, SourceDisconnected, ViewBorn, ViewComputed
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
@@ -43,12 +43,6 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
-def write(world: AuditedWorld, seed: int) -> None:
-    writers = busy_writers(dict(world.servers), world.database, transactions=25, pause_seconds=0.001, seed=seed)
-    writers.start()
-    writers.finish()
-
-
 def hidden(world: AuditedWorld) -> dict[str, set[str]]:
     """Return the hidden tables of every view."""
     views = Warehouse.open(str(world.open().project.warehouse)).catalog().views
@@ -64,7 +58,7 @@ def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld
     world.write_project(OVER, settings="[maintenance]\nbatch_ticks = 40\n")
     heard: list[Event] = []
     world.open().run(until_idle=True)
-    write(world, 1)
+    write(dict(world.servers), world.database, transactions=25, seed=1)
     world.open(heard.append).run(until_idle=True)
     tables = hidden(world)
     group = tables["by_kind"]
@@ -83,15 +77,15 @@ def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld
     assert_exact(world, spark)
 
     world.write_project({**OVER, **MORE}, settings="[maintenance]\nbatch_ticks = 40\n")
-    write(world, 2)
+    write(dict(world.servers), world.database, transactions=25, seed=2)
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: maintainer.heard(ViewBorn))
     assert {event.view for event in maintainer.heard(ViewBorn)} == {"where_rich"}  # type: ignore[attr-defined]
     assert hidden(world)["where_rich"] > group, "a view that comes later finds it there"
-    write(world, 3)
+    write(dict(world.servers), world.database, transactions=25, seed=3)
     world.open().run(until_idle=True, rebuild=("twin",))
     assert not hidden(world)["twin"] & group, "who is rebuilt trusts nothing that is there"
-    write(world, 4)
+    write(dict(world.servers), world.database, transactions=25, seed=4)
     del (remaining := {**OVER, **MORE})["richness"]
     world.write_project(remaining)
     world.open().run(until_idle=True)
@@ -120,7 +114,7 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
     world.open().run(until_idle=True)
     assert not hidden(world)["by_kind"] & hidden(world)["twin"]
     assert hidden(world)["by_kind"] == hidden(world)["rich_kinds"]
-    write(world, 5)
+    write(dict(world.servers), world.database, transactions=25, seed=5)
     world.open().run(until_idle=True)
     assert_exact(world, spark)
     told = world.open().explain("rich_kinds")

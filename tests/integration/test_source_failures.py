@@ -16,7 +16,7 @@ from running import running
 from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.relation import RelationName
-from headwater.results import ViewStatus
+from headwater.results.status import ViewStatus
 from headwater.runtime import staging
 from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
 from headwater.runtime.staging import stage_relation

@@ -10,7 +10,8 @@ from audited import SOURCES, VIEWS, AuditedWorld, audited_world
 from pyspark.sql import SparkSession
 from running import running
 
-from headwater.results import Action, MessageCount, SourceStatus, ViewStatus
+from headwater.results.planning import Action
+from headwater.results.status import MessageCount, SourceStatus, ViewStatus
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse

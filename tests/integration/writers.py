@@ -272,3 +272,10 @@ def busy_writers(
             for number, (server, steps, share, held) in enumerate(plans)
         ]
     )
+
+
+def write(servers: dict[str, EmbeddedServer], database: str, *, transactions: int, seed: int) -> None:
+    """Let eight writers write so many transactions as fast as they can, and wait for them."""
+    writers = busy_writers(servers, database, transactions=transactions, pause_seconds=0.001, seed=seed)
+    writers.start()
+    writers.finish()

@@ -9,7 +9,7 @@ from pathlib import Path
 from headwater.cli.render_analysis import HEADINGS, cost_cells, told
 from headwater.lab.html import html_page, html_picture, html_table
 from headwater.lab.papers.pictures import Bars, Picture
-from headwater.results import AnalyzeResult, ViewAnalysis
+from headwater.results.keeping import AnalyzeResult, ViewAnalysis
 
 PAGE = "index.html"
 _OPENING = """\

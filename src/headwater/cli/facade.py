@@ -12,24 +12,13 @@ import typer
 from headwater.advisor.advice import AdviceResult
 from headwater.demo.scenes import DemoListener
 from headwater.moment import AtPosition, Moment
-from headwater.results import (
-    AnalyzeResult,
-    CheckResult,
-    DemoResult,
-    ExplainResult,
-    HistoryResult,
-    ImpactResult,
-    PlanResult,
-    QueryResult,
-    RefreshResult,
-    ReleaseResult,
-    RowImpactResult,
-    RunResult,
-    StatusResult,
-    TeardownResult,
-    TraceResult,
-    WhyNotResult,
-)
+from headwater.results.checking import CheckResult, DemoResult
+from headwater.results.keeping import AnalyzeResult, RefreshResult
+from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+from headwater.results.planning import PlanResult, RunResult
+from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
+from headwater.results.status import ReleaseResult, StatusResult
+from headwater.results.teardown import TeardownResult
 from headwater.runtime.events import Listener
 
 

@@ -8,25 +8,12 @@ from decimal import Decimal
 
 from headwater.cli.page import Grid, Line, Page
 from headwater.judge.compare import format_row
-from headwater.results import (
-    Action,
-    CheckResult,
-    DemoResult,
-    ExplainResult,
-    HistoryResult,
-    MessageCount,
-    PlanResult,
-    QueryResult,
-    RefreshResult,
-    ReleaseResult,
-    RunResult,
-    Sample,
-    SourceStatus,
-    StatusResult,
-    TeardownResult,
-    ViewStatus,
-    WaitingPart,
-)
+from headwater.results.checking import CheckResult, DemoResult, Sample
+from headwater.results.keeping import RefreshResult
+from headwater.results.planning import Action, PlanResult, RunResult
+from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
+from headwater.results.status import MessageCount, ReleaseResult, SourceStatus, StatusResult, ViewStatus, WaitingPart
+from headwater.results.teardown import TeardownResult
 
 _BAD, _GOOD, _WARN, _QUIET = "red", "green", "yellow", "dim"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwater.advisor.kinds.parameters import Rows
 from headwater.cli.page import Grid, Line, Page
-from headwater.results import AnalyzeResult, KindCost, ViewAnalysis
+from headwater.results.keeping import AnalyzeResult, KindCost, ViewAnalysis
 
 HEADINGS = (
     "kind", "maintenance", "bytes", "bytes kept", "rows by paper 002", "rows by index",

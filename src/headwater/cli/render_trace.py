@@ -12,7 +12,7 @@ from headwater.judge.compare import format_row
 from headwater.lineage.sought import OF
 from headwater.lineage.traced import Traced
 from headwater.relation import COUNT
-from headwater.results import ChangedRows, ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+from headwater.results.lineage import ChangedRows, ImpactResult, RowImpactResult, TraceResult, WhyNotResult
 from headwater.views.segments import SEGMENTS
 
 

@@ -22,7 +22,7 @@ from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
 from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
-from headwater.results import DemoResult
+from headwater.results.checking import DemoResult
 from headwater.runtime.events import fan_out
 from headwater.runtime.understand import understand
 from headwater.sources.embedded import EmbeddedServer

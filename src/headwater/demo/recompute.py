@@ -20,7 +20,7 @@ from headwater.judge.grade_changes import History, grade_changes
 from headwater.judge.replay import ReplayedView, TransactionKey, replay
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
-from headwater.results import CheckResult, ViewCheck
+from headwater.results.checking import CheckResult, ViewCheck
 from headwater.warehouse.query import Warehouse
 
 

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
 from headwater.position import Tick
-from headwater.results import Sample
+from headwater.results.checking import Sample
 from headwater.warehouse.query import Warehouse
 
 VIEW = "high_profit"

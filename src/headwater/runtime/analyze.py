@@ -25,7 +25,7 @@ from headwater.maintenance.rebase import rebase
 from headwater.position import Tick
 from headwater.project import Reading
 from headwater.relation import RelationName
-from headwater.results import KindCost, MeasuredCost, ViewAnalysis
+from headwater.results.keeping import KindCost, MeasuredCost, ViewAnalysis
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.batch import base_changes
 from headwater.runtime.join_statistics import needed_columns, partners, selected_shares

@@ -26,7 +26,7 @@ from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation,
 from headwater.judge.sample import first_wrong, spread
 from headwater.position import Tick
 from headwater.relation import RelationName
-from headwater.results import CheckResult, ViewCheck
+from headwater.results.checking import CheckResult, ViewCheck
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.recompute import recompute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.project import Reading
-from headwater.results import ExplainResult
+from headwater.results.reading import ExplainResult
 from headwater.runtime.explain_costs import explain_cost
 from headwater.runtime.explain_keeping import keeping_data, keeping_lines
 from headwater.runtime.explain_segments import explain_segments, how_read

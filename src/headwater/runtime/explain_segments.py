@@ -6,7 +6,7 @@ from typing import Any, assert_never
 
 from headwater.project import Reading
 from headwater.relation import RelationName
-from headwater.results import ExplainResult
+from headwater.results.reading import ExplainResult
 from headwater.runtime.explain_costs import ExplainedCost, explain_cost
 from headwater.runtime.explain_keeping import keeping_data, keeping_lines
 from headwater.runtime.explain_queries import maintenance_queries, tracing_lines, tracing_queries

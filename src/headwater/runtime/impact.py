@@ -14,7 +14,7 @@ from headwater.guarantee import Guarantee
 from headwater.moment import AtPosition
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
-from headwater.results import ChangedRows, ImpactResult
+from headwater.results.lineage import ChangedRows, ImpactResult
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.state import net

@@ -22,7 +22,7 @@ from headwater.guarantee import Guarantee
 from headwater.keeping import Maintenance
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.results import MeasuredCost
+from headwater.results.keeping import MeasuredCost
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.batch import ViewChange, base_changes
 from headwater.runtime.change_any import change_any

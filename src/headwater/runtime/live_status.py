@@ -16,7 +16,7 @@ from typing import Any
 from headwater.changelog.global_parts import Incomplete
 from headwater.position import Position
 from headwater.project import Project
-from headwater.results import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
+from headwater.results.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.follow import SourceThread
 from headwater.runtime.holding import Piece

@@ -24,7 +24,7 @@ from headwater.fail_points import reach
 from headwater.keeping import Continuous
 from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
-from headwater.results import RunEnd, RunResult
+from headwater.results.planning import RunEnd, RunResult
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.adoption import Adoption, adoptable_tables, come_to, decide_adoption
 from headwater.runtime.batch_round import Outcome, Round, RoundResult

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from headwater.results import MessageCount, SelfMaintenanceCount
+from headwater.results.status import MessageCount, SelfMaintenanceCount
 from headwater.runtime.events import Event, ProbeAnswered, SelfMaintenanceTested
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwater.relation import RelationName
-from headwater.results import Action, OwnerSql, PlanResult, PlanStep, Subject
+from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry

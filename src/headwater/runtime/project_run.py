@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import SourceUnavailable
 from headwater.project import Project
-from headwater.results import RunEnd, RunResult
+from headwater.results.planning import RunEnd, RunResult
 from headwater.runtime.events import Listener, ProjectChanged
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import show_plan

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headwater.errors import NotReadable
 from headwater.position import Tick
-from headwater.results import RefreshedView, RefreshResult
+from headwater.results.keeping import RefreshedView, RefreshResult
 from headwater.runtime.events import Listener
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood

@@ -18,7 +18,7 @@ from headwater.lineage.sought import PLACE, numbered, same_values
 from headwater.lineage.trace import trace
 from headwater.moment import Moment
 from headwater.relation import Relation
-from headwater.results import DerivedRows, RowImpactResult
+from headwater.results.lineage import DerivedRows, RowImpactResult
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader

@@ -16,7 +16,7 @@ from headwater.lineage.trace import trace
 from headwater.lineage.traced import leaves, source_rows
 from headwater.moment import Moment
 from headwater.relation import COUNT
-from headwater.results import TracedRelation, TraceResult
+from headwater.results.lineage import TracedRelation, TraceResult
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader

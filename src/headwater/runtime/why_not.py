@@ -16,7 +16,8 @@ from headwater.lineage.why_not import why_not
 from headwater.moment import Moment
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
-from headwater.results import Pending, Stop, WhyNotResult
+from headwater.results.lineage import Pending, WhyNotResult
+from headwater.results.status import Stop
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.shown_tick import shown_tick
 from headwater.runtime.tick_reader import TickReader

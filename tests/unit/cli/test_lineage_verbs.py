@@ -18,17 +18,17 @@ from headwater.lineage.traced import Traced
 from headwater.moment import AtPosition, AtTick, Moment
 from headwater.position import Position, Tick
 from headwater.relation import RelationName
-from headwater.results import (
+from headwater.results.lineage import (
     ChangedRows,
     DerivedRows,
     ImpactResult,
     Pending,
     RowImpactResult,
-    Stop,
     TracedRelation,
     TraceResult,
     WhyNotResult,
 )
+from headwater.results.status import Stop
 from headwater.runtime.events import Listener
 
 SALES = RelationName(source="shop", name="sales")

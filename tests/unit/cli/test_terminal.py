@@ -17,7 +17,7 @@ from headwater.guarantee import Guarantee
 from headwater.judge.grade import Verdict
 from headwater.position import Position, Tick
 from headwater.relation import RelationName
-from headwater.results import CheckResult, DemoResult, Sample, ViewCheck
+from headwater.results.checking import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.runtime.events import BatchCommitted, BootstrapProgress, Idle, Listener, TransactionsAccepted
 
 PROGRAM = """

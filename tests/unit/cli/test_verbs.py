@@ -24,40 +24,24 @@ from headwater.judge.grade import Verdict
 from headwater.moment import AtPosition, AtTick, Moment
 from headwater.position import Position, Tick
 from headwater.project import load
-from headwater.results import (
-    Action,
-    AnalyzeResult,
-    CheckResult,
+from headwater.results.checking import CheckResult, ViewCheck
+from headwater.results.keeping import AnalyzeResult, KindCost, MeasuredCost, RefreshedView, RefreshResult, ViewAnalysis
+from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, RunEnd, RunResult, Subject
+from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
+from headwater.results.status import (
     CommitStatus,
-    Dropped,
-    ExplainResult,
-    HistoryEntry,
-    HistoryResult,
-    KindCost,
     MaintainerStatus,
-    MeasuredCost,
     MessageCount,
-    OwnerSql,
-    PlanResult,
-    PlanStep,
-    QueryResult,
-    RefreshedView,
-    RefreshResult,
     ReleaseResult,
-    RunEnd,
-    RunResult,
     SelfMaintenanceCount,
     SourceState,
     SourceStatus,
     StatusResult,
     Stop,
-    Subject,
-    TeardownResult,
-    ViewAnalysis,
-    ViewCheck,
     ViewStatus,
     WaitingPart,
 )
+from headwater.results.teardown import Dropped, TeardownResult
 from headwater.runtime.events import BatchCommitted, Listener, unheard
 
 AT = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)

@@ -1,0 +1,1 @@
+"""What every verb answers: frozen values that the terminal, `--json` and Python callers share."""

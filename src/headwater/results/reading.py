@@ -1,0 +1,55 @@
+"""What `query`, `history` and `explain` answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import pyarrow as pa
+
+from headwater.position import Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryResult:
+    """The rows of a query, and the tick that all views in it were read at."""
+
+    tick: Tick
+    table: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
+
+    `probe_count` is how often sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for
+    all views together.
+    """
+
+    lo: Tick
+    hi: Tick
+    committed_at: datetime
+    rows_added: int
+    rows_removed: int
+    probe_count: int
+    spark_job_count: int
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResult:
+    """A view's commits, oldest first."""
+
+    view: str
+    birth: Tick
+    commits: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainResult:
+    """How a view is maintained: a tree to read, and the same as plain data (texts, numbers, lists, mappings)."""
+
+    view: str
+    text: str
+    data: Mapping[str, object]
