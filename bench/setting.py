@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from bench import tpch
 from bench.stream import Stream
-from headwater.project import load
+from headwater.project_file import load
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer

@@ -24,6 +24,7 @@ LAYERS = (
     "toml_table",
     "toml_edit",
     "project",
+    "project_file",
     "deltas",
     "views",
     "sources",

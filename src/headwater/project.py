@@ -1,7 +1,6 @@
-"""The project folder: `headwater.toml` and `views/*.sql`, read into a frozen `Project`.
+"""What a project says: its sources, how relations are read, its views and how each is kept. Frozen, without secrets.
 
-Reading is all that happens here. Nothing is connected to, and secrets stay out: a source's URL is kept as it is
-written, with `${VARIABLE}` in it, and filled in only when somebody connects.
+A source's URL is kept as it is written, with `${VARIABLE}` in it, and filled in only when somebody connects.
 
 How a relation is read is chosen once per relation, for all views: `[relations."shop.sales"] reading = "probe"`, or else
 `[defaults] reading`. A view may choose for itself (`maintenance =`), where this does not contradict what is said of a
@@ -16,22 +15,19 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
-from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
-from headwater.lineage_wish import LineageKind, LineageWish
+from headwater.keeping import Maintenance, Refresh
+from headwater.lineage_wish import LineageWish
 from headwater.relation import RelationName
-from headwater.toml_table import TomlTable, did_you_mean, read_toml
+from headwater.toml_table import did_you_mean
 
 PROJECT_FILE = "headwater.toml"
 VIEWS_FOLDER = "views"
 DEFAULT_ALGORITHM = "batched-sweep"
-
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-_SECONDS = {"ms": 0.001, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400}
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class Reading(Enum):
@@ -76,7 +72,7 @@ class SourceDeclaration:
         >>> declaration.url({"PW": "secret"})
         'postgresql://me:secret@db/shop'
         """
-        unset = [name for name in _VARIABLE.findall(self.url_text) if not environment.get(name)]
+        unset = [name for name in VARIABLE.findall(self.url_text) if not environment.get(name)]
         if unset:
             raise InvalidProject(
                 f'environment variable "{unset[0]}" is not set',
@@ -84,7 +80,7 @@ class SourceDeclaration:
                 detail=f'the url of source "{self.name}" needs it ({self.declared_in})',
                 hint=f"export {unset[0]}=…",
             )
-        filled = _VARIABLE.sub(lambda match: environment[match[1]], self.url_text)
+        filled = VARIABLE.sub(lambda match: environment[match[1]], self.url_text)
         if urlsplit(filled).scheme not in ("postgresql", "postgres"):
             raise InvalidProject(
                 f'the url of source "{self.name}" does not name a kind of source that can be used',
@@ -167,7 +163,7 @@ class Project:
         """Return a source by its name; one that is not declared is refused."""
         known = tuple(source.name for source in self.sources)
         if name not in known:
-            raise _unknown_source(name, known, PROJECT_FILE)
+            raise unknown_source(name, known, PROJECT_FILE)
         return self.sources[known.index(name)]
 
     def view(self, name: str) -> ViewFile:
@@ -183,261 +179,8 @@ class Project:
         return self.views[known.index(name)]
 
 
-def load(path: Path) -> Project:
-    """Return the project in a folder, or the one whose project file is named."""
-    file = (path if path.name == PROJECT_FILE else path / PROJECT_FILE).absolute()
-    document = read_toml(file)
-    document.allow(
-        "project", "warehouse", "sources", "maintenance", "defaults", "relations", "views", "global_transactions"
-    )
-    named, warehouse = document.table("project"), document.table("warehouse")
-    maintenance, defaults = document.table("maintenance"), document.table("defaults")
-    named.allow("name")
-    warehouse.allow("path", "retention")
-    maintenance.allow("batch_ticks", "batch_interval")
-    defaults.allow("reading", "strict")
-    sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
-    return Project(
-        name=named.words("name"),
-        file=file,
-        warehouse=file.parent / Path(warehouse.words("path", "warehouse")).expanduser(),
-        retention=_retention(warehouse),
-        batch_ticks=maintenance.number("batch_ticks", 10_000),
-        batch_interval_seconds=_seconds(maintenance, "batch_interval", "0 s"),
-        default_reading=_reading(defaults, "replica"),
-        readings=_readings(document.table("relations"), tuple(source.name for source in sources)),
-        sources=sources,
-        views=_views(
-            file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
-        ),
-        global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
-    )
-
-
-def parse_duration(text: str) -> float | None:
-    """Return the seconds that a text such as `90 s` or `7 days` means, or None.
-
-    >>> [parse_duration(text) for text in ("90 s", "250ms", "7 days", "soon")]
-    [90.0, 0.25, 604800.0, None]
-    """
-    if not (match := re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text)):
-        return None
-    unit = match[2] if match[2] in _SECONDS else match[2].removesuffix("s")
-    return float(match[1]) * _SECONDS[unit] if unit in _SECONDS else None
-
-
-def _source(name: str, table: TomlTable) -> SourceDeclaration:
-    table.allow("url", "statement_timeout", "probe_connections")
-    _check_name(name, "source", table.where())
-    url_text = table.words("url")
-    _check_secrets(name, url_text, table)
-    return SourceDeclaration(
-        name=name,
-        url_text=url_text,
-        statement_timeout_seconds=_seconds(table, "statement_timeout", "60 s"),
-        probe_connections=table.number("probe_connections", 4),
-        declared_in=table.where(),
-    )
-
-
-def _check_secrets(name: str, url_text: str, table: TomlTable) -> None:
-    """Refuse a password that is written into the project file, and a `$` that is no `${VARIABLE}`."""
-    if "$" in _VARIABLE.sub("", url_text):
-        raise table.refusal("url", 'a "$" stands alone', hint='write variables as ${NAME}; write a literal "$" as %24')
-    marked = _VARIABLE.sub("VARIABLE", url_text)
-    try:
-        parts = urlsplit(marked)
-        literal_password = re.fullmatch("(VARIABLE)*", parts.password or "") is None
-        in_query = parse_qs(parts.query).get("password", ["VARIABLE"]) != ["VARIABLE"]
-    except ValueError as error:
-        raise table.refusal("url", str(error), hint="write postgresql://USER:${PASSWORD}@HOST:PORT/DATABASE") from None
-    in_words = re.search(r"password\s*=\s*(?!VARIABLE)\S", marked) is not None
-    if literal_password or in_query or in_words:
-        raise InvalidProject(
-            f'the url of source "{name}" in {table.where("url")} holds a password',
-            code="HW-112",
-            detail="project files are shared and versioned, passwords must not be",
-            hint=f'put the url into an environment variable and write url = "${{{name.upper()}_URL}}"',
-        )
-
-
-def _readings(table: TomlTable, sources: tuple[str, ...]) -> Mapping[RelationName, Reading]:
-    readings = {}
-    for text, relation in table.tables():
-        parts = text.split(".")
-        if len(parts) not in (2, 3) or not all(parts):
-            raise InvalidProject(
-                f'"{text}" in [relations] of {table.where(text)} is not a relation',
-                code="HW-113",
-                detail="a relation is SOURCE.TABLE or SOURCE.SCHEMA.TABLE, in quotes because of its dots",
-                hint='write for instance [relations."shop.sales"]',
-            )
-        relation.allow("reading")
-        if parts[0] not in sources:
-            raise _unknown_source(parts[0], sources, relation.where())
-        name = RelationName(source=parts[0], schema=parts[1] if len(parts) > 2 else "public", name=parts[-1])  # noqa: PLR2004 — source, schema, table
-        readings[name] = _reading(relation, None)
-    return readings
-
-
-def _global_transactions(document: TomlTable, sources: tuple[str, ...]) -> GlobalTransactions | None:
-    if "global_transactions" not in document.values:
-        return None
-    table = document.table("global_transactions")
-    table.allow("sources", "by", "column")
-    named = table.list_of_words("sources")
-    for name in named:
-        if name not in sources:
-            raise _unknown_source(name, sources, table.where("sources"))
-    if len(set(named)) < max(2, len(named)):
-        raise table.refusal(
-            "sources",
-            "a global transaction has parts in at least two sources, each named once",
-            hint="name all of them",
-        )
-    return GlobalTransactions(sources=named, ids=_global_ids(table))
-
-
-def _global_ids(table: TomlTable) -> GlobalIds:
-    if _choice(table, "by", "column", ("column", "gid")) == "column":
-        return IdColumn(name=table.words("column"))
-    if "column" in table.values:
-        raise table.refusal("column", "the ids are those of prepared transactions", hint='remove it, or by = "gid"')
-    return PreparedId()
-
-
-def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:
-    if not folder.is_dir():
-        raise InvalidProject(
-            f'the project has no folder "{folder.name}"',
-            code="HW-115",
-            detail="every view is a file in it",
-            hint=f"make {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
-        )
-    files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
-    for name, table in settings.tables():
-        table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh")
-        if name not in files:
-            raise InvalidProject(
-                f"{table.title} in {table.where()} has no view",
-                code="HW-114",
-                detail=f"there is no {VIEWS_FOLDER}/{name}.sql",
-                hint=did_you_mean(name, tuple(files), otherwise="write that file, or remove the table"),
-            )
-    return tuple(_view(name, file, settings.table(name), strict=strict) for name, file in files.items())
-
-
-def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
-    shown = f"{VIEWS_FOLDER}/{file.name}"
-    _check_name(name, "view", shown)
-    try:
-        sql = file.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-106", detail=str(error)) from None
-    if not sql.strip():
-        raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
-    choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))
-    is_said = "guarantee" in settings.values
-    return ViewFile(
-        name=name,
-        sql=sql,
-        file=file,
-        guarantee=Guarantee(_choice(settings, "guarantee", None, choices)) if is_said else None,
-        algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
-        strict=settings.truth("strict", default=strict),
-        keep=_keep(settings),
-        maintenance=_maintenance(settings),
-        refresh=_refresh(settings),
-    )
-
-
-def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
-    """Return the wishes of a list: "lineage:SEGMENT" or "split:SEGMENT"."""
-    if "keep" not in table.values:
-        return ()
-    wishes: dict[str, LineageWish] = {}
-    for said in table.list_of_words("keep"):
-        kind, _, of = said.partition(":")
-        if kind not in {one.value for one in LineageKind} or not of:
-            raise table.refusal(
-                "keep",
-                f'"{said}" does not say what to keep',
-                hint='write "lineage:SEGMENT" or "split:SEGMENT"; `headwater explain VIEW` shows the segments',
-            )
-        wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
-    return tuple(wishes.values())
-
-
-def _maintenance(table: TomlTable) -> Maintenance | None:
-    if "maintenance" not in table.values:
-        return None
-    return Maintenance(_choice(table, "maintenance", None, tuple(kind.value for kind in Maintenance)))
-
-
-def _refresh(table: TomlTable) -> Refresh:
-    text = table.words("refresh", "continuous").strip()
-    match text.removeprefix("every ").strip(), text:
-        case _, "continuous":
-            return Continuous()
-        case _, "on demand":
-            return OnDemand()
-        case length, _ if length != text and (seconds := parse_duration(length)):
-            return Every(seconds=seconds, text=length)
-        case _:
-            raise table.refusal(
-                "refresh",
-                f'"{text}" does not say when',
-                hint='write "continuous", "on demand", or "every" and a length of time: "every 10 min"',
-            )
-
-
-def _reading(table: TomlTable, default: str | None) -> Reading:
-    return Reading(_choice(table, "reading", default, tuple(reading.value for reading in Reading)))
-
-
-def _choice(table: TomlTable, key: str, default: str | None, choices: tuple[str, ...]) -> str:
-    said = table.words(key, default)
-    if said not in choices:
-        either = " or ".join(f'"{choice}"' for choice in choices)
-        raise table.refusal(
-            key, f'it is {either}, not "{said}"', hint=did_you_mean(said, choices, otherwise=f"choose {either}")
-        )
-    return said
-
-
-def _retention(table: TomlTable) -> Retention:
-    text = table.words("retention", "7 days")
-    if ticks := re.fullmatch(r"\s*([0-9_]+)\s*ticks?\s*", text):
-        return RetainTicks(count=int(ticks[1].replace("_", "")))
-    return RetainFor(seconds=_seconds(table, "retention", text))
-
-
-def _seconds(table: TomlTable, key: str, default: str) -> float:
-    text = table.words(key, default)
-    seconds = parse_duration(text)
-    if seconds is None:
-        also = ', or "1000000 ticks"' if key == "retention" else ""
-        raise table.refusal(
-            key, f'"{text}" is not a length of time', hint=f'write "500 ms", "60 s", "10 min", "12 h" or "7 days"{also}'
-        )
-    return seconds
-
-
-def _check_name(name: str, kind: str, where: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise InvalidProject(
-            f'"{name}" cannot be the name of a {kind} ({where})',
-            code="HW-117",
-            detail="a name has lower-case letters, digits and underscores, and begins with a letter",
-            hint=f'for instance "{_near_name(name)}"',
-        )
-
-
-def _near_name(name: str) -> str:
-    return re.sub(r"^[^a-z]+", "", re.sub(r"[^a-z0-9]+", "_", name.lower())).strip("_") or "my_name"
-
-
-def _unknown_source(name: str, known: tuple[str, ...], where: str) -> InvalidProject:
+def unknown_source(name: str, known: tuple[str, ...], where: str) -> InvalidProject:
+    """Return the refusal of a source that is not declared."""
     return InvalidProject(
         f'there is no source "{name}" ({where})',
         code="HW-118",

@@ -27,7 +27,8 @@ from headwater.judge.sample import STATES
 from headwater.keeping import Continuous, next_refresh
 from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
-from headwater.project import Project, load
+from headwater.project import Project
+from headwater.project_file import load
 from headwater.results.checking import CheckResult
 from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult

@@ -25,7 +25,7 @@ from headwater.judge.grade import Verdict
 from headwater.judge.grade_changes import History, grade_changes
 from headwater.judge.replay import ReplayedView, TransactionKey, replay
 from headwater.position import Tick
-from headwater.project import load
+from headwater.project_file import load
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.runtime.understand import connect_sources
 from headwater.session import Headwater, open_project

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from headwater.judge.audit import audit_sql
 from headwater.position import Tick
-from headwater.project import load
+from headwater.project_file import load
 from headwater.results.status import WaitingPart
 from headwater.runtime.understand import connect_sources
 from headwater.sources.embedded import EmbeddedServer

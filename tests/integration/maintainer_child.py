@@ -18,7 +18,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from headwater.fail_points import VARIABLE
-from headwater.project import load
+from headwater.project_file import load
 from headwater.runtime import staging
 from headwater.runtime.events import Event
 from headwater.runtime.start import start_maintainer

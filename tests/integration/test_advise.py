@@ -12,7 +12,8 @@ from headwater.advisor.advice import Alternative
 from headwater.advisor.candidates import AuxiliaryKind
 from headwater.lineage.reading import Origin
 from headwater.lineage_wish import LineageKind
-from headwater.project import Reading, load
+from headwater.project import Reading
+from headwater.project_file import load
 from headwater.relation import RelationName
 from headwater.sources.embedded import EmbeddedServer
 

@@ -18,7 +18,7 @@ from volume import THOROUGH, volume
 from writers import busy_writers, write
 
 from headwater.errors import UnsupportedView
-from headwater.project import load
+from headwater.project_file import load
 from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse

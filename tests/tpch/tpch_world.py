@@ -14,7 +14,7 @@ from audited import AuditedWorld
 from bench import tpch
 
 from headwater.judge.audit import audit_sql
-from headwater.project import load
+from headwater.project_file import load
 from headwater.runtime.understand import connect_sources
 from headwater.sources.embedded import EmbeddedServer
 

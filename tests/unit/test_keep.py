@@ -6,7 +6,7 @@ import pytest
 
 from headwater.errors import InvalidProject
 from headwater.lineage_wish import LineageKind, LineageWish
-from headwater.project import load
+from headwater.project_file import load
 
 
 def keep(folder: Path, said: str) -> tuple[LineageWish, ...]:

@@ -7,7 +7,8 @@ import pytest
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
-from headwater.project import GlobalTransactions, IdColumn, PreparedId, Project, Reading, RetainFor, RetainTicks, load
+from headwater.project import GlobalTransactions, IdColumn, PreparedId, Project, Reading, RetainFor, RetainTicks
+from headwater.project_file import load
 from headwater.relation import RelationName
 
 WHOLE = """\

@@ -13,7 +13,8 @@ from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import outcome
 from headwater.cli.page import Line, Page
 from headwater.errors import InvalidProject
-from headwater.project import PROJECT_FILE, load
+from headwater.project import PROJECT_FILE
+from headwater.project_file import load
 
 TEMPLATES = (
     ("headwater.toml", PROJECT_FILE),

@@ -13,7 +13,7 @@ from headwater.cli.outcome import REFUSED, outcome
 from headwater.cli.progress import progress
 from headwater.cli.render import draw_teardown
 from headwater.errors import HeadwaterError
-from headwater.project import load
+from headwater.project_file import load
 
 
 def teardown(

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
-from headwater.project import Project, load
+from headwater.project import Project
+from headwater.project_file import load
 from headwater.runtime.events import Listener, ProjectRefused
 from headwater.runtime.understand import Understood, understand
 

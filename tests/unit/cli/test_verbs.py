@@ -23,7 +23,7 @@ from headwater.judge.compare import difference
 from headwater.judge.grade import Verdict
 from headwater.moment import AtPosition, AtTick, Moment
 from headwater.position import Position, Tick
-from headwater.project import load
+from headwater.project_file import load
 from headwater.results.checking import CheckResult, ViewCheck
 from headwater.results.keeping import AnalyzeResult, KindCost, MeasuredCost, RefreshedView, RefreshResult, ViewAnalysis
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, RunEnd, RunResult, Subject

@@ -12,7 +12,7 @@ from headwater.advisor.advice import Advice, AdvisedTable, Alternative
 from headwater.advisor.candidates import AuxiliaryKind
 from headwater.errors import InvalidProject
 from headwater.keeping import Maintenance
-from headwater.project import load
+from headwater.project_file import load
 from headwater.relation import RelationName
 from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.understand import Understood
