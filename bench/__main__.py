@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import shutil
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 from bench.measure import (
@@ -19,9 +17,9 @@ from bench.measure import (
     peak_megabytes,
     warm_until_flat,
 )
+from bench.report import Report
 from bench.setting import servers, setting
 
-RESULTS = Path(__file__).parent / "results"
 COLUMNS = (
     "transactions",
     "changed rows",
@@ -43,21 +41,6 @@ COLUMNS = (
 )
 
 
-class Report:
-    """Prints every line and keeps it."""
-
-    def __init__(self) -> None:
-        self._lines: list[str] = []
-
-    def say(self, line: str = "") -> None:
-        print(line, flush=True)
-        self._lines.append(line)
-
-    def write(self) -> None:
-        RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "latest.md").write_text("\n".join(self._lines) + "\n")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--scale", type=float, nargs="+", default=[0.1, 1.0], help="TPC-H scale factors")
@@ -71,13 +54,9 @@ def main() -> None:
     from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
 
     spark = spark_session()
-    report = Report()
-    report.say(f"# Headwater bench, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    report.say()
-    report.say(
-        f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}; load before: "
-        f"{os.getloadavg()[0]:.1f}. Medians; least and most in brackets. An update counts as two changed rows."
-    )
+    report = Report("latest.md")
+    about = "Medians; least and most in brackets. An update counts as two changed rows."
+    report.begin("Headwater bench", spark, about)
     for scale in options.scale:
         with servers(scale) as urls:
             _measure_scale(report, spark, scale, urls, options)
@@ -106,9 +85,7 @@ def _measure_scale(
                 f"The first batch took {warm.cold_seconds * 1000:.0f} ms; after {warm.batch_count} batches of 20 "
                 f"transactions they took {warm.warm_seconds * 1000:.0f} ms and no longer became faster."
             )
-            report.say()
-            report.say(f"| {' | '.join(COLUMNS)} |")
-            report.say("|---" * len(COLUMNS) + "|")
+            report.table(*COLUMNS)
             for size in options.sizes:
                 repeats = options.repeats if size < 10_000 else max(3, options.repeats // 3)
                 with BusyWriter(urls):

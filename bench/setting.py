@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,6 +19,8 @@ from pyspark.sql import SparkSession
 
 from bench import tpch
 from bench.stream import Stream
+from headwater.lineage_wish import LineageWish
+from headwater.project import Project
 from headwater.project_file import load
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
 from headwater.runtime.maintainer import Maintainer
@@ -34,7 +38,7 @@ WHERE c.c_mktsegment <> 'HOUSEHOLD' AND o.o_orderdate >= DATE '1995-01-01'
 """
 PROJECT = """
 [project]
-name = "bench"
+name = "bench_{number}"
 {sources}
 [defaults]
 reading = "{reading}"
@@ -42,6 +46,7 @@ reading = "{reading}"
 batch_ticks = 1000000
 """
 PLACES = {"customer": "crm", "orders": "sales", "lineitem": "sales"}
+_numbers = itertools.count()
 SERVER = {"shared_buffers": "512MB", "max_wal_size": "4GB", "checkpoint_timeout": "30min"}
 
 
@@ -73,10 +78,17 @@ class Setting:
     understood: Understood
     maintainer: Maintainer
     ear: Ear
-    stream: Stream
     connections: dict[str, psycopg.Connection]
     urls: dict[str, str]
     bootstrap_seconds: float
+
+    @cached_property
+    def stream(self) -> Stream:
+        """Transactions on customers, orders and lineitems."""
+        customers = self.connections["crm"].execute("SELECT count(*) FROM customer").fetchone()
+        orders = self.connections["sales"].execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()
+        assert customers is not None
+        return Stream(7, customers[0], [key for (key,) in orders])
 
     def catch_up(self) -> None:
         """Wait until the change log has everything the sources committed."""
@@ -113,45 +125,64 @@ def servers(scale: float, places: Mapping[str, str] = PLACES) -> Iterator[dict[s
 
 
 @contextmanager
-def setting(
-    spark: SparkSession, urls: dict[str, str], reading: str, views: Mapping[str, str] = MappingProxyType({"w1": VIEW})
-) -> Iterator[Setting]:
-    """Bootstrap a warehouse that reads every relation one way, and take it down again."""
+def project(urls: Mapping[str, str], reading: str, views: Mapping[str, str], settings: str = "") -> Iterator[Project]:
+    """Write a project that reads every relation one way, unless its further settings say otherwise."""
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     (folder / "views").mkdir()
     sources = "\n".join(f'[sources.{name}]\nurl = "${{{name.upper()}_URL}}"' for name in urls)
-    (folder / "headwater.toml").write_text(PROJECT.format(reading=reading, sources=sources))
+    text = PROJECT.format(number=next(_numbers), reading=reading, sources=sources) + settings
+    (folder / "headwater.toml").write_text(text)
     for name, sql in views.items():
         (folder / "views" / f"{name}.sql").write_text(sql)
     os.environ.update({f"{name.upper()}_URL": url for name, url in urls.items()})
+    try:
+        yield load(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def keep_text(view: str, wishes: Sequence[LineageWish]) -> str:
+    """Return the settings of a view that keeps lineage."""
+    return f"[views.{view}]\nkeep = {[str(wish) for wish in wishes]}\n"
+
+
+@contextmanager
+def setting(
+    spark: SparkSession,
+    urls: dict[str, str],
+    reading: str,
+    views: Mapping[str, str] = MappingProxyType({"w1": VIEW}),
+    settings: str = "",
+) -> Iterator[Setting]:
+    """Bootstrap the warehouse of a project, and take it down again."""
+    with project(urls, reading, views, settings) as said:
+        yield from _maintained(spark, understand(said, spark), urls)
+
+
+def _maintained(spark: SparkSession, understood: Understood, urls: dict[str, str]) -> Iterator[Setting]:
     ear = Ear()
-    understood = understand(load(folder), spark)
     maintainer = start_maintainer(spark, understood, ear)
     connections = {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()}
     try:
         started = time.perf_counter()
         maintainer.begin()
-        while len(maintainer.views) < len(views):
+        while len(maintainer.views) < len(understood.views):
             maintainer.step()
             time.sleep(0.02)
         seconds = time.perf_counter() - started
-        customers = connections["crm"].execute("SELECT count(*) FROM customer").fetchone()
-        orders = connections["sales"].execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()
-        assert customers is not None
         yield Setting(
             spark=spark,
             understood=understood,
             maintainer=maintainer,
             ear=ear,
-            stream=Stream(7, customers[0], [key for (key,) in orders]),
             connections=connections,
             urls=urls,
             bootstrap_seconds=seconds,
         )
     finally:
         maintainer.close()
+        maintainer.release()
         for connection in connections.values():
             connection.close()
         for source in understood.sources.values():
             source.teardown()
-        shutil.rmtree(folder, ignore_errors=True)

@@ -66,14 +66,12 @@ def _advise(
             detail=f'its algorithm "{known.algorithm.name}" asks the sources, and keeps nothing beside the view',
             hint="remove `algorithm` from its settings to have a choice",
         )
-    kept_view = known.view
-    view = without_lineage(kept_view)
     traced = tracing_rate(warehouse, name, per_hour)
-    measured = measure_view(warehouse, view, sources, traced)
-    model = CostModel(as_maintained(structure_of(view, measured), view))
+    measured = measure_view(warehouse, without_lineage(known.view), sources, traced)
+    model = cost_model(known.view, measured)
     choice = ALGORITHMS[algorithm](model)
     readings = known.readings
-    today = frozenset(_today(kept_view, readings))
+    today = frozenset(_today(known.view, readings))
     pricing = _Pricing(model)
     return Advice(
         view=name,
@@ -88,6 +86,12 @@ def _advise(
         traces_per_hour=traced.per_hour,
         is_traced=traced.is_counted,
     )
+
+
+def cost_model(view: SegmentedView, measured: Measured) -> CostModel:
+    """Return what a view costs with which tables, whatever lineage it keeps today; `measured` is of it without."""
+    plain = without_lineage(view)
+    return CostModel(as_maintained(structure_of(plain, measured), plain))
 
 
 def _today(view: SegmentedView, readings: Mapping[RelationName, Reading]) -> Iterator[Auxiliary]:

@@ -21,7 +21,8 @@ from headwater.relation import RelationName
 from headwater.runtime.understand import Understood
 from headwater.toml_edit import Value, header_text, set_value, value_text
 
-_LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
+LINEAGE_KINDS = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
+"""What `keep` calls the tables that advice is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,9 @@ def _keeps(project: Project, given: tuple[Advice, ...]) -> list[Setting]:
     found = []
     for advice in given:
         wishes = [
-            LineageWish(kind=_LINEAGE[one.kind], of=one.of) for one in advice.recommended.tables if one.kind in _LINEAGE
+            LineageWish(kind=LINEAGE_KINDS[one.kind], of=one.of)
+            for one in advice.recommended.tables
+            if one.kind in LINEAGE_KINDS
         ]
         if set(wishes) != set(project.view(advice.view).keep):
             value = [str(wish) for wish in wishes] or None

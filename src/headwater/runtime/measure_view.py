@@ -45,6 +45,20 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecentTicks:
+    """The ticks (after, upto], and the hours since the first of them."""
+
+    after: Tick
+    upto: Tick
+    hours: float
+
+    @property
+    def per_hour(self) -> float:
+        """How many ticks came in an hour."""
+        return (self.upto - self.after) / self.hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Rate:
     per_hour: float
     rows: float
@@ -101,17 +115,24 @@ def _system(source: SourceMeasure) -> SystemStatistics:
     )
 
 
-def _update_rates(log: ChangeLog, relations: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, _Rate]:
-    """Return how many transactions per hour change each relation, and how many rows each of them, lately."""
+def recent_ticks(log: ChangeLog) -> RecentTicks:
+    """Return what rates are taken from: the newest ticks of the log, with the quiet time since the last of them."""
     last = log.last_tick
     after = Tick(max(log.horizon(), last - _RECENT_TICKS))
     times = [one.committed_at for _, one in log.transactions(None, after, last)]
     hours = max((datetime.now(UTC) - min(times)) / timedelta(hours=1), _LEAST_HOURS) if times else 1.0
+    return RecentTicks(after=after, upto=last, hours=hours)
+
+
+def _update_rates(log: ChangeLog, relations: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, _Rate]:
+    """Return how many transactions per hour change each relation, and how many rows each of them, lately."""
+    recent = recent_ticks(log)
     found = {}
     for name, columns in relations.items():
-        rows = log.rows(name, columns[:1], after, last) if name in log.relations() else None
+        rows = log.rows(name, columns[:1], recent.after, recent.upto) if name in log.relations() else None
         ticks = 0 if rows is None else pc.count_distinct(rows[TICK]).as_py()
-        found[name] = _Rate(per_hour=ticks / hours, rows=0.0 if rows is None or not ticks else rows.num_rows / ticks)
+        each = 0.0 if rows is None or not ticks else rows.num_rows / ticks
+        found[name] = _Rate(per_hour=ticks / recent.hours, rows=each)
     return found
 
 

@@ -1,0 +1,285 @@
+"""`python -m bench.advice`: is what the advisor prefers really the cheapest?
+
+For each view and each rate of traces, what the advisor prefers to keep is kept, and measured against nothing,
+everything and sets drawn at random. All sets have a warehouse of their own, side by side: they maintain the same
+transactions, batch by batch, in turn, and trace the same rows. What is compared is what the cost model adds up, in
+measured milliseconds: maintaining a transaction, and as many traces as come with it. Writes bench/results/advice.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+
+from pyspark.sql import SparkSession
+
+from bench.report import Report
+from bench.setting import Setting, keep_text, setting
+from bench.traces import draw_conditions, time_traces
+from bench.tracing import VIEW as GOOD_CUSTOMERS
+from bench.worlds import World, store_world, tpch_world
+from headwater.advisor.algorithms.exact import exact
+from headwater.advisor.algorithms.naive import naive
+from headwater.advisor.candidates import NOTHING, AuxiliaryKind, Kept, SearchSpace, search_space
+from headwater.advisor.cost_model import CostModel
+from headwater.lineage_wish import LineageWish
+from headwater.results.lineage import TraceResult
+from headwater.runtime.advise import cost_model
+from headwater.runtime.apply_advice import LINEAGE_KINDS
+from headwater.runtime.measure_view import Traced, measure_sources, measure_view, recent_ticks
+from headwater.runtime.trace_view import trace_view
+from headwater.views.keep_lineage import without_lineage
+from headwater.warehouse.query import Warehouse
+
+STORE = ("high_profit", "store_profits", "away_sales", "paid_more_than_boss")
+TPCH = ("good_customers", "q03", "q05", "q10", "q11", "q12", "q14", "q18")
+BELOW = {"high_profit": ("store_profits",)}
+"""Views that others read."""
+RATES = (1, 10, 100)
+"""Traces for a hundred transactions."""
+RANDOM_SETS = 2
+NEAR = 1.2
+COLUMNS = (
+    "view",
+    "traces / 100 transactions",
+    "preferred",
+    "ms",
+    "cheapest measured",
+    "ms",
+    "preferred ×",
+    "nothing ×",
+    "everything ×",
+    "random ×",
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a set of tables costs: milliseconds to maintain a transaction and to trace a row."""
+
+    maintaining: float
+    tracing: float
+
+    def total(self, rate: float) -> float:
+        """Return the milliseconds of a transaction, with the traces that come with it."""
+        return self.maintaining + rate / 100 * self.tracing
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the advisor goes by, at one rate of traces."""
+
+    model: CostModel
+    transactions_per_hour: float
+
+    def of(self, kept: Kept) -> Measured:
+        """Return what a set is expected to cost."""
+        cost = self.model.cost(kept)
+        traces = self.model.structure.usage.query_rate
+        return Measured(maintaining=cost.maintaining / self.transactions_per_hour, tracing=cost.tracing / traces)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A view at one rate of traces: what the advisor prefers, and what every set costs."""
+
+    view: str
+    rate: float
+    preferred: Kept
+    measured: Mapping[Kept, Measured]
+
+    @property
+    def cheapest(self) -> Kept:
+        return min(self.measured, key=lambda kept: self.measured[kept].total(self.rate))
+
+    def factor(self, kept: Kept) -> float:
+        """Return how many times as much as the cheapest a set costs."""
+        return self.measured[kept].total(self.rate) / self.measured[self.cheapest].total(self.rate)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.advice", description=__doc__)
+    parser.add_argument("--scale", type=float, default=0.01, help="TPC-H scale factor")
+    parser.add_argument("--views", nargs="+", default=[*STORE, *TPCH])
+    parser.add_argument("--batches", type=int, default=5, help="that are measured; before, two are for warming up")
+    parser.add_argument("--traces", type=int, default=4, help="that are measured; before, two are for warming up")
+    options = parser.parse_args()
+    os.environ.setdefault("SPARK_DRIVER_MEMORY", "6g")
+
+    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+
+    spark = spark_session()
+    report = Report("advice.md")
+    report.begin("What the advisor prefers, measured", spark, f"TPC-H at scale factor {options.scale:g}.")
+    report.table(*COLUMNS)
+    cases: list[Case] = []
+    for world, names in ((store_world(), STORE), (tpch_world(options.scale), TPCH)):
+        chosen = [name for name in names if name in options.views]
+        if not chosen:
+            continue
+        with world as there:
+            for name in chosen:
+                cases += _cases(report, spark, there, name, options)
+    _conclude(report, cases)
+    report.write()
+
+
+def _cases(report: Report, spark: SparkSession, world: World, view: str, options: argparse.Namespace) -> list[Case]:
+    """Measure one view with several sets of tables, and say how the preferred ones do."""
+    texts = {"good_customers": GOOD_CUSTOMERS, **world.texts}
+    views = {name: texts[name] for name in (*BELOW.get(view, ()), view)}
+    with ExitStack() as stack:
+
+        def opened(kept: Kept) -> Setting:
+            place = stack.enter_context(setting(spark, world.urls, "probe", views, _settings(view, kept)))
+            place.maintainer.upkeep.stop()
+            return place
+
+        nothing = opened(NOTHING)
+        _write_and_maintain(world, {NOTHING: nothing}, 2)
+        predicted = {rate: _predict(nothing, view, rate) for rate in RATES}
+        preferred = {rate: exact(one.model).kept for rate, one in predicted.items()}
+        everything = naive(predicted[RATES[0]].model).kept
+        space = search_space(predicted[RATES[0]].model.structure)
+        sets = dict.fromkeys((*preferred.values(), everything, *_drawn(space)))
+        places = {NOTHING: nothing, **{kept: opened(kept) for kept in sets if kept}}
+        measured = _measure(world, view, places, options)
+    for kept, found in measured.items():
+        print(_details(kept, space, found, predicted[RATES[-1]]), flush=True)
+    cases = [Case(view=view, rate=rate, preferred=preferred[rate], measured=measured) for rate in RATES]
+    for case in cases:
+        report.row(*_cells(case, space, everything))
+    return cases
+
+
+def _settings(view: str, kept: Kept) -> str:
+    """Return what a project says so that these tables are kept."""
+    replicas = [f'[relations."{one.of}"]\nreading = "replica"\n' for one in kept if one.kind is AuxiliaryKind.REPLICA]
+    wishes = [
+        LineageWish(kind=LINEAGE_KINDS[one.kind], of=one.of.removeprefix("segments."))
+        for one in kept
+        if one.kind in LINEAGE_KINDS
+    ]
+    return "".join([*replicas, keep_text(view, wishes)])
+
+
+def _predict(place: Setting, view: str, rate: float) -> Prediction:
+    """Return the cost model of a view that is traced so often."""
+    warehouse = Warehouse.open(str(place.understood.project.warehouse))
+    per_hour = recent_ticks(warehouse.log).per_hour
+    known = place.understood.views[view].view
+    traced = Traced(per_hour=rate / 100 * per_hour, is_counted=True)
+    measured = measure_view(warehouse, without_lineage(known), measure_sources(place.understood), traced)
+    return Prediction(model=cost_model(known, measured), transactions_per_hour=per_hour)
+
+
+def _drawn(space: SearchSpace) -> Iterator[Kept]:
+    """Yield sets drawn at random."""
+    drawn = random.Random(5)
+    for _ in range(RANDOM_SETS):
+        picked = [drawn.choice((None, *choice)) for choice in space.choices]
+        yield frozenset(one for one in picked if one is not None)
+
+
+def _measure(
+    world: World, view: str, places: Mapping[Kept, Setting], options: argparse.Namespace
+) -> dict[Kept, Measured]:
+    _write_and_maintain(world, places, 2)
+    maintaining = _write_and_maintain(world, places, options.batches)
+    rows = _rows(next(iter(places.values())), view, options.traces + 2)
+    tracing: dict[Kept, list[float]] = {kept: [] for kept in places}
+    for number, condition in enumerate(rows):
+        for kept, place in _in_turn(places, number):
+            [one] = time_traces(lambda where, place=place: _trace(place, view, where), [condition])  # type: ignore[misc]
+            if number >= 2 or len(rows) <= 2:
+                tracing[kept].append(one.seconds)
+    return {
+        kept: Measured(maintaining=1000 * median(maintaining[kept]), tracing=1000 * median(tracing[kept]))
+        for kept in places
+    }
+
+
+def _rows(place: Setting, view: str, count: int) -> list[str]:
+    """Return conditions for rows of the view; where it has few, some come again."""
+    warehouse = Warehouse.open(str(place.understood.project.warehouse))
+    rows = warehouse.view_dataframe(place.spark, view, warehouse.frontier(view)).toArrow()
+    drawn = draw_conditions(rows, count)
+    return (drawn * count)[:count]
+
+
+def _trace(place: Setting, view: str, where: str) -> TraceResult:
+    return trace_view(place.spark, place.understood, view, where=where, at=None, whole_rows=False)
+
+
+def _write_and_maintain(world: World, places: Mapping[Kept, Setting], batches: int) -> dict[Kept, list[float]]:
+    """Write batches, and let every place maintain each in turn; return the seconds for a transaction."""
+    seconds: dict[Kept, list[float]] = {kept: [] for kept in places}
+    for number in range(batches):
+        count = world.write()
+        for place in places.values():
+            place.catch_up()
+        for kept, place in _in_turn(places, number):
+            started = time.perf_counter()
+            place.maintain()
+            seconds[kept].append((time.perf_counter() - started) / count)
+    return seconds
+
+
+def _in_turn(places: Mapping[Kept, Setting], number: int) -> Sequence[tuple[Kept, Setting]]:
+    """Return the places, another one first every time."""
+    listed = list(places.items())
+    first = number % len(listed)
+    return [*listed[first:], *listed[:first]]
+
+
+def _shown(kept: Kept, space: SearchSpace) -> str:
+    """Return a set of tables for a person; joins are numbered from the view down."""
+    joins = {choice[0].of: f"join {number}" for number, choice in enumerate(space.lineage_choices, start=1)}
+    names = [f"{one.kind.value} {joins.get(one.of, one.of.split('.')[-1])}" for one in kept]
+    return ", ".join(sorted(names)) or "nothing"
+
+
+def _details(kept: Kept, space: SearchSpace, measured: Measured, prediction: Prediction) -> str:
+    expected = prediction.of(kept)
+    return (
+        f"    {_shown(kept, space)}: maintaining {measured.maintaining:.1f} ms a transaction (predicted "
+        f"{expected.maintaining:.1f}), tracing {measured.tracing:.0f} ms a row (predicted {expected.tracing:.0f})"
+    )
+
+
+def _cells(case: Case, space: SearchSpace, everything: Kept) -> tuple[str, ...]:
+    known = {NOTHING, everything, case.preferred}
+    drawn = [case.factor(kept) for kept in case.measured if kept not in known]
+    return (
+        case.view,
+        f"{case.rate:g}",
+        _shown(case.preferred, space),
+        f"{case.measured[case.preferred].total(case.rate):.1f}",
+        _shown(case.cheapest, space),
+        f"{case.measured[case.cheapest].total(case.rate):.1f}",
+        f"{case.factor(case.preferred):.2f}",
+        f"{case.factor(NOTHING):.2f}",
+        f"{case.factor(everything):.2f}",
+        f"{min(drawn):.2f}–{max(drawn):.2f}" if drawn else "–",
+    )
+
+
+def _conclude(report: Report, cases: Sequence[Case]) -> None:
+    factors = sorted(case.factor(case.preferred) for case in cases)
+    cheapest = sum(case.preferred == case.cheapest for case in cases)
+    near = sum(factor <= NEAR for factor in factors)
+    report.say()
+    report.say(
+        f"Of {len(cases)} cases the preferred set was the cheapest measured in {cheapest}, and within {NEAR} × of it "
+        f"in {near}; at the median {median(factors):.2f} ×, at the most {factors[-1]:.2f} ×."
+    )
+
+
+if __name__ == "__main__":
+    main()
