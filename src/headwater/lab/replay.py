@@ -18,6 +18,7 @@ from headwater.judge.grade import Verdict, grade_sequence
 from headwater.lab.entrants import entrant, runnable
 from headwater.lab.grading import grade_in_any_order
 from headwater.lab.ledger import added
+from headwater.lab.references import broken_reference
 from headwater.lab.scenario import Block, Commit, Finish, Move, Receive, Scenario, Serve
 from headwater.lab.scenario_text import format_move
 from headwater.lab.story import tell_all
@@ -209,9 +210,12 @@ def _perform(world: World, move: Move, *, to_the_letter: bool) -> str:
 
 
 def _commit(world: World, move: Commit) -> str:
-    for name, change in move.changes.items():
-        if any(count < 0 for count in added(world.rows[name], change).values()):
+    after = {name: added(world.rows[name], change) for name, change in move.changes.items()}
+    for name, rows in after.items():
+        if any(count < 0 for count in rows.values()):
             return f"{name} does not hold what is deleted"
+    if broken := broken_reference(world.setting.catalog, {**world.rows, **after}):
+        return broken
     world.commit(move.source, move.changes)
     return ""
 

@@ -3,7 +3,7 @@
     # What the story is about.
     view: SELECT r.a, s.d FROM shop.r r, store.s s WHERE r.b = s.c
     relation shop.r (a int, b int) key (a): (1, 2)
-    relation store.s (c int, d int): nothing
+    relation store.s (c int, d int): nothing         how relations are written is in `relation_text`
     expect sweep: complete
 
     shop.r: insert (9, 2), delete (1, 2)             one transaction; `; shop.q: ...` for another relation of it
@@ -30,28 +30,25 @@ from dataclasses import dataclass, field, replace
 from headwater.deltas.in_memory import Row
 from headwater.errors import InvalidScenario
 from headwater.guarantee import Guarantee
-from headwater.lab.rows_text import NATIVE_TYPES, NOTHING, ROWS, format_bag, format_counted, parse_rows
+from headwater.lab.relation_text import NAME, RELATION, RELATION_NAME, format_columns, format_relation, parse_relation
+from headwater.lab.rows_text import NOTHING, ROWS, format_bag, format_counted, parse_rows
 from headwater.lab.scenario import Block, Commit, Finish, Move, Receive, Scenario, Serve
 from headwater.lab.world import Setting
-from headwater.relation import Column, Relation, RelationName
+from headwater.relation import Relation, RelationName
 from headwater.views.declaration import declare
 
 _RULE = "---"
-_NAME = r"[A-Za-z_][\w]*"
-_RELATION_NAME = rf"({_NAME})\.({_NAME})"
 _CHANGE = rf"(insert|delete)\s+({ROWS})"
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
-    "relation": re.compile(
-        rf"relation\s+{_RELATION_NAME}\s*\(([^()]*)\)(?:\s+key\s*\(([^()]*)\))?\s*:\s*({NOTHING}|{ROWS})"
-    ),
+    "relation": re.compile(rf"relation\s+{RELATION}\s*:\s*(?P<rows>{NOTHING}|{ROWS})"),
     "view": re.compile(r"view\s*:\s*(.+)"),
     "expect": re.compile(r"expect\s+([\w-]+)\s*:\s*([a-z]+)"),
     "commit": re.compile(
-        rf"{_RELATION_NAME}\s*:\s*{_CHANGE}(?:\s*,\s*{_CHANGE})*"
-        rf"(?:\s*;\s*{_RELATION_NAME}\s*:\s*{_CHANGE}(?:\s*,\s*{_CHANGE})*)*"
+        rf"{RELATION_NAME}\s*:\s*{_CHANGE}(?:\s*,\s*{_CHANGE})*"
+        rf"(?:\s*;\s*{RELATION_NAME}\s*:\s*{_CHANGE}(?:\s*,\s*{_CHANGE})*)*"
     ),
-    "serve": re.compile(rf"({_NAME})\s*:\s*answer"),
-    "receive": re.compile(rf"warehouse\s*:\s*receive\s+({_NAME})(?:@(\d+))?"),
+    "serve": re.compile(rf"({NAME})\s*:\s*answer"),
+    "receive": re.compile(rf"warehouse\s*:\s*receive\s+({NAME})(?:@(\d+))?"),
     "finish": re.compile(r"all\s*:\s*finish"),
 }
 """What each kind of line looks like."""
@@ -190,21 +187,13 @@ def _kind_of(reading: _Reading, line: _Line) -> tuple[str, re.Match[str]]:
 
 
 def _take_relation(reading: _Reading, line: _Line, match: re.Match[str]) -> None:
-    columns = []
-    for said in match[3].split(","):
-        column, _, spark_type = said.strip().partition(" ")
-        if spark_type.strip() not in NATIVE_TYPES:
-            raise reading.refuse(line, f'"{said.strip()}" is not a column', f"types are {', '.join(NATIVE_TYPES)}")
-        columns.append(Column(name=column, type=spark_type.strip(), native=NATIVE_TYPES[spark_type.strip()]))
-    key = tuple(column.strip() for column in match[4].split(",")) if match[4] else ()
-    if unknown := sorted(set(key) - {column.name for column in columns}):
-        raise reading.refuse(line, f"the key has no column {unknown[0]}", "name columns of the relation in its key")
-    relation = Relation(name=RelationName(source=match[1], name=match[2]), columns=tuple(columns), key=key)
-    if relation.name in reading.catalog:
-        raise reading.refuse(line, f"{relation.name} is described twice", "describe every relation once")
+    try:
+        relation = parse_relation(match, reading.catalog)
+    except ValueError as unfit:
+        raise reading.refuse(line, *unfit.args) from None
     reading.catalog[relation.name] = relation
     rows: Counter[Row] = Counter()
-    for row, count in [] if match[5] == NOTHING else _rows(reading, line, match[5], relation):
+    for row, count in [] if match["rows"] == NOTHING else _rows(reading, line, match["rows"], relation):
         rows[row] += count
     reading.rows[relation.name] = rows
 
@@ -238,7 +227,7 @@ def _known(reading: _Reading, line: _Line, source: str) -> str:
 
 def _commit(reading: _Reading, line: _Line) -> Commit:
     changes: dict[RelationName, Counter[Row]] = {}
-    starts = list(re.finditer(rf"(?:^|;)\s*{_RELATION_NAME}\s*:", line.text))
+    starts = list(re.finditer(rf"(?:^|;)\s*{RELATION_NAME}\s*:", line.text))
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         name = RelationName(source=start[1], name=start[2])
         if name not in reading.catalog:
@@ -261,7 +250,7 @@ def _rows(reading: _Reading, line: _Line, text: str, relation: Relation) -> list
     try:
         return parse_rows(text, relation)
     except ValueError as problem:
-        raise reading.refuse(line, str(problem), f"its columns are {_columns(relation)}") from None
+        raise reading.refuse(line, str(problem), f"its columns are {format_columns(relation)}") from None
 
 
 def format_scenario(scenario: Scenario) -> str:
@@ -269,22 +258,16 @@ def format_scenario(scenario: Scenario) -> str:
     setting = scenario.setting
     lines = [f"# {remark}".rstrip() for remark in scenario.about]
     lines += ["", f"view: {' '.join(setting.view.sql.split())}"]
-    lines += [_relation_line(relation, setting.rows.get(name, {})) for name, relation in setting.catalog.items()]
+    lines += [
+        f"relation {format_relation(relation)}: {format_bag(setting.rows.get(name, {}))}"
+        for name, relation in setting.catalog.items()
+    ]
     lines += [f"expect {name}: {guarantee.value}" for name, guarantee in scenario.expected.items()]
     for block in scenario.blocks:
         lines += ["", *(f"# {remark}".rstrip() for remark in block.remarks)]
         lines += [format_move(move) for move in block.moves]
         lines += [] if block.told is None else [_RULE, *block.told]
     return "\n".join(lines) + "\n"
-
-
-def _relation_line(relation: Relation, rows: Mapping[Row, int]) -> str:
-    key = f" key ({', '.join(relation.key)})" if relation.key else ""
-    return f"relation {relation.name} ({_columns(relation)}){key}: {format_bag(rows)}"
-
-
-def _columns(relation: Relation) -> str:
-    return ", ".join(f"{column.name} {column.type}" for column in relation.columns)
 
 
 def format_move(move: Move) -> str:

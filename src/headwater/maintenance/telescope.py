@@ -18,7 +18,7 @@ every output is a column of one relation. Not done here: such a modification cos
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,16 @@ class Telescoped:
         return tick if self.order.index(alias) < self.order.index(start) else Tick(tick - 1)
 
 
-def telescope(view: JoinView, changes: Mapping[RelationName, Any]) -> Telescoped:
-    """Choose the order of a transaction's parts."""
+Parts = Callable[[JoinView, Mapping[RelationName, Any]], Telescoped]
+"""How a transaction is taken apart, given what it changes in each relation: `telescope`."""
+
+
+def telescope(
+    view: JoinView,
+    changes: Mapping[RelationName, Any],
+    refer: Callable[[JoinView], Iterable[Reference]] = references,
+) -> Telescoped:
+    """Choose the order of a transaction's parts; `refer` tells along which references some may be irrelevant."""
     parts = {o.alias: changes[o.relation.name] for o in view.occurrences if len(changes[o.relation.name])}
     deleting = {alias for alias, rows in parts.items() if not len(rows.positive())}
     inserting = {alias for alias, rows in parts.items() if not len(rows.negated().positive())}
@@ -52,7 +60,7 @@ def telescope(view: JoinView, changes: Mapping[RelationName, Any]) -> Telescoped
     order = (*by_key, *(o.alias for o in view.occurrences if o.alias not in by_key))
     before: set[tuple[str, str]] = {(first, other) for first in by_key for other in order if other not in by_key}
     left_out: set[str] = set()
-    for reference in references(view):
+    for reference in refer(view):
         if reference.parent not in parts or reference.parent in {*by_key, *left_out}:
             continue
         if (wish := _wish(reference, parts, by_key, deleting, inserting)) is None:

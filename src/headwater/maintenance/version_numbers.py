@@ -36,7 +36,8 @@ to, and a follow-up where a concurrent delete hid the way on.
 Paper: 001. Errata (PAPERS.md §4): versions on rows (Lemma 1; 229 of 1,000 runs end wrong), one vector of initial
 versions, no protocol for loss, order of completion, follow-ups that cost a message and are not counted.
 `self_maintaining` looks for rows in the view itself before it asks a source (Lemma 2, safe form). A modification is one
-change with two rows, whose keys are asked for together; it is not done in place (Lemma 3, see `telescope`).
+change with two rows, whose keys are asked for together; it is not done in place (Lemma 3, see `telescope`). What each
+of these does when it is taken literally is in `lab/literal`, with a scenario in which it fails.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from typing import Any
 
 from headwater.maintenance.in_order import Ready, in_order, oldest_first, one_by_one
 from headwater.maintenance.messages import History, Install, Running, changes_of
-from headwater.maintenance.telescope import telescope
+from headwater.maintenance.self_maintenance import shows_rows
+from headwater.maintenance.telescope import Parts, telescope
 from headwater.maintenance.terms import Term
 from headwater.maintenance.visits import Begun, Manner, visit_sources
 from headwater.maintenance.walk import Questions
@@ -64,17 +66,23 @@ def version_numbers(view: JoinView, lo: Tick, log: History[Any]) -> Running:
 
 def self_maintaining(view: JoinView, lo: Tick, log: History[Any]) -> Running:
     """As by version numbers, but look for rows in the view itself before a source is asked (`self_maintenance`)."""
-    return by_versions(view, lo, log, manner=Manner(closure=True, looks=True))
+    return by_versions(view, lo, log, manner=Manner(closure=True, looks=shows_rows))
 
 
 def by_versions(
-    view: JoinView, lo: Tick, log: History[Any], *, manner: Manner = _CLOSURE, ready: Ready = oldest_first
+    view: JoinView,
+    lo: Tick,
+    log: History[Any],
+    *,
+    manner: Manner = _CLOSURE,
+    ready: Ready = oldest_first,
+    take_apart: Parts = telescope,
 ) -> Running:
-    """Compute by version numbers, with a given manner of visiting and a given order of installing."""
+    """Compute by version numbers, with a given manner of visiting, order of installing, and parts of a transaction."""
 
     def compute(tick: Tick, latest: Callable[[], Tick]) -> Questions[Install[Any]]:
         changes = changes_of(view, log, Tick(tick - 1), tick)
-        parts = telescope(view, changes)
+        parts = take_apart(view, changes)
         begun = Begun(
             terms=tuple(Term(tick=tick, bound={a: changes[view.occurrence(a).relation.name]}) for a in parts.computed),
             changes=changes,

@@ -24,7 +24,6 @@ from headwater.deltas.signed_bag import Keys
 from headwater.maintenance.messages import VIEW, History, Part
 from headwater.maintenance.probe_cache import Correct, ProbeCache
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.self_maintenance import shows_rows
 from headwater.maintenance.terms import Step, Term, steps_to
 from headwater.maintenance.visit_plan import Layout, plan
 from headwater.maintenance.walk import Questions
@@ -38,13 +37,18 @@ def all_covered(*, covered: bool, queried: bool) -> bool:  # noqa: ARG001 - that
     return covered
 
 
+def nowhere(view: JoinView, step: Step) -> bool:  # noqa: ARG001 - whatever the view shows
+    """Tell whether a step looks for its rows in the view: none does, sources are asked for all of them."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manner:
     """How sources are visited: whether they go on by themselves, how answers are corrected, when a term may go on."""
 
     closure: bool
-    looks: bool = False
-    """Whether the view's own rows are read before a source is asked (`self_maintenance`)."""
+    looks: Callable[[JoinView, Step], bool] = nowhere
+    """Whether a step reads the view's own rows before a source is asked (`self_maintenance`)."""
     correct: Correct = rebase
     may_bind: Callable[..., bool] = all_covered
 
@@ -127,10 +131,10 @@ class _Visits:
     def looks(self) -> tuple[Part[Any], ...]:
         """Return what to look for in the view's own rows: missing keys that were not looked for before."""
         asked: dict[str, Part[Any]] = {}
-        for term in self.terms if self._manner.looks else ():
+        for term in self.terms:
             for alias in () if term.is_empty else self.layout.reachable(frozenset(term.bound)):
                 for step in self._steps(term, alias):
-                    if step.via is None or not shows_rows(self._view, step):
+                    if step.via is None or not self._manner.looks(self._view, step):
                         continue
                     keys: Any = self.cache.missing(self._relation(alias), step, term.bound[step.via])
                     known = self._looked.get(alias)

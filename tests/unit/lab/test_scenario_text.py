@@ -9,7 +9,7 @@ from headwater.lab.entrants import entrant
 from headwater.lab.replay import replay
 from headwater.lab.scenario import Commit, Finish, Receive, Serve
 from headwater.lab.scenario_text import format_scenario, parse_scenario
-from headwater.relation import RelationName
+from headwater.relation import ForeignKey, RelationName
 
 HEADER = """\
 # Sales and clerks.
@@ -54,6 +54,16 @@ def test_reads_every_kind_of_move() -> None:
     )
 
 
+def test_reads_what_a_relation_refers_to() -> None:
+    line = "relation shop.lines (sale int, item int) key (item) foreign key (sale) references shop.sales (id): (1, 5)\n"
+    scenario = parse_scenario(HEADER.rstrip("\n") + "\n" + line, name="story")
+    lines, sales = (RelationName(source="shop", name=name) for name in ("lines", "sales"))
+    relation = scenario.setting.catalog[lines]
+    assert relation.foreign_keys == (ForeignKey(columns=("sale",), parent=sales, parent_columns=("id",)),)
+    assert relation.not_null == {"sale", "item"}
+    assert line in format_scenario(scenario)
+
+
 @pytest.mark.parametrize(
     ("line", "says"),
     [
@@ -69,6 +79,18 @@ def test_reads_every_kind_of_move() -> None:
         ("relation shop.more (id serial): nothing", '"id serial" is not a column'),
         ("relation shop.more (id int) key (nr): nothing", "the key has no column nr"),
         ("relation shop.sales (id int): nothing", "shop.sales is described twice"),
+        (
+            "relation shop.lines (sale int) foreign key (sale) references staff.clerks (id): nothing",
+            "shop.lines refers to staff.clerks, which is not there",
+        ),
+        (
+            "relation shop.lines (sale int) foreign key (item) references shop.sales (id): nothing",
+            "shop.lines refers by columns that it does not have",
+        ),
+        (
+            "relation shop.lines (sale int) foreign key (sale) references shop.sales (clerk): nothing",
+            "shop.lines refers to something else than the key of shop.sales",
+        ),
     ],
 )
 def test_says_where_a_line_goes_wrong(line: str, says: str) -> None:
@@ -95,10 +117,13 @@ def test_says_what_is_missing() -> None:
         ("warehouse: receive shop", "nothing of shop is on its way"),
         ("warehouse: receive shop@1", "shop@1 is not the next message of shop"),
         ("shop.sales: delete (9, 9)", "shop.sales does not hold what is deleted"),
+        ("shop.sales: delete (1, 7)", "shop.lines refers to what shop.sales does not hold"),
+        ("shop.lines: insert (2, 5)", "shop.lines refers to what shop.sales does not hold"),
     ],
 )
 def test_a_move_that_cannot_be_made_is_refused(move: str, why: str) -> None:
-    scenario = parse_scenario(HEADER + move + "\n", name="story")
+    lines = "relation shop.lines (sale int, item int) foreign key (sale) references shop.sales (id): (1, 5)\n"
+    scenario = parse_scenario(HEADER.rstrip("\n") + "\n" + lines + move + "\n", name="story")
     with pytest.raises(InvalidScenario) as caught:
         replay(scenario, entrant("sweep"))
     assert caught.value.code == "HW-715"

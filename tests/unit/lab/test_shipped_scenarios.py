@@ -11,7 +11,7 @@ from headwater.lab.scenario_text import format_scenario, parse_scenario
 
 NAMES = shipped_names()
 LITERAL = {described.name for described in literal()}
-WITHOUT_A_FAILING_READING = {"version-numbers-example-2"}
+WITHOUT_A_FAILING_READING = {"version-numbers-example-2", "key-not-in-the-view"}
 
 
 @pytest.mark.parametrize("name", NAMES)

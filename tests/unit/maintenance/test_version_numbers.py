@@ -11,6 +11,7 @@ from headwater.guarantee import Guarantee
 from headwater.lab.chance import Chances, play
 from headwater.lab.ledger import Entry, Ledger, Rows
 from headwater.lab.literal.completion_order_install import COMPLETION_ORDER_INSTALL
+from headwater.lab.literal.initial_versions import INITIAL_VERSIONS_AFTER, INITIAL_VERSIONS_BEFORE
 from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
 from headwater.lab.literal.versions_on_tuples import VERSIONS_ON_TUPLES
 from headwater.lab.world import Installed, Setting, World
@@ -139,7 +140,9 @@ def test_installs_follow_the_order_of_acceptance() -> None:
 
 
 @pytest.mark.parametrize(
-    "variant", [VERSIONS_ON_TUPLES, NO_FOLLOW_UP, COMPLETION_ORDER_INSTALL], ids=lambda variant: variant.name
+    "variant",
+    [VERSIONS_ON_TUPLES, INITIAL_VERSIONS_BEFORE, INITIAL_VERSIONS_AFTER, NO_FOLLOW_UP, COMPLETION_ORDER_INSTALL],
+    ids=lambda variant: variant.name,
 )
 def test_the_literal_readings_fail_by_chance_too(variant: object) -> None:
     chances = Chances(delete=0.6, transaction_count=16)

@@ -3,8 +3,12 @@
 from headwater.lab.literal.c_strobe_key_delete import C_STROBE_KEY_DELETE
 from headwater.lab.literal.completion_order_install import COMPLETION_ORDER_INSTALL
 from headwater.lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
+from headwater.lab.literal.from_view_by_any_column import FROM_VIEW_BY_ANY_COLUMN
+from headwater.lab.literal.initial_versions import INITIAL_VERSIONS_AFTER, INITIAL_VERSIONS_BEFORE
+from headwater.lab.literal.irrelevant_unenforced import IRRELEVANT_UNENFORCED
 from headwater.lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
 from headwater.lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
+from headwater.lab.literal.modified_in_place import MODIFIED_IN_PLACE
 from headwater.lab.literal.nested_depth_limit import NESTED_DEPTH_LIMIT
 from headwater.lab.literal.nested_single import NESTED_SINGLE
 from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
@@ -29,6 +33,11 @@ VARIANTS: tuple[Variant, ...] = (
     ECA_KEY_COLLECT_ONLY,
     C_STROBE_KEY_DELETE,
     VERSIONS_ON_TUPLES,
+    INITIAL_VERSIONS_BEFORE,
+    INITIAL_VERSIONS_AFTER,
+    FROM_VIEW_BY_ANY_COLUMN,
+    MODIFIED_IN_PLACE,
+    IRRELEVANT_UNENFORCED,
     NO_FOLLOW_UP,
     COMPLETION_ORDER_INSTALL,
     LIANG_YU_SIMPLE,
