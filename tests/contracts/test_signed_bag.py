@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headwater.deltas.extent import EVERYTHING, NOTHING, Extent
 from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.selection import COMPARE, Selection
@@ -103,7 +104,7 @@ def test_matching_is_linear(make: Make, a: Entries, b: Entries, k: Entries) -> N
 @settings(deadline=None)
 @given(a=entries, compare=st.sampled_from(sorted(COMPARE)), value=st.integers(0, 2))
 def test_selected_keeps_the_rows_that_pass(make: Make, a: Entries, compare: str, value: int) -> None:
-    kept = make(a).selected([Selection(column="b", compare=compare, values=(value,))])
+    kept = make(a).selected(Extent.of([Selection(column="b", compare=compare, values=(value,))]))
     passing = [(tick, row, n) for tick, row, n in a if row[1] is not None and COMPARE[compare](row[1], value)]
     assert content(kept) == content(make(passing))
 
@@ -113,8 +114,20 @@ def test_selected_keeps_the_rows_that_pass(make: Make, a: Entries, compare: str,
 @given(a=entries)
 def test_selected_passes_all_selections_by_any_of_several_values(make: Make, a: Entries) -> None:
     either = Selection(column="a", compare="equal", values=(0, 2))
-    kept = make(a).selected([either, Selection(column="b", compare="less", values=(2,))])
+    kept = make(a).selected(Extent.of([either, Selection(column="b", compare="less", values=(2,))]))
     assert content(kept) == content(make([e for e in a if e[1][0] in (0, 2) and e[1][1] in (0, 1)]))
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries)
+def test_selected_passes_any_of_several_lists(make: Make, a: Entries) -> None:
+    low = [Selection(column="a", compare="less", values=(1,))]
+    high = [Selection(column="b", compare="greater", values=(1,)), Selection(column="a", compare="equal", values=(2,))]
+    kept = make(a).selected(Extent.of(low, high))
+    assert content(kept) == content(make([e for e in a if e[1][0] == 0 or e[1] == (2, 2)]))
+    assert content(make(a).selected(EVERYTHING)) == content(make(a))
+    assert content(make(a).selected(NOTHING)) == Counter()
 
 
 @IMPLEMENTATIONS

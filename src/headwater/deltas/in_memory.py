@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from headwater.deltas.selection import Selection
+from headwater.deltas.extent import Extent
 from headwater.position import Tick
 
 Row = tuple[Any, ...]
@@ -89,13 +89,14 @@ class InMemoryBag:
         kept = {entry: count for entry, count in self.entries.items() if self._values(entry[1], columns) in keys.values}
         return InMemoryBag(self.columns, Counter(kept))
 
-    def selected(self, selections: Iterable[Selection]) -> InMemoryBag:
-        """Return the rows that pass all selections."""
-        tests = [(self.columns.index(selection.column), selection) for selection in selections]
+    def selected(self, extent: Extent) -> InMemoryBag:
+        """Return the rows of an extent."""
+        if extent.is_everything:
+            return self
         kept = {
             entry: count
             for entry, count in self.entries.items()
-            if all(selection.passes(entry[1][place]) for place, selection in tests)
+            if extent.passes(dict(zip(self.columns, entry[1], strict=True)))
         }
         return InMemoryBag(self.columns, Counter(kept))
 

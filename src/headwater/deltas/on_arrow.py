@@ -6,12 +6,13 @@ object, except values of an array type (Arrow cannot group by them: they are gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.extent import Extent, Remainder
 from headwater.deltas.selection import Selection
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
@@ -43,6 +44,32 @@ def _held(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
         return value.cast(kind).as_py()
     except pa.ArrowInvalid:
         return None
+
+
+def remaining(table: pa.Table, rows: Remainder) -> pa.Table:
+    """Return the rows of a table that are in a remainder.
+
+    >>> few, some = (Extent.of([Selection(column="a", compare="less", values=(n,))]) for n in (2, 4))
+    >>> remaining(pa.table({"a": [1, 3, 5, None]}), Remainder(of=some, without=few)).to_pylist()
+    [{'a': 3}]
+    """
+    kept = table if rows.of.is_everything else table.filter(_passing(table, rows.of))
+    return kept.filter(pc.invert(_passing(kept, rows.without))) if rows.without.any_of else kept
+
+
+def _passing(table: pa.Table, extent: Extent) -> pa.ChunkedArray:
+    """Return for each row whether it passes; a NULL never does, and the answer is never NULL."""
+    no, yes = (pa.chunked_array([pa.repeat(pa.scalar(one), table.num_rows)]) for one in (False, True))
+    lists = [reduce(pc.and_, [_passing_one(table, one) for one in selections], yes) for selections in extent.any_of]
+    return reduce(pc.or_, lists, no)
+
+
+def _passing_one(table: pa.Table, selection: Selection) -> pa.ChunkedArray:
+    column = table[selection.column]
+    values = pa.array(selection.values, column.type)
+    if selection.compare == "equal":
+        return pc.is_in(column, value_set=values)
+    return pc.fill_null(pc.call_function(selection.compare, [column, values[0]]), fill_value=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +194,9 @@ class ArrowBag:
         found = looked_up.join(wanted, list(columns), join_type="left semi")["position"]
         return ArrowBag(self.table.take(found.sort()))
 
-    def selected(self, selections: Iterable[Selection]) -> ArrowBag:
-        """Return the rows that pass all selections."""
-        table = self.table
-        for selection in selections:
-            column = table[selection.column]
-            values = pa.array(selection.values, column.type)
-            if selection.compare == "equal":
-                table = table.filter(pc.is_in(column, value_set=values))
-            else:
-                table = table.filter(pc.call_function(selection.compare, [column, values[0]]))
-        return ArrowBag(table)
+    def selected(self, extent: Extent) -> ArrowBag:
+        """Return the rows of an extent."""
+        return ArrowBag(remaining(self.table, Remainder(of=extent)))
 
     def widest(self, other: ArrowBag) -> ArrowBag:
         """Return every row of either with the larger of its two counts."""

@@ -15,11 +15,16 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Hashable, Iterable, Mapping
-from functools import cache
+from functools import cache, reduce
+from operator import and_, or_
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+
+from headwater.deltas.extent import Extent
+from headwater.deltas.selection import COMPARE, Selection
 
 _ONE_TASK_ROWS = 50_000
 _ROWS_PER_PIECE = 65_536
@@ -57,6 +62,20 @@ def quoted(columns: Iterable[str]) -> list[str]:
     ['`id`', '`a.b`', '`tick``s`']
     """
     return ["`" + column.replace("`", "``") + "`" for column in columns]
+
+
+def passing(extent: Extent) -> Column:
+    """Return the test whether a row is in an extent: never true of a row whose NULL it would have to compare."""
+    lists = [reduce(and_, map(_passing_one, selections), F.lit(True)) for selections in extent.any_of]
+    return reduce(or_, lists, F.lit(False))
+
+
+def _passing_one(selection: Selection) -> Column:
+    [column] = quoted([selection.column])
+    if selection.compare == "equal":
+        return F.col(column).isin(*selection.values)
+    compared: Column = COMPARE[selection.compare](F.col(column), F.lit(selection.values[0]))
+    return compared
 
 
 def fresh_name(prefix: str) -> str:

@@ -13,10 +13,9 @@ maintainer holds while it works on a batch: as large as the batch and what it re
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol, Self, TypeVar
 
-from headwater.deltas.selection import Selection
+from headwater.deltas.extent import Extent
 from headwater.position import Tick
 
 
@@ -73,8 +72,8 @@ class SignedBag(Protocol[K]):
         """Return the rows whose columns hold one of the keys."""
         ...
 
-    def selected(self, selections: Iterable[Selection]) -> Self:
-        """Return the rows that pass all selections."""
+    def selected(self, extent: Extent) -> Self:
+        """Return the rows of an extent."""
         ...
 
     def widest(self, other: Self) -> Self:

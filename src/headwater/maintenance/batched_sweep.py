@@ -20,7 +20,8 @@ Invariants
   3. A row is never asked for through the neighbour it leads to: the pass does not turn back, so it reaches what the
      changes can join and not the whole connected component of the data.
   4. Rows found twice, through two neighbours, count once: both findings are exact parts of the same bag.
-  5. A row that fails a selection of its occurrence leads nowhere: nothing is asked for it.
+  5. A row that fails a selection of its occurrence leads nowhere: nothing is asked for it. One that fails those of
+     every occurrence of its relation is left out of answers and log alike, so whoever answers need not have it.
 
 Guarantee: complete; each tick of the batch gets its own exact change. `strong` stamps all of the batch `hi`.
 Cost: at most n + γ - 1 probes for a batch of any size (`visit_trees`); SWEEP needs m (n - 1) for m transactions.
@@ -36,6 +37,7 @@ from collections.abc import Generator, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+from headwater.deltas.extent import Extent
 from headwater.maintenance.probe_plan import VisitTree
 from headwater.maintenance.questions import Answer, Ask, B, Log, Probe
 from headwater.maintenance.rebase import rebase
@@ -72,7 +74,8 @@ class _Reach:
         self._changes: Mapping[RelationName, Any] = changes
         self._log: Log[Any] = log
         self._wanted = view.relations
-        self._selections = view.selections
+        self._extents = view.extents
+        self._selected = {alias: Extent.of(selections) for alias, selections in view.selections.items()}
         self._relation = {occurrence.alias: occurrence.relation.name for occurrence in view.occurrences}
         self._edges = {(edge.left, edge.right): edge.pairs for edge in view.edges} | {
             (edge.right, edge.left): tuple((right, left) for left, right in edge.pairs) for edge in view.edges
@@ -125,7 +128,7 @@ class _Reach:
         for (owner, neighbour), found in self._through.items():
             if owner == node and neighbour != away_from:
                 rows = rows.plus(found)
-        return rows.selected(self._selections[node])
+        return rows.selected(self._selected[node])
 
     def _ask(self, wishes: Sequence[tuple[RelationName, tuple[str, ...], Any]]) -> _Steps:
         """Ask for what was not asked before, and keep the rebased answers."""
@@ -148,7 +151,7 @@ class _Reach:
         answers = yield Ask(probes=probes)
         for probe, answer in zip(probes, answers, strict=True):
             place = (probe.relation, probe.columns)
-            rows = rebase(probe, answer, self._log, self._lo)
+            rows = rebase(probe, answer, self._log, self._lo).selected(self._extents[probe.relation])
             self._found[place] = self._found[place].plus(rows) if place in self._found else rows
             if probe.keys is not None:
                 self._asked[place] = self._asked[place].plus(probe.keys) if place in self._asked else probe.keys

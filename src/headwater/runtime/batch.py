@@ -81,12 +81,12 @@ def change_join(
 ) -> ViewChange:
     """Return how a join changes over the ticks (lo, hi], given how what it reads changes."""
     started = time.perf_counter()
-    relevant = relevant_rows(view, changes)
+    relevant = {name: bag.selected(view.extents[name]) for name, bag in changes.items()}
     bags = reach_rows(view, span[0], relevant, log, perform)
     asked = time.perf_counter()
     rows = schema.empty_table()
     if any(len(bag) for bag in relevant.values()):
-        rows = join_in_pieces(spark, view, schema, span, relevant_rows(view, bags))
+        rows = join_in_pieces(spark, view, schema, span, bags)
     return ViewChange(
         rows=rows,
         changed_rows=sum(len(bag) for bag in changes.values()),
@@ -94,16 +94,6 @@ def change_join(
         seconds_asking=asked - started,
         seconds_joining=time.perf_counter() - asked,
     )
-
-
-def relevant_rows(view: JoinView, bags: Mapping[RelationName, ArrowBag]) -> dict[RelationName, ArrowBag]:
-    """Return the rows without those that fail the selections of the only occurrence of their relation."""
-    relevant = dict(bags)
-    for occurrence in view.occurrences:
-        name = occurrence.relation.name
-        if [o.relation.name for o in view.occurrences].count(name) == 1:
-            relevant[name] = bags[name].selected(view.selections[occurrence.alias])
-    return relevant
 
 
 def old_row_counts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from headwater.deltas.extent import Extent
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.relation import RelationName
 from headwater.runtime.understand import Understood
@@ -28,7 +29,7 @@ def selected_shares(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) 
         for occurrence in join.occurrences:
             bag = rows.get(occurrence.relation.name)
             if bag is not None and len(bag):
-                yield len(bag.selected(join.selections[occurrence.alias])) / len(bag)
+                yield len(bag.selected(Extent.of(join.selections[occurrence.alias]))) / len(bag)
 
 
 def partners(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iterator[float]:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
+from headwater.deltas.extent import NOTHING, Extent
 from headwater.deltas.selection import Selection
 from headwater.relation import Relation, RelationName
 from headwater.views.local_selections import local_selections
@@ -86,9 +87,11 @@ class JoinView:
     """The relations this view reads, each with the columns that any of its occurrences needs."""
     selections: Mapping[str, tuple[Selection, ...]] = field(init=False, repr=False, compare=False)
     """By alias, what a row has to pass to join anything at all."""
+    extents: Mapping[RelationName, Extent] = field(init=False, repr=False, compare=False)
+    """By relation, the rows that some occurrence can join with anything; it makes no difference if others are there."""
 
     def __post_init__(self) -> None:
-        """Gather the relations and the selections, once: algorithms ask for them at every step."""
+        """Gather the relations and what is selected of them, once: algorithms ask for them at every step."""
         needed: dict[RelationName, tuple[str, ...]] = {}
         for occurrence in self.occurrences:
             known = {*needed.get(occurrence.relation.name, ()), *occurrence.columns}
@@ -96,6 +99,11 @@ class JoinView:
         object.__setattr__(self, "relations", needed)
         selections = {occurrence.alias: self._selections(occurrence) for occurrence in self.occurrences}
         object.__setattr__(self, "selections", selections)
+        extents: dict[RelationName, Extent] = {}
+        for occurrence in self.occurrences:
+            others = extents.get(occurrence.relation.name, NOTHING)
+            extents[occurrence.relation.name] = others.plus(Extent.of(selections[occurrence.alias]))
+        object.__setattr__(self, "extents", extents)
 
     def _selections(self, occurrence: Occurrence) -> tuple[Selection, ...]:
         own = [c.expression for c in self.conditions if c.aliases == {occurrence.alias}]
