@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -34,7 +34,15 @@ from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
 from headwater.results.planning import PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
-from headwater.results.status import CommitStatus, MaintainerStatus, ReleaseResult, StatusResult, Stop, ViewStatus
+from headwater.results.status import (
+    CommitStatus,
+    MaintainerStatus,
+    MessageCount,
+    ReleaseResult,
+    StatusResult,
+    Stop,
+    ViewStatus,
+)
 from headwater.results.teardown import Dropped, TeardownResult
 from headwater.runtime.advise import advise_views
 from headwater.runtime.analyze import analyze_view
@@ -183,7 +191,9 @@ class Headwater:
                 committed_at=commit.committed_at,
                 rows_added=commit.rows_added,
                 rows_removed=commit.rows_removed,
-                probe_count=commit.probe_count,
+                asked=tuple(
+                    MessageCount(source=source, view=view, **asdict(count)) for source, count in commit.asked.items()
+                ),
                 spark_job_count=commit.spark_job_count,
                 seconds=commit.seconds,
             )

@@ -77,15 +77,23 @@ def test_every_algorithm_keeps_its_guarantee_on_live_sources(
         assert verdict.guarantee >= one.guarantee, f"{one.name}: {verdict}"
         assert warehouse.frontier(view_name(one)) == judgement.tick_count
     probes: Counter[str] = Counter()
+    corrected: Counter[str] = Counter()
     for event in events:
         if isinstance(event, ProbeAnswered):
             probes[event.view] += event.probe_count
+            corrected[event.view] += event.corrected_rows
     told = [commit.record.statistics for commit in warehouse.commits.read() if commit.record.statistics is not None]
     asked = sum(statistics.probe_count for statistics in told)
     assert probes["by_batched_sweep"] < asked <= probes.total(), "history counts what published algorithms asked, too"
+    for one in ALGORITHMS:
+        asked_by = [count for entry in world.open().history(view_name(one)).commits for count in entry.asked]
+        assert 0 < sum(count.probe_count for count in asked_by) <= probes[view_name(one)], one.name
+        assert all(count.row_count or not count.byte_count for count in asked_by), one.name
+    assert corrected["by_sweep"] > 0, "answers saw what was not due yet"
     logging.getLogger(__name__).info(
-        "%s ticks, %s commits; probes: %s",
+        "%s ticks, %s commits; probes: %s; rows rebased: %s",
         judgement.tick_count,
         sum(isinstance(event, BatchCommitted) for event in events),
         dict(probes),
+        dict(corrected),
     )

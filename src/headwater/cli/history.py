@@ -23,7 +23,7 @@ def history(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """List a view's commits, and where their time went."""
+    """List a view's commits, what sources were asked for them, and where their time went."""
     with (
         outcome(as_json=as_json, debug=debug) as output,
         progress(as_json=as_json, debug=debug) as listener,

@@ -11,11 +11,12 @@ from headwater.judge.compare import format_row
 from headwater.results.checking import CheckResult, DemoResult, Sample
 from headwater.results.keeping import RefreshResult
 from headwater.results.planning import Action, PlanResult, RunResult
-from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
+from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import MessageCount, ReleaseResult, SourceStatus, StatusResult, ViewStatus, WaitingPart
 from headwater.results.teardown import TeardownResult
 
 _BAD, _GOOD, _WARN, _QUIET = "red", "green", "yellow", "dim"
+_MESSAGE_NUMBERS = ("probes", "keys", "rows", "bytes", "rows rebased")
 
 
 def draw_plan(result: PlanResult) -> Page:
@@ -99,13 +100,12 @@ def draw_status(result: StatusResult) -> Page:
         )
         page.append(Line(text="  do:  if a part will never come: headwater release ID"))
     if result.messages and result.messages_since is not None:
-        numbers = ("probes", "keys", "rows", "bytes", "rows rebased")
         page.append(
             Grid(
                 title=f"asked since {_time(result.messages_since)}",
-                headings=("source", "for view", *numbers),
-                rows=tuple(_message_row(count) for count in result.messages),
-                right=frozenset(numbers),
+                headings=("source", "for view", *_MESSAGE_NUMBERS),
+                rows=tuple((count.source, count.view, *_message_numbers(count)) for count in result.messages),
+                right=frozenset(_MESSAGE_NUMBERS),
             )
         )
     page.extend(_self_maintained(result))
@@ -141,7 +141,7 @@ def draw_history(result: HistoryResult) -> Page:
         headings=("ticks", "committed", "came", "went", "probes", "Spark jobs", "seconds", "parts"),
         rows=tuple(
             (
-                f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}",
+                _tick_range(entry),
                 _time(entry.committed_at),
                 _count(entry.rows_added),
                 _count(entry.rows_removed),
@@ -154,7 +154,21 @@ def draw_history(result: HistoryResult) -> Page:
         ),
         right=frozenset({"ticks", "came", "went", "probes", "Spark jobs", "seconds"}),
     )
-    return [Line(text=f'view "{result.view}", born at tick {result.birth}'), grid]
+    page: list[Line | Grid] = [Line(text=f'view "{result.view}", born at tick {result.birth}'), grid]
+    asked = tuple(
+        (_tick_range(entry), count.source, *_message_numbers(count))
+        for entry in result.commits
+        for count in entry.asked
+    )
+    if asked:
+        headings = ("ticks", "source", *_MESSAGE_NUMBERS)
+        right = frozenset({"ticks", *_MESSAGE_NUMBERS})
+        page.append(Grid(title="asked of sources", headings=headings, rows=asked, right=right))
+    return page
+
+
+def _tick_range(entry: HistoryEntry) -> str:
+    return f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}"
 
 
 def draw_explain(result: ExplainResult) -> Page:
@@ -259,9 +273,9 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
     )
 
 
-def _message_row(count: MessageCount) -> tuple[str, ...]:
+def _message_numbers(count: MessageCount) -> tuple[str, ...]:
     numbers = (count.probe_count, count.key_count, count.row_count, count.byte_count, count.corrected_row_count)
-    return (count.source, count.view, *(_count(number) for number in numbers))
+    return tuple(_count(number) for number in numbers)
 
 
 def _waiting_row(one: WaitingPart) -> tuple[str, ...]:

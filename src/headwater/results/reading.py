@@ -9,6 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from headwater.position import Tick
+from headwater.results.status import MessageCount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +24,8 @@ class QueryResult:
 class HistoryEntry:
     """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
 
-    `probe_count` is how often sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for
-    all views together.
+    `asked` is what sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for all views
+    together.
     """
 
     lo: Tick
@@ -32,9 +33,14 @@ class HistoryEntry:
     committed_at: datetime
     rows_added: int
     rows_removed: int
-    probe_count: int
+    asked: tuple[MessageCount, ...]
     spark_job_count: int
     seconds: Mapping[str, float]
+
+    @property
+    def probe_count(self) -> int:
+        """How often sources were asked for this view."""
+        return sum(count.probe_count for count in self.asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

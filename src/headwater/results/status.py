@@ -42,7 +42,7 @@ class SourceStatus:
 class MessageCount:
     """What a source was asked for a view: probes (each has one answer), keys sent, rows and bytes received.
 
-    `corrected_row_count` rows came or went when answers were brought to the tick that was needed.
+    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
     """
 
     source: str

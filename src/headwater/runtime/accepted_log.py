@@ -39,7 +39,7 @@ class AcceptedLog:
         """Return the signed rows of the transactions that were seen and whose tick is after this one."""
         match sight:
             case SawTicks():
-                return self.changes(relation, columns, tick, max(tick, sight.upto))
+                return self._counted(relation, self.changes(relation, columns, tick, max(tick, sight.upto)))
             case SawTransactions():
                 known = self._known(relation.source, sight, tick, self._log.last_tick)
                 return self._at(relation, columns, [at for at, seen in known if seen])
@@ -49,7 +49,7 @@ class AcceptedLog:
         """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
         match sight:
             case SawTicks():
-                return self.changes(relation, columns, min(tick, sight.upto), tick)
+                return self._counted(relation, self.changes(relation, columns, min(tick, sight.upto), tick))
             case SawTransactions():
                 settled = min(sight.upto or self._settled_upto(relation.source), tick)
                 known = self._known(relation.source, sight, Tick(settled), tick)
@@ -89,6 +89,8 @@ class AcceptedLog:
             return self.changes(relation, columns, last, last)
         bag = self.changes(relation, columns, Tick(ticks[0] - 1), ticks[-1])
         chosen = pc.is_in(bag.table[TICK], value_set=pa.array(ticks, pa.int64()))
-        found = ArrowBag(bag.table.filter(chosen))
+        return self._counted(relation, ArrowBag(bag.table.filter(chosen)))
+
+    def _counted(self, relation: RelationName, found: ArrowBag) -> ArrowBag:
         self.corrected[relation] += len(found)
         return found

@@ -26,13 +26,14 @@ from headwater.position import Tick
 from headwater.relation import TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.asked import Asked, tell_asked, together
 from headwater.runtime.batch import ViewChange, base_changes
 from headwater.runtime.change_any import change_any
 from headwater.runtime.data_errors import is_data_error, stopping_error
-from headwater.runtime.events import BatchStarted, Listener, ProbeAnswered, SelfMaintenanceTested, ViewComputed
+from headwater.runtime.events import BatchStarted, Listener, SelfMaintenanceTested, ViewComputed
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.own_looks import own_looks
-from headwater.runtime.performer import Performer, ProbeCount, Snapshots, in_all
+from headwater.runtime.performer import Performer, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.self_performer import SelfPerformer, SourceNeeded
 from headwater.runtime.truncation import before_truncate
@@ -41,12 +42,15 @@ from headwater.runtime.understand import Understood
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """How far a batch brings a view, its changes on the way, and why it cannot go on from there, if it cannot."""
+    """How far a batch brings a view, its changes on the way, and why it cannot go on from there, if it cannot.
+
+    `asked` is what sources were asked for it.
+    """
 
     upto: Tick
     change: ViewChange | None = None
     halt: HeadwaterError | None = None
-    asked: ProbeCount = field(default_factory=ProbeCount)
+    asked: Asked = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +60,7 @@ class RoundResult:
     lo: Tick
     hi: Tick
     outcomes: Mapping[str, Outcome]
-    asked: Mapping[RelationName, ProbeCount]
+    asked: Asked
     settled: Mapping[str, Tick]
     seconds: Mapping[str, float]
     is_valid: bool
@@ -76,14 +80,15 @@ class RoundResult:
             seconds["spark"] = seconds.get("spark", 0.0) + sum(change.seconds_joining for change in changes)
         kept = self.outcomes if self.is_valid else {}
         hi = max([self.hi if kept else Tick(0), *(outcome.upto for outcome in outcomes.values())])
-        return replace(self, outcomes={**kept, **outcomes}, hi=hi, lo=min(self.lo, hi), seconds=seconds, is_valid=True)
-
-    def with_asked(self, asked: Mapping[RelationName, ProbeCount]) -> RoundResult:
-        """Return this with what was asked by others added."""
-        counts: dict[RelationName, ProbeCount] = {}
-        for name, count in (*self.asked.items(), *asked.items()):
-            counts.setdefault(name, ProbeCount()).add(count)
-        return replace(self, asked=counts)
+        return replace(
+            self,
+            outcomes={**kept, **outcomes},
+            asked=together([self.asked, *(outcome.asked for outcome in outcomes.values())]),
+            hi=hi,
+            lo=min(self.lo, hi),
+            seconds=seconds,
+            is_valid=True,
+        )
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,7 +103,7 @@ class Round:
     settled: dict[str, Tick]
     listener: Listener
     _waiting: set[str] = field(default_factory=set)
-    _asked: dict[RelationName, ProbeCount] = field(default_factory=dict)
+    _asked: list[Asked] = field(default_factory=list)
     _computed: dict[tuple[Tick, Tick], dict[RelationName, ArrowBag]] = field(default_factory=dict)
     """How segments that views share change over some ticks, each computed once."""
 
@@ -116,7 +121,8 @@ class Round:
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))
             outcomes |= {view.name: self._outcome(view, hi, accepted, snapshots) for view in left}
-            is_valid = not self._asked or snapshots.are_valid()
+            asked = together(self._asked)
+            is_valid = not asked or snapshots.are_valid()
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = {
             "snapshot": opened - started,
@@ -128,7 +134,7 @@ class Round:
             lo=lo,
             hi=hi,
             outcomes=outcomes,
-            asked=self._asked,
+            asked=asked,
             settled=self.settled,
             seconds=seconds,
             is_valid=is_valid,
@@ -192,7 +198,7 @@ class Round:
             change = self._change(view, end, log, performer)
             self._require_rows(view, performer.asked)
             self._tell(view, end, change, performer)
-            return Outcome(upto=end, change=change, halt=halt, asked=in_all(performer.asked.values()))
+            return Outcome(upto=end, change=change, halt=halt, asked=performer.asked)
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
         except (ImpossibleRow, PySparkException) as error:
@@ -200,7 +206,8 @@ class Round:
                 raise
             good, change = self._change_before_error(view, end, log, performer)
             (tick, transaction), *_ = self.log.transactions(None, good, Tick(good + 1))
-            return Outcome(upto=good, change=change, halt=stopping_error(view.name, error, tick, transaction))
+            halt = stopping_error(view.name, error, tick, transaction)
+            return Outcome(upto=good, change=change, halt=halt, asked=performer.asked)
         except HeadwaterError as error:
             return Outcome(upto=view.frontier, halt=error)
         finally:
@@ -296,18 +303,9 @@ class Round:
         return good, change
 
     def _note(self, view: LiveView, performer: Performer | SelfPerformer, log: AcceptedLog) -> None:
+        """Count what was asked for a view, and what had to be corrected in it."""
         corrected, log.corrected = log.corrected, Counter()
         for name, count in performer.asked.items():
-            self._asked.setdefault(name, ProbeCount()).add(count)
-            self.listener(
-                ProbeAnswered(
-                    view=view.name,
-                    relation=name,
-                    probe_count=count.probe_count,
-                    key_count=count.key_count,
-                    row_count=count.row_count,
-                    byte_count=count.byte_count,
-                    corrected_rows=corrected[name],
-                    seconds=count.seconds,
-                )
-            )
+            count.corrected_row_count += corrected[name]
+        self._asked.append(performer.asked)
+        tell_asked(self.listener, view.name, performer.asked)

@@ -22,10 +22,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -54,14 +53,14 @@ from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
+from headwater.runtime.asked import Asked, ProbeCount, tell_asked, together
 from headwater.runtime.batch import ViewChange
 from headwater.runtime.batch_round import Outcome
 from headwater.runtime.data_errors import is_data_error, stopping_error
-from headwater.runtime.events import Listener, ProbeAnswered
+from headwater.runtime.events import Listener
 from headwater.runtime.install import install_on_spark
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.look import look_on_spark
-from headwater.runtime.performer import ProbeCount
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
 from headwater.sources.source import Snapshot
@@ -83,17 +82,23 @@ class _Read:
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A query under way; everything up to `after` was visible when it was sent.
+    """A query under way; everything up to `after` was visible when it was sent, `asked` is what it has cost.
 
     Once the answer is there, it saw everything up to `seen_upto`, and is delivered when `place` is.
     """
 
     query: Query[ArrowBag]
     reading: Future[_Read]
+    asked: dict[RelationName, ProbeCount]
+    """Written by whoever reads, and looked at once that has ended."""
     after: Tick
     read: _Read | None = None
     seen_upto: Tick = NO_TICK
     place: Tick = NO_TICK
+
+
+Ask = Callable[[Query[ArrowBag], dict[RelationName, ProbeCount]], _Read]
+"""Asks a source, and writes down what that costs."""
 
 
 class Correspondences:
@@ -104,32 +109,9 @@ class Correspondences:
     ) -> None:
         """Begin with none; a view's begins when it is first due."""
         self._make = partial(
-            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=self._hear
+            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=listener
         )
         self._by_view: dict[LiveView, Correspondence] = {}
-        self._listener = listener
-        self._answered: deque[ProbeAnswered] = deque()
-
-    def _hear(self, event: ProbeAnswered) -> None:
-        """Note what was asked, from whichever thread, and pass it on."""
-        self._answered.append(event)
-        self._listener(event)
-
-    def asked(self) -> dict[RelationName, ProbeCount]:
-        """Return what was asked since this was last called."""
-        counts: dict[RelationName, ProbeCount] = {}
-        while self._answered:
-            event = self._answered.popleft()
-            counts.setdefault(event.relation, ProbeCount()).add(
-                ProbeCount(
-                    probe_count=event.probe_count,
-                    key_count=event.key_count,
-                    row_count=event.row_count,
-                    byte_count=event.byte_count,
-                    seconds=event.seconds,
-                )
-            )
-        return counts
 
     def advance(self, due: Sequence[LiveView]) -> dict[str, Outcome]:
         """Return how far each of these views comes that a published algorithm maintains."""
@@ -168,7 +150,7 @@ class Correspondence:
         understood: Understood,
         log: ChangeLog,
         acceptor: Acceptor,
-        listener: Callable[[ProbeAnswered], None],
+        listener: Listener,
     ) -> None:
         """Begin where the view's table ends."""
         self._spark = spark
@@ -186,6 +168,7 @@ class Correspondence:
         self._closed = threading.Event()
         self._open: dict[int, _Open] = {}
         self._installs: list[Install[ArrowBag]] = []
+        self._asked: list[Asked] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
         self._running = algorithm(view.understood.join, view.lo, self._accepted)
         self._act(next(self._running))
@@ -217,14 +200,16 @@ class Correspondence:
         if not installs:
             return Outcome(upto=lo, halt=self._halt if lo == self._end else None)
         upto = installs[-1].upto
+        asked = together(self._asked)
+        self._asked.clear()
         try:
             rows = install_on_spark(self._spark, self._view, installs)
         except PySparkException as error:
             if not is_data_error(error):
                 raise
-            return self._stopped(error, installs)
+            return replace(self._stopped(error, installs), asked=asked)
         change = ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
-        return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None)
+        return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None, asked=asked)
 
     def _stopped(self, error: PySparkException, installs: Sequence[Install[ArrowBag]]) -> Outcome:
         """Return how far the view comes before the install that raises, and why it stops there."""
@@ -274,10 +259,15 @@ class Correspondence:
             try:
                 read = one.reading.result()
             except SourceUnavailable:
-                self._open[number] = self._asked(one.query, self._ask_later)
+                self._ask_again(number, one, self._ask_later)
                 continue
             if not self._place(one, read):
-                self._open[number] = self._asked(one.query, self._ask)
+                self._ask_again(number, one, self._ask)
+
+    def _ask_again(self, number: int, one: _Open, ask: Ask) -> None:
+        """Send a query once more; what it cost in vain counts too."""
+        self._tell(one.asked)
+        self._open[number] = self._sent(one.query, ask)
 
     def _place(self, one: _Open, read: _Read) -> bool:
         """Find where an answer belongs: after a tick that it saw, or, without order, here; tell whether it does.
@@ -304,6 +294,14 @@ class Correspondence:
         query = one.query
         del self._open[query.number]
         self._send(Answered(number=query.number, fragments=read.fragments, sight=self._sight(one, read.seen)))
+        for name, count in one.asked.items():
+            count.corrected_row_count = self._accepted.corrected.pop(name, 0)
+        self._tell(one.asked)
+
+    def _tell(self, asked: Asked) -> None:
+        """Say what was asked, and keep it for the install that it was asked for."""
+        self._asked.append(asked)
+        tell_asked(self._listener, self._view.name, asked)
 
     def _sight(self, one: _Open, seen: Seen) -> Sight:
         if self._needs_order:
@@ -320,23 +318,24 @@ class Correspondence:
                 case Query(source=source) if source == VIEW:
                     looks.append(effect)
                 case Query():
-                    self._open[effect.number] = self._asked(effect, self._ask)
+                    self._open[effect.number] = self._sent(effect, self._ask)
                 case Install():
                     self._installs.append(effect)
         for look in looks:
             self._send(look_on_spark(self._spark, self._view, self._view.understood.join, look))
 
-    def _asked(self, query: Query[ArrowBag], ask: Callable[[Query[ArrowBag]], _Read]) -> _Open:
+    def _sent(self, query: Query[ArrowBag], ask: Ask) -> _Open:
         """Send a query; what is visible by now is noted before its snapshot is taken."""
         after = self._settled[query.source] if query.source in self._settled else self._log.horizon()
-        return _Open(query=query, reading=self._pool.submit(ask, query), after=after)
+        asked: dict[RelationName, ProbeCount] = {}
+        return _Open(query=query, reading=self._pool.submit(ask, query, asked), asked=asked, after=after)
 
-    def _ask_later(self, query: Query[ArrowBag]) -> _Read:
+    def _ask_later(self, query: Query[ArrowBag], asked: dict[RelationName, ProbeCount]) -> _Read:
         """Ask again after a pause, so that a source that is away is not hammered; closing ends the pause."""
         self._closed.wait(_PAUSE_SECONDS)
-        return self._ask(query)
+        return self._ask(query, asked)
 
-    def _ask(self, query: Query[ArrowBag]) -> _Read:
+    def _ask(self, query: Query[ArrowBag], asked: dict[RelationName, ProbeCount]) -> _Read:
         """Answer a query from one snapshot of its source, once the log has been followed past what that saw."""
         with self._understood.sources[query.source].snapshot() as snapshot:
             if not self._acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
@@ -348,7 +347,8 @@ class Correspondence:
                 )
             view = self._view.understood.join
             parts = tuple(
-                answer_part(view, part, self._like, lambda probe: self._probe(snapshot, probe)) for part in query.parts
+                answer_part(view, part, self._like, lambda probe: self._probe(snapshot, probe, asked))
+                for part in query.parts
             )
             if not snapshot.is_valid():
                 raise SourceUnavailable(
@@ -363,22 +363,18 @@ class Correspondence:
         last = self._log.last_tick
         return self._accepted.changes(relation, self._view.understood.join.relations[relation], last, last)
 
-    def _probe(self, snapshot: Snapshot, probe: Probe[Any]) -> ArrowBag:
+    def _probe(self, snapshot: Snapshot, probe: Probe[Any], asked: dict[RelationName, ProbeCount]) -> ArrowBag:
         started = time.perf_counter()
         keys = pa.table({}) if probe.keys is None else probe.keys.table
         found = snapshot.probe(self._understood.relations[probe.relation], probe.wanted, probe.columns, keys)
         ones = pa.repeat(pa.scalar(1, pa.int64()), found.num_rows)
         bag = ArrowBag(found.select(list(probe.wanted)).append_column(TICK, ones).append_column(COUNT, ones))
-        self._listener(
-            ProbeAnswered(
-                view=self._view.name,
-                relation=probe.relation,
-                probe_count=1,
-                key_count=keys.num_rows,
-                row_count=len(bag),
-                byte_count=bag.table.nbytes,
-                corrected_rows=0,
-                seconds=time.perf_counter() - started,
-            )
+        cost = ProbeCount(
+            probe_count=1,
+            key_count=keys.num_rows,
+            row_count=len(bag),
+            byte_count=bag.table.nbytes,
+            seconds=time.perf_counter() - started,
         )
+        asked.setdefault(probe.relation, ProbeCount()).add(cost)
         return bag

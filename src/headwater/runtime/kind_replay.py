@@ -24,12 +24,13 @@ from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.results.keeping import MeasuredCost
 from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.asked import in_all
 from headwater.runtime.batch import ViewChange, base_changes
 from headwater.runtime.change_any import change_any
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.kept_segments import kept_segments, with_own_rows
 from headwater.runtime.own_looks import own_looks
-from headwater.runtime.performer import Performer, Snapshots, in_all
+from headwater.runtime.performer import Performer, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.self_performer import SelfPerformer

@@ -27,6 +27,7 @@ from headwater.relation import COUNT, RelationName
 from headwater.results.planning import RunEnd, RunResult
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.adoption import Adoption, adoptable_tables, come_to, decide_adoption
+from headwater.runtime.asked import by_source
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
@@ -313,7 +314,7 @@ class Maintainer:
             return False
         self._due_since = None
         self._settled = dict(found.settled)
-        self._take_over(found.with_asked(self._correspondences.asked()), jobs)
+        self._take_over(found, jobs)
         self._absorb()
         return True
 
@@ -380,8 +381,7 @@ class Maintainer:
             rows_removed=positive - (pc.sum(counts).as_py() or 0),
             changed_rows=change.changed_rows,
             read_rows=sum(change.read_rows.values()),
-            probe_count=outcome.asked.probe_count,
-            asked_rows=outcome.asked.row_count,
+            asked=by_source(outcome.asked),
             seconds=change.seconds_asking + change.seconds_joining,
         )
 

@@ -21,38 +21,12 @@ from headwater.errors import SourceUnavailable
 from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions
 from headwater.position import Position
 from headwater.relation import COUNT, TICK, Relation, RelationName
+from headwater.runtime.asked import ProbeCount
 from headwater.runtime.replica_reader import ReplicaReader
 from headwater.runtime.spark_jobs import shared
 from headwater.sources.source import Snapshot, Source
 
 _FOLLOW_SECONDS = 10.0
-
-
-@dataclass(slots=True, kw_only=True)
-class ProbeCount:
-    """What asking a source cost, for one relation: probes, keys sent, rows and bytes received, seconds."""
-
-    probe_count: int = 0
-    key_count: int = 0
-    row_count: int = 0
-    byte_count: int = 0
-    seconds: float = 0.0
-
-    def add(self, other: ProbeCount) -> None:
-        """Add what others cost."""
-        self.probe_count += other.probe_count
-        self.key_count += other.key_count
-        self.row_count += other.row_count
-        self.byte_count += other.byte_count
-        self.seconds += other.seconds
-
-
-def in_all(counts: Iterable[ProbeCount]) -> ProbeCount:
-    """Return what asking cost for several relations together."""
-    total = ProbeCount()
-    for count in counts:
-        total.add(count)
-    return total
 
 
 class Following(Protocol):

@@ -20,8 +20,9 @@ from headwater.maintenance.rebase import rebase
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.asked import Asked
 from headwater.runtime.own_looks import Look
-from headwater.runtime.performer import Performer, ProbeCount, Snapshots
+from headwater.runtime.performer import Performer, Snapshots
 
 
 class SourceNeeded(Exception):
@@ -61,7 +62,7 @@ class SelfPerformer:
         ]
 
     @property
-    def asked(self) -> Mapping[RelationName, ProbeCount]:
+    def asked(self) -> Asked:
         """What sources were asked, by relation."""
         return self.others.asked
 

@@ -34,19 +34,29 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCount:
+    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received, rows rebased."""
+
+    probe_count: int
+    key_count: int
+    row_count: int
+    byte_count: int
+    corrected_row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDelta:
     """How many rows a batch added to a view and removed from it, each counted as often as it stands; what that took.
 
-    So many rows changed in its relations, so many old ones were read for that wherever they are, so many of them were
-    asked for at sources in so many probes.
+    So many rows changed in its relations, so many old ones were read for that wherever they are; `asked` is what of
+    that was asked for, by source.
     """
 
     rows_added: int
     rows_removed: int
     changed_rows: int = 0
     read_rows: int = 0
-    probe_count: int = 0
-    asked_rows: int = 0
+    asked: Mapping[str, AskedCount] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -119,7 +129,7 @@ def parse_commit(text: str) -> Commit:
 def _parse_record(value: dict[str, Any]) -> CommitRecord:
     statistics = value["statistics"]
     if statistics is not None:
-        rows = {view: ViewDelta(**delta) for view, delta in statistics["rows"].items()}
+        rows = {view: _parse_delta(delta) for view, delta in statistics["rows"].items()}
         statistics = BatchStatistics(**statistics | {"rows": rows})
     return CommitRecord(
         frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
@@ -128,4 +138,16 @@ def _parse_record(value: dict[str, Any]) -> CommitRecord:
         holder=value["holder"],
         statistics=statistics,
         refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},
+    )
+
+
+def _parse_delta(value: dict[str, Any]) -> ViewDelta:
+    """Read what a batch did to a view; a count that is not there was not counted when it was written."""
+    return ViewDelta(
+        rows_added=value["rows_added"],
+        rows_removed=value["rows_removed"],
+        changed_rows=value.get("changed_rows", 0),
+        read_rows=value.get("read_rows", 0),
+        asked={source: AskedCount(**count) for source, count in value.get("asked", {}).items()},
+        seconds=value.get("seconds", 0.0),
     )

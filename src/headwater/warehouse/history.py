@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headwater.position import Tick
-from headwater.warehouse.commit_record import Commit
+from headwater.warehouse.commit_record import AskedCount, Commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewCommit:
     """What one commit did to a view: its ticks (lo, hi], the rows that came and went, seconds by part.
 
-    `probe_count` is how often sources were asked for this view.
+    `asked` is what sources were asked for this view.
     """
 
     sequence: int
@@ -23,7 +23,7 @@ class ViewCommit:
     committed_at: datetime
     rows_added: int
     rows_removed: int
-    probe_count: int
+    asked: Mapping[str, AskedCount]
     spark_job_count: int
     seconds: Mapping[str, float]
 
@@ -38,7 +38,7 @@ def view_history(commits: Sequence[Commit], view: str) -> list[ViewCommit]:
             committed_at=commit.committed_at,
             rows_added=delta.rows_added,
             rows_removed=delta.rows_removed,
-            probe_count=delta.probe_count,
+            asked=delta.asked,
             spark_job_count=statistics.spark_job_count,
             seconds=statistics.seconds,
         )

@@ -149,7 +149,7 @@ class MadeUpProject:
                 committed_at=AT,
                 rows_added=5,
                 rows_removed=2,
-                probe_count=4,
+                asked=(MessageCount(source="shop", view=view, probe_count=4, row_count=1200, corrected_row_count=7),),
                 spark_job_count=3,
                 seconds={"spark": 0.25},
             )
@@ -343,9 +343,16 @@ def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
 
 
 def test_history_can_be_cut() -> None:
-    assert len(invoke(MadeUpProject(), "history", "sales").stdout.splitlines()) == 4
+    assert len(invoke(MadeUpProject(), "history", "sales").stdout.splitlines()) == 8
     text = invoke(MadeUpProject(), "history", "sales", "--last", "1").stdout
+    assert len(text.splitlines()) == 6
     assert re.search(r"3–7 +2026-11-15 10:30:00\+00:00 +5 +2 +4 +3 +0.25 +spark 0.25", text)
+
+
+def test_history_shows_what_sources_were_asked() -> None:
+    text = invoke(MadeUpProject(), "history", "sales", "--last", "1").stdout
+    assert re.search(r"asked of sources\nticks +source +probes +keys +rows +bytes +rows rebased\n", text)
+    assert re.search(r"3–7 +shop +4 +0 +1,200 +0 +7\n", text)
 
 
 def test_explain_prints_the_tree_as_it_is() -> None:

@@ -9,15 +9,36 @@ from concurrent.futures import wait
 from types import SimpleNamespace
 from typing import Any, Self
 
+import pyarrow as pa
 import pytest
+from small_views import relation, setting
 
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.errors import SourceUnavailable
-from headwater.maintenance.messages import Answered, Delivered, Effect, Event, Query, Running
+from headwater.maintenance.messages import (
+    Answered,
+    Delivered,
+    Effect,
+    Event,
+    History,
+    Install,
+    Part,
+    Query,
+    Running,
+    as_answer,
+)
 from headwater.maintenance.questions import SawTicks, SawTransactions
+from headwater.maintenance.rebase import rebase
+from headwater.maintenance.terms import Step
 from headwater.position import Tick
+from headwater.relation import COUNT, TICK
 from headwater.runtime import correspondence as correspondence_module
+from headwater.runtime.asked import by_source
 from headwater.runtime.correspondence import Correspondence
+from headwater.runtime.events import ProbeAnswered
 from headwater.transaction import SeenTransactions
+from headwater.views.normal_form import JoinView
+from headwater.warehouse.commit_record import AskedCount
 
 
 def saw(upto: int, *also: int) -> SeenTransactions:
@@ -37,6 +58,11 @@ class Log:
     def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int]]:
         assert source == "shop"
         return [(Tick(tick), tick) for tick in range(after + 1, upto + 1)]
+
+    def rows(self, _relation: object, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
+        """Return one row for each tick: that many rows lie between two ticks."""
+        ticks = pa.array(range(after + 1, upto + 1), pa.int64())
+        return pa.table({**dict.fromkeys(columns, ticks), TICK: ticks, COUNT: ticks})
 
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Any]]:
         assert source is None
@@ -60,6 +86,10 @@ class Snapshot:
     def is_valid(self) -> bool:
         return self._may_read.wait(10)
 
+    def probe(self, _relation: object, _wanted: object, _columns: object, keys: pa.Table) -> pa.Table:
+        """Return a row for each key."""
+        return keys.append_column("total", keys["id"])
+
 
 class Shop:
     """A source that shows what the test says, one snapshot after another; an error is raised."""
@@ -75,6 +105,34 @@ class Shop:
         if isinstance(shown, Exception):
             raise shown
         return Snapshot(shown, self.may_read[number])
+
+
+class Asking:
+    """An algorithm that asks at tick 1 for two keys of the sales, and needs the answer as of that tick."""
+
+    needed = Tick(1)
+
+    def __init__(self, join: JoinView) -> None:
+        self._join = join
+
+    def __call__(self, _view: object, _lo: Tick, log: History[ArrowBag]) -> Running:
+        (sales,) = self._join.relations
+        like = log.changes(sales, self._join.relations[sales], Tick(0), Tick(0))
+        keys = ArrowKeys(pa.table({"id": pa.array([5, 6], like.table["id"].type)}))
+        step = Step(alias="s", via=None, columns=("id",))
+        effects: Sequence[Effect] = []
+        while True:
+            event: Event = yield effects
+            effects = []
+            match event:
+                case Delivered(tick=self.needed):
+                    effects = [Query(number=1, source="shop", parts=(Part(carried={}, steps=(step,), keys=keys),))]
+                case Answered():
+                    ((fragment,),) = event.fragments
+                    rebase(fragment.probe, as_answer(fragment, event.sight), log, self.needed)
+                    effects = [Install(upto=self.needed)]
+                case _:
+                    pass
 
 
 class Script:
@@ -108,18 +166,26 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
     monkeypatch.setattr(correspondence_module, "_PAUSE_SECONDS", 0.0)
     begun: list[Correspondence] = []
 
-    def make(shop: Shop, script: Script, log: Log, *, needs_order: bool = True) -> Correspondence:
-        understood = SimpleNamespace(
-            join=SimpleNamespace(relations={}), algorithm=SimpleNamespace(needs_order=needs_order)
-        )
+    def make(
+        shop: Shop,
+        script: Script,
+        log: Log,
+        *,
+        needs_order: bool = True,
+        join: object = SimpleNamespace(relations={}),
+        listener: Callable[[object], None] = lambda _: None,
+    ) -> Correspondence:
+        understood = SimpleNamespace(join=join, algorithm=SimpleNamespace(needs_order=needs_order))
         made: Any = Correspondence(
             spark=None,  # type: ignore[arg-type]
             view=SimpleNamespace(name="v", lo=Tick(0), understood=understood),  # type: ignore[arg-type]
             algorithm=script,
-            understood=SimpleNamespace(sources={"shop": shop}),  # type: ignore[arg-type]
+            understood=SimpleNamespace(  # type: ignore[arg-type]
+                sources={"shop": shop}, relations=dict.fromkeys(getattr(join, "relations", {}))
+            ),
             log=log,  # type: ignore[arg-type]
             acceptor=SimpleNamespace(wait_for=lambda *_: True),  # type: ignore[arg-type]
-            listener=lambda _: None,
+            listener=listener,
         )
         begun.append(made)
         return made
@@ -211,3 +277,27 @@ def test_an_answer_that_saw_a_truncate_stops_the_view(begin: Begin, monkeypatch:
         playing.deliver()
         assert playing.outcome().halt is halt
         assert ("answer", 1) not in script.heard
+
+
+@pytest.mark.parametrize("needs_order", [True, False])
+def test_what_was_asked_counts_with_what_was_corrected_and_what_was_in_vain(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch, *, needs_order: bool
+) -> None:
+    """The first answer is lost; the second one saw ticks 2 and 3, which tick 1 does not need."""
+    monkeypatch.setattr(correspondence_module, "install_on_spark", lambda *_: pa.table({}))
+    monkeypatch.setattr(correspondence_module, "before_truncate", lambda *_: (Tick(3), None))
+    join = setting("SELECT s.id, s.total FROM shop.sales s", {relation("shop.sales(id, total)"): []}).view
+    shop, heard = Shop(saw(0), saw(3)), []
+    for event in shop.may_read:
+        event.set()
+    monkeypatch.setattr(Snapshot, "is_valid", lambda self: self.seen is shop.seen[1])
+    playing = begin(shop, Asking(join), Log(3), needs_order=needs_order, join=join, listener=heard.append)
+    deliver(playing, lambda: bool(playing._installs))
+    assert [type(event) for event in heard] == [ProbeAnswered, ProbeAnswered]
+    assert [event.corrected_rows for event in heard] == [0, 2]
+    assert [(event.probe_count, event.key_count, event.row_count) for event in heard] == [(1, 2, 2)] * 2
+    byte_count = sum(event.byte_count for event in heard)
+    told = by_source(playing.outcome().asked)
+    asked = AskedCount(probe_count=2, key_count=4, row_count=4, byte_count=byte_count, corrected_row_count=2)
+    assert told == {"shop": asked}
+    assert by_source(playing.outcome().asked) == {}, "it is told once"

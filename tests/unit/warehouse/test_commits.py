@@ -8,7 +8,7 @@ import pytest
 from headwater.errors import LeaseLost, WarehouseRefused
 from headwater.position import Position, Tick
 from headwater.warehouse.catalog import Catalog, ViewEntry
-from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
+from headwater.warehouse.commit_record import AskedCount, BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.format import check_format, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease
@@ -16,6 +16,8 @@ from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_he
 VIEW = ViewEntry(
     name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete", schema=(("a", "int"),)
 )
+
+ASKED = AskedCount(probe_count=1, key_count=2, row_count=3, byte_count=4, corrected_row_count=5)
 
 
 def record(tick: int) -> CommitRecord:
@@ -27,7 +29,7 @@ def record(tick: int) -> CommitRecord:
             lo=Tick(tick - 1),
             hi=Tick(tick),
             seconds={"spark": 0.5},
-            rows={"v": ViewDelta(rows_added=1, rows_removed=0)},
+            rows={"v": ViewDelta(rows_added=1, rows_removed=0, asked={"shop": ASKED}, seconds=0.25)},
         ),
     )
 
