@@ -6,6 +6,7 @@ from random import Random
 
 import pytest
 from small_worlds import chain, finish, query_count, wander
+from volume import volume
 
 from headwater.lab.chance import chances_for, play, random_setting, random_transaction
 from headwater.lab.world import World
@@ -19,7 +20,7 @@ from headwater.maintenance.visits import layout_of
 from headwater.position import Tick
 
 SWEEPS = ["sweep", "parallel-sweep", "pipelined-sweep"]
-SEEDS = 100
+SEEDS = volume(100, 1_000)
 SHAPES = ["12", "123", "1234", "11", "121", "1213"]
 """Chains, by which relation stands at which place."""
 
