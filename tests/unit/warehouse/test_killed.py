@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,19 +16,12 @@ from headwater.relation import RelationName
 from headwater.warehouse import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
+STEPS = ("log append", "changes append", "commit", "checkpoint write")
+CHORES = ("Compact", "DropRows", "Vacuum", "CleanLog")
 POINTS = [
-    f"{when} {step}"
-    for step in (
-        "log append",
-        "changes append",
-        "commit",
-        "checkpoint write",
-        "Compact",
-        "DropRows",
-        "Vacuum",
-        "CleanLog",
-    )
-    for when in ("before", "after")
+    *(f"{when} {step}" for step in STEPS for when in ("before", "after")),
+    *(f"after {chore}" for chore in CHORES),
+    *(pytest.param(f"before {chore}", marks=pytest.mark.thorough) for chore in CHORES),
 ]
 
 
@@ -62,10 +56,16 @@ def assert_exact(path: str) -> None:
         assert kept(path, Tick(tick)) == list(range(1, tick + 1))
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("begun") / "warehouse"
+    assert run(str(path), 9) == 0
+    return path
+
+
 @pytest.mark.parametrize("point", POINTS)
-def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path, point: str) -> None:
-    path = str(tmp_path / "warehouse")
-    assert run(path, 9) == 0
+def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path, begun: Path, point: str) -> None:
+    path = str(shutil.copytree(begun, tmp_path / "warehouse"))
     assert run(path, 15, point) == -signal.SIGKILL
     seen = Warehouse.open(path).head().tick
     assert seen >= 9
