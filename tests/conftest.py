@@ -22,6 +22,7 @@ _numbers = itertools.count(1)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
+_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 _LIVE = {"spark", "three_servers", "postgres_server"}
 
 
@@ -89,5 +90,11 @@ def three_servers() -> Iterator[dict[str, EmbeddedServer]]:
 
 @pytest.fixture(scope="session")
 def spark() -> SparkSession:
-    """Return the one Spark session of this process, as every run of Headwater has it."""
+    """Return the one Spark session of this process, as every run of Headwater has it.
+
+    But for this: a test's queries run a few times each, and compiling code for them takes longer than running them. So
+    Spark interprets them; it compiles in `make thorough`, and in the demo, which a test plays in a process of its own.
+    """
+    if not THOROUGH:
+        os.environ["PYSPARK_SUBMIT_ARGS"] = f"{_INTERPRETED} pyspark-shell"
     return spark_session()

@@ -124,8 +124,12 @@ VIEWS = {
     "recomputed": "SELECT k, SUM(x) AS s FROM a.d JOIN VALUES (1), (2) AS few(n) ON d.k = few.n GROUP BY k",
 }
 
+QUICK = ("sums", "linked", "joined", "recomputed")
 
-@pytest.mark.parametrize("name", VIEWS)
+
+@pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.thorough) for name in VIEWS]
+)
 def test_oracle_every_tick(name: str, spark: SparkSession) -> None:
     random = Random(name)
 
