@@ -69,7 +69,7 @@ def test_every_state_is_exact() -> None:
     assert len(set(ticks)) == 2
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_it_leaves_nothing_when_it_is_interrupted(number: signal.Signals) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
