@@ -22,6 +22,7 @@ from headwater.views.value_kinds import (
     UNKNOWN,
     Kind,
     Value,
+    calculated,
     compare_safely,
     value_of_type,
 )
@@ -30,6 +31,7 @@ ColumnTypes = Mapping[tuple[str, str], str]
 
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 _TRUTHS = (*_COMPARISONS, exp.And, exp.Or, exp.Not, exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.Boolean)
+_SUMS = (exp.Add, exp.Sub, exp.Mul)
 _STRINGS = (exp.Upper, exp.Lower, exp.Concat, exp.DPipe, exp.Trim)
 _MAX_INT, _MAX_BIGINT = 2**31 - 1, 2**63 - 1
 
@@ -38,12 +40,14 @@ def is_fallible(expression: exp.Expr, types: ColumnTypes) -> bool:
     """Tell whether an expression may raise, given the Spark types of its columns.
 
     >>> import sqlglot
-    >>> types = {("r", "x"): "int", ("r", "s"): "string", ("r", "d"): "date"}
+    >>> types = {("r", "x"): "int", ("r", "s"): "string", ("r", "d"): "date", ("r", "p"): "decimal(15,2)"}
     >>> def ask(sql): return is_fallible(sqlglot.parse_one(sql, read="spark"), types)
     >>> ask("r.x > 3 AND r.s LIKE 'a%' OR r.x IS NULL")
     False
     >>> ask("r.x / 2 > 1"), ask("r.s = 5"), ask("CAST(r.s AS INT) = 5")
     (True, True, True)
+    >>> ask("r.p * (1 - r.p)"), ask("r.p * r.p * r.p"), ask("r.x + 1")
+    (False, True, True)
     >>> ask("r.d >= '2024-01-31'"), ask("r.d >= '2024-02-31'"), ask("CAST(NULL AS INT)")
     (False, True, False)
     """
@@ -75,6 +79,9 @@ def value_of(expression: exp.Expr, types: ColumnTypes) -> Value:  # noqa: C901, 
             return _chosen(
                 [part for part in (expression.args.get("true"), expression.args.get("false")) if part], types
             )
+        case exp.Add() | exp.Sub() | exp.Mul():
+            left, right = value_of(expression.left, types), value_of(expression.right, types)
+            return calculated(left, right, is_product=isinstance(expression, exp.Mul))
         case _ if isinstance(expression, _TRUTHS):
             return BOOLEAN
         case _ if isinstance(expression, _STRINGS):
@@ -163,6 +170,10 @@ def _negative(node: exp.Expr, _types: ColumnTypes) -> bool:
     return isinstance(node.this, exp.Literal) and not node.this.is_string
 
 
+def _sum(node: exp.Expr, types: ColumnTypes) -> bool:
+    return _all_safe([node.this, node.expression], types) and value_of(node, types).kind is not Kind.UNKNOWN
+
+
 def _logic(node: exp.Expr, types: ColumnTypes) -> bool:
     return all(_is_truth(part, types) for part in (node.this, node.args.get("expression")) if part is not None)
 
@@ -225,6 +236,7 @@ def _cast(node: exp.Expr, types: ColumnTypes) -> bool:
 _SAFE_WHEN: tuple[tuple[tuple[type[exp.Expr], ...], Callable[[exp.Expr, ColumnTypes], bool]], ...] = (
     ((exp.Paren,), _paren),
     ((exp.Neg,), _negative),
+    (_SUMS, _sum),
     ((exp.And, exp.Or, exp.Not), _logic),
     (_COMPARISONS, _comparison),
     ((exp.Is,), _is),

@@ -100,6 +100,33 @@ def compare_safely(values: Iterable[Value]) -> bool:
     return kinds <= _NUMERIC or len(kinds) == 1
 
 
+def calculated(left: Value, right: Value, *, is_product: bool) -> Value:
+    """Return what a sum, a difference or a product holds, at most, if it can surely be held; else it is unknown.
+
+    Numbers with a point become as long as they need, up to 38 digits; floating ones become infinite instead of raising.
+    Integers may overflow.
+
+    >>> price, discount, one = value_of_type("decimal(15,2)"), value_of_type("decimal(4,2)"), value_of_type("int")
+    >>> calculated(price, calculated(one, discount, is_product=False), is_product=True)
+    Value(kind=<Kind.DECIMAL: 'decimal'>, whole_digits=25, fraction_digits=4)
+    >>> calculated(one, one, is_product=False) == calculated(price, value_of_type("decimal(38,2)"), is_product=True)
+    True
+    """
+    kinds = {left.kind, right.kind}
+    if not kinds <= _NUMERIC or kinds == {Kind.INTEGER}:
+        return UNKNOWN
+    if Kind.FLOATING in kinds:
+        return Value(kind=Kind.FLOATING)
+    if is_product:
+        whole, fraction = left.whole_digits + right.whole_digits + 1, left.fraction_digits + right.fraction_digits
+    else:
+        whole = max(left.whole_digits, right.whole_digits) + 1
+        fraction = max(left.fraction_digits, right.fraction_digits)
+    if whole + fraction > _MAX_DECIMAL_DIGITS:
+        return UNKNOWN
+    return Value(kind=Kind.DECIMAL, whole_digits=whole, fraction_digits=fraction)
+
+
 def join_as_keys(left: Value, right: Value) -> bool:
     """Tell whether equality of two columns can be asked of a source with the values of the other as keys.
 

@@ -109,6 +109,7 @@ def test_relations_unite_what_their_occurrences_need(catalog: Catalog) -> None:
         ("if(c.id > 1, TRUE, FALSE)", False),
         ("upper(c.Name) || 'z' <> lower(trim(s.note))", False),
         ("c.id + 1 > 2", True),
+        ("s.price * 2 - c.id > 2", False),
         ("c.id / s.amount > 2", True),
         ("CAST(c.Name AS INT) = 1", True),
         ("substring(c.Name, 1, 2) = 'x'", True),

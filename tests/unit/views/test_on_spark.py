@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+import sqlglot
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.relation import Column, Relation, RelationName
 from headwater.views import declare, law_sql, recompute_sql
+from headwater.views.fallibility import is_fallible
 from headwater.views.functions import SCALAR_FUNCTIONS
 from headwater.views.spark_text import spark_text
 
@@ -181,6 +183,29 @@ def test_a_real_division_by_zero_raises(spark: SparkSession) -> None:
     spark.sql("SELECT 1 AS x, 1 AS k, 0 AS y, 5L AS _tick, 1L AS _count").createOrReplaceTempView("stamped_a")
     with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
         spark.sql(law_sql(declare("v", "SELECT x / y AS q FROM one.a", CATALOG), {A: "stamped_a"}, 4)).collect()
+
+
+LARGEST = {
+    "decimal(15,2)": "9999999999999.99",
+    "decimal(18,0)": "999999999999999999",
+    "decimal(18,18)": "0.999999999999999999",
+    "decimal(38,0)": "9" * 38,
+    "int": "2147483647",
+    "bigint": "9223372036854775807",
+    "double": "1.7976931348623157E308",
+}
+
+
+def test_what_cannot_raise_holds_the_largest_numbers(spark: SparkSession) -> None:
+    columns = ", ".join(f"CAST('{value}' AS {kind}) AS c{n}" for n, (kind, value) in enumerate(LARGEST.items()))
+    types = {("r", f"c{n}"): kind for n, kind in enumerate(LARGEST)}
+    sums = [f"r.{left} {sign} r.{right}" for _, left in types for _, right in types for sign in "+-*"]
+    sums += [f"({left}) * (1 - {right})" for left in sums[:30] for right in ("r.c0", "r.c2", "r.c6")]
+    safe = [text for text in sums if not is_fallible(sqlglot.parse_one(text, read="spark"), types)]
+    assert 60 < len(safe) < len(sums) - 60
+    assert "(r.c0 + r.c0) * (1 - r.c0)" in safe
+    [row] = spark.sql(f"SELECT {', '.join(safe)} FROM (SELECT {columns}) AS r").collect()
+    assert None not in row
 
 
 def test_spark_gives_the_change_of_every_tick(spark: SparkSession) -> None:
