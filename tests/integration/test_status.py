@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -57,6 +58,7 @@ def test_rows_messages_and_jobs_are_counted(world: AuditedWorld, spark: SparkSes
     world.open().run(until_idle=True)
     counted: list[int] = []
     heard: list[Event] = []
+    asked_for_mixed: Counter[str] = Counter()
     for number in range(3):
         world.execute(
             "shop",
@@ -65,6 +67,9 @@ def test_rows_messages_and_jobs_are_counted(world: AuditedWorld, spark: SparkSes
         world.execute("crm", f"INSERT INTO customers VALUES ({900 + number}, 1, 1, 'x')")
         heard.clear()
         world.open(heard.append).run(until_idle=True)
+        for event in heard:
+            if isinstance(event, ProbeAnswered) and event.view == "mixed":
+                asked_for_mixed[event.relation.source] += event.byte_count
         for name in ("probing", "replicated", "mixed"):
             shown = view(world, name)
             assert shown.row_count == world.open().view(name).arrow().num_rows
@@ -85,6 +90,11 @@ def test_rows_messages_and_jobs_are_counted(world: AuditedWorld, spark: SparkSes
     batches = world.open().history("mixed").commits
     assert len([event for event in heard if isinstance(event, BatchCommitted)]) >= 1
     assert all(1 <= batch.spark_job_count <= 40 for batch in batches)
+    by_source: Counter[str] = Counter()
+    for count in (count for batch in batches for count in batch.asked):
+        by_source[count.source] += count.byte_count
+    assert by_source.total() > 0
+    assert by_source <= asked_for_mixed, "history tells the same, but for commits that changed nothing"
 
     warehouse = Warehouse.open(str(world.open().project.warehouse))
     table, frontier = warehouse.kept_table("mixed"), warehouse.frontier("mixed")
