@@ -50,7 +50,6 @@ def test_lag_grows_while_a_source_is_not_followed_and_shrinks_to_nothing(
             world.execute("crm", "UPDATE customers SET note = note(id + 7) WHERE id < 30")
             maintainer.wait_until(lambda: (source(world, "crm").lag_bytes or 0) > 5_000)
             maintainer.wait_until(lambda: (source(world, "crm").lag_seconds or 0) > 1.5)
-            assert (source(world, "geo").lag_bytes or 0) < 5_000, "the others are where they were"
         maintainer.wait_until(lambda: source(world, "crm").lag_bytes == 0)
 
 
