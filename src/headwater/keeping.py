@@ -1,4 +1,4 @@
-"""How a view is kept, and when: what `maintenance =` and `refresh =` of a view may say."""
+"""How a view is kept, and when: what `maintenance =`, `group_tables =` and `refresh =` of a view may say."""
 
 from __future__ import annotations
 
@@ -26,6 +26,22 @@ class Maintenance(Enum):
     def reads_replicas(self) -> bool:
         """Whether all relations of the view are copied, so that no source is ever asked."""
         return self in (Maintenance.SELF, Maintenance.RECOMPUTE_SELF)
+
+
+@dataclass(frozen=True, slots=True)
+class AllGroupTables:
+    """Every segment whose old rows are needed has its group table."""
+
+
+@dataclass(frozen=True, slots=True)
+class TheseGroupTables:
+    """Of the segments whose old rows are needed, these have group tables; the others are computed where they can be."""
+
+    names: tuple[str, ...]
+    """As `explain` shows them."""
+
+
+GroupTables: TypeAlias = AllGroupTables | TheseGroupTables
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
-from headwater.keeping import Maintenance, Refresh
+from headwater.keeping import AllGroupTables, GroupTables, Maintenance, Refresh
 from headwater.lineage_wish import LineageWish
 from headwater.relation import RelationName
 from headwater.toml_table import did_you_mean
@@ -109,6 +109,8 @@ class ViewFile:
     maintenance: Maintenance | None
     """None: incremental, each relation read as `[relations]` and `[defaults]` say."""
     refresh: Refresh
+    group_tables: GroupTables = field(default_factory=AllGroupTables)
+    """Which segments have group tables; which there are is known by those who compile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

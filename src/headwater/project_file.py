@@ -9,7 +9,16 @@ from urllib.parse import parse_qs, urlsplit
 
 from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
-from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
+from headwater.keeping import (
+    AllGroupTables,
+    Continuous,
+    Every,
+    GroupTables,
+    Maintenance,
+    OnDemand,
+    Refresh,
+    TheseGroupTables,
+)
 from headwater.lineage_wish import LineageKind, LineageWish
 from headwater.project import (
     DEFAULT_ALGORITHM,
@@ -169,7 +178,7 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh")
+        table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables")
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -201,6 +210,7 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         keep=_keep(settings),
         maintenance=_maintenance(settings),
         refresh=_refresh(settings),
+        group_tables=_group_tables(settings),
     )
 
 
@@ -219,6 +229,14 @@ def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
             )
         wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
     return tuple(wishes.values())
+
+
+def _group_tables(table: TomlTable) -> GroupTables:
+    """Return the wish of "all", "none", or a list of segments."""
+    if isinstance(table.values.get("group_tables"), list):
+        return TheseGroupTables(table.list_of_words("group_tables"))
+    said = _choice(table, "group_tables", "all", ("all", "none"))
+    return AllGroupTables() if said == "all" else TheseGroupTables(())
 
 
 def _maintenance(table: TomlTable) -> Maintenance | None:

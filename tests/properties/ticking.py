@@ -16,6 +16,7 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Row, difference
+from headwater.keeping import AllGroupTables, GroupTables
 from headwater.maintenance.questions import Answer, Ask, SawTicks, Sight
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
@@ -25,6 +26,7 @@ from headwater.runtime.segment_reader import SegmentReader
 from headwater.runtime.spark_types import SelectTypes
 from headwater.views.compile import compile_view
 from headwater.views.exact_sums import exact_sums_on_spark
+from headwater.views.group_tables import keep_group_tables
 from headwater.views.law import renamed_sql
 from headwater.views.lower_views import ViewText, whole_text
 from headwater.views.segments import RecomputeStep, SegmentedView
@@ -96,13 +98,17 @@ def check_every_tick(
     *,
     lower: Sequence[ViewText] = (),
     computed: Computed | None = None,
+    group_tables: GroupTables | None = None,
+    answered_late: bool = False,
 ) -> SegmentedView:
     """Maintain a view over a story, batch by batch, and compare it with Spark at every tick.
 
     `lower` are the views that it reads; `computed` is what other views of the same story had, and then this one's too.
+    Sources that answer late show what they hold after the last tick.
     """
     types = SelectTypes(spark=spark, view="v").columns
-    view = compile_view("v", sql, story.relations, types, lower=lower)
+    compiled = compile_view("v", sql, story.relations, types, lower=lower)
+    view = keep_group_tables(compiled, group_tables or AllGroupTables())
     right = _original_states(spark, exact_sums_on_spark(whole_text(sql, lower), story.relations, types), story)
     together = {} if computed is None else computed
     readers = _born(spark, view, story)
@@ -111,7 +117,7 @@ def check_every_tick(
     for lo, hi in batches:
         change = change_segments(
             spark, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)),
-            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(lo)), readers,
+            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(len(story.ticks) if answered_late else lo)), readers,
             together.setdefault((lo, hi), {}) if every_tick else {},
         )  # fmt: skip
         for name, reader in readers.items():
@@ -196,7 +202,7 @@ class _Log:
 
 @dataclass(frozen=True)
 class _Sources:
-    """Answers probes with a story's rows at the beginning of a batch."""
+    """Answers probes with a story's rows at a tick."""
 
     story: Story
     tick: Tick

@@ -19,6 +19,7 @@ from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.lineage.reading import Found, Restriction
 from headwater.lineage.sought import Sought
 from headwater.relation import Relation
+from headwater.views.lookups import is_sought_by
 from headwater.views.normal_form import JoinView, Occurrence
 from headwater.views.output_columns import output_columns
 
@@ -88,7 +89,7 @@ def restrict(relation: Relation, pairs: Mapping[str, str], rows: pa.Table) -> Re
     usable = {
         own: theirs
         for own, theirs in pairs.items()
-        if not rows[theirs].null_count and not relation.column(own).type.startswith(("float", "double", "array"))
+        if not rows[theirs].null_count and is_sought_by(relation.column(own).type)
     }
     if not usable or not rows.num_rows:
         return None

@@ -2,7 +2,8 @@
 
 Computing goes down with the values as far as they lead: through a join by the outputs that are plain columns, through a
 group or a regroup by its keys (so that whole partitions are read), through a union by position. Then the step itself is
-run over what was found (`views/whole`), and only the rows asked for are given.
+run over what was found (`views/whole`), and only the rows asked for are given. A join that only picks columns needs no
+Spark for that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.summed_up import summed_up
 from headwater.deltas.unfolded import unfolded
 from headwater.lineage.reach import read_occurrences
 from headwater.lineage.reading import Found, Origin, Reading, Restriction, Run, Wish
@@ -22,9 +24,10 @@ from headwater.lineage.rewritings import Lineages, cheapest, read_rewritten
 from headwater.lineage.sought import Sought, sought_rows
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.views.normal_form import JoinView, Occurrence
+from headwater.views.partition_columns import partition_columns
+from headwater.views.plain_columns import plain_columns
 from headwater.views.segments import (
     SEGMENTS,
-    First,
     GroupStep,
     JoinStep,
     RecomputeStep,
@@ -32,7 +35,6 @@ from headwater.views.segments import (
     Segment,
     SegmentedView,
     UnionStep,
-    Windows,
 )
 from headwater.views.spark_text import quoted
 from headwater.views.whole import whole_sql
@@ -91,18 +93,24 @@ class SegmentRows:
         return self._known[key]
 
     def _computed(self, segment: Segment, within: Restriction | None) -> pa.Table:
+        schema = pa.schema([*segment.relation.arrow_schema(), pa.field(COUNT, pa.int64())])
+        if within is not None and not len(within.keys):
+            return schema.empty_table()
         inputs = self._inputs(segment, within)
+        if isinstance(segment.step, JoinStep) and (columns := plain_columns(segment.step.view)) is not None:
+            [rows] = inputs.values()
+            picked = ArrowBag(pa.table([rows[name] for name in (*columns, COUNT)], schema=schema))
+            return summed_up((picked if within is None else picked.matching(within.columns, within.keys)).table)
         names = {name: f"input_{number}" for number, name in enumerate(inputs)}
         tables = {names[name]: unfolded(ArrowBag(rows)) for name, rows in inputs.items()}
-        columns = ", ".join(map(quoted, segment.relation.column_names))
+        listed = ", ".join(map(quoted, segment.relation.column_names))
         tests = ""
         if within is not None:
             tables["keys"] = within.keys.table.rename_columns(list(within.columns))
             same = " AND ".join(f"whole.{quoted(name)} = k.{quoted(name)}" for name in within.columns)
             tests = f" WHERE EXISTS (SELECT 1 FROM keys AS k WHERE {same})"
         whole = f"({whole_sql(segment, names)}) AS whole"
-        text = f"SELECT {columns}, COUNT(*) AS {COUNT} FROM {whole}{tests} GROUP BY {columns}"
-        schema = pa.schema([*segment.relation.arrow_schema(), pa.field(COUNT, pa.int64())])
+        text = f"SELECT {listed}, COUNT(*) AS {COUNT} FROM {whole}{tests} GROUP BY {listed}"
         return self.run(text, tables).select(schema.names).cast(schema)
 
     def _inputs(self, segment: Segment, within: Restriction | None) -> dict[RelationName, pa.Table]:
@@ -113,7 +121,7 @@ class SegmentRows:
             case GroupStep(input=name, keys=keys):
                 return {name: self.of_segment(name, _narrowed(within, {key: key for key in keys})).rows}
             case RegroupStep(input=name):
-                return {name: self.of_segment(name, _narrowed(within, _partition(segment.step))).rows}
+                return {name: self.of_segment(name, _narrowed(within, partition_columns(segment.step))).rows}
             case UnionStep():
                 own = segment.relation.column_names
                 return {
@@ -166,11 +174,3 @@ def _narrowed(within: Restriction | None, columns: Mapping[str, str]) -> Restric
     table = within.keys.table.rename_columns(list(within.columns))
     renamed = ArrowBag(table.select(leading)).keys(tuple(leading), ArrowBag(table), tuple(leading))
     return Restriction(columns=tuple(columns[name] for name in leading), keys=renamed)
-
-
-def _partition(step: RegroupStep) -> dict[str, str]:
-    """Return the output columns of a regroup that hold its keys, with the keys they hold."""
-    if isinstance(step.computed, Windows):
-        texts = {quoted(key): key for key in step.keys}
-        return {name: texts[text] for name, text in step.computed.outputs if text in texts}
-    return {} if isinstance(step.computed, First) else {key: key for key in step.keys}

@@ -13,8 +13,8 @@ from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.batch import Performer, ViewChange, change_view
+from headwater.runtime.old_rows import OldRows
 from headwater.runtime.segment_batch import change_segments
-from headwater.runtime.segment_reader import SegmentReader
 from headwater.views.segments import SegmentedView
 
 
@@ -26,7 +26,7 @@ def change_any(
     span: tuple[Tick, Tick],
     log: AcceptedLog,
     perform: Performer,
-    readers: Mapping[RelationName, SegmentReader],
+    readers: Mapping[RelationName, OldRows],
     computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
     """Return how a view changes over the ticks (lo, hi], or None if none of its relations changed.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from headwater.keeping import AllGroupTables
 from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.results.reading import ExplainResult
@@ -12,6 +13,8 @@ from headwater.runtime.explain_keeping import keeping_data, keeping_lines
 from headwater.runtime.explain_queries import maintenance_queries, tracing_lines, tracing_queries
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
+from headwater.views.group_tables import computed_segments, must_keep
+from headwater.views.keep_lineage import without_lineage
 from headwater.views.segment_names import kind_of
 from headwater.views.segments import (
     SEGMENTS,
@@ -34,12 +37,14 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
     view = known.view
     readings = known.readings
     cost = explain_cost(understood, name)
-    told = [_tell(segment, cost, is_view=segment is view.output) for segment in view.segments]
+    reasons = must_keep(without_lineage(view))
+    told = [_tell(segment, cost, _keeping(view, segment), reasons.get(segment.name, "")) for segment in view.segments]
+    is_chosen = not isinstance(understood.project.view(name).group_tables, AllGroupTables)
     lines = [
         f"view {name}",
         f"  guarantee    {known.guarantee.value}",
         f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
-        *(line for one in told for line in _drawn(one)),
+        *(line for one in told for line in _drawn(one, with_reason=is_chosen)),
         *(
             f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
             for index, (relation, reading) in enumerate(readings.items())
@@ -79,9 +84,17 @@ def how_read(reading: Reading) -> str:
             return "probes at the source, rebased"
 
 
-def _tell(segment: Segment, cost: ExplainedCost, *, is_view: bool) -> dict[str, Any]:
+def _keeping(view: SegmentedView, segment: Segment) -> str:
+    """Return where the old rows of a segment are, if any are needed."""
+    if segment is view.output:
+        return "the view"
+    if segment.is_kept:
+        return "hidden table"
+    return "computed" if segment.name in computed_segments(view) else "no"
+
+
+def _tell(segment: Segment, cost: ExplainedCost, kept: str, must_keep: str) -> dict[str, Any]:
     detail, how = _step(segment)
-    kept = "the view" if is_view else "hidden table" if segment.is_kept else "no"
     return {
         "name": segment.name.name,
         "step": kind_of(segment.step),
@@ -89,17 +102,27 @@ def _tell(segment: Segment, cost: ExplainedCost, *, is_view: bool) -> dict[str, 
         "inputs": [_shown(one) for one in segment.inputs],
         "detail": detail,
         "kept": kept,
+        "must_keep": must_keep,
         "maintained": how,
         "cost": cost.of_segment(segment.name),
         "columns": {column.name: column.type for column in segment.relation.columns},
     }
 
 
-def _drawn(told: dict[str, Any]) -> list[str]:
-    kept = {"the view": "the view", "hidden table": "kept", "no": "flows through"}[told["kept"]]
+_KEPT = {
+    "the view": "the view",
+    "hidden table": "kept",
+    "computed": "computed from its operands",
+    "no": "flows through",
+}
+
+
+def _drawn(told: dict[str, Any], *, with_reason: bool) -> list[str]:
+    kept = _KEPT[told["kept"]]
     origin = f", from view {told['origin']}" if told["origin"] else ""
     head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}{origin}]"
-    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"], told["cost"]))]
+    why = [f"stays kept: {told['must_keep']}"] if with_reason and told["must_keep"] else []
+    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"], *why, told["cost"]))]
 
 
 def _reasons(view: SegmentedView) -> list[str]:
@@ -123,7 +146,8 @@ def _step(segment: Segment) -> tuple[list[str], str]:
             totals = ", ".join(f"{total.total} = SUM({total.column})" for total in step.totals)
             by = ", ".join(step.keys) or "nothing: one row always"
             detail = [f"by {by}", f"{step.rows} = COUNT(*)" + (f", {totals}" if totals else "")]
-            return detail, "from its input's changes, and its own old rows of touched keys"
+            own = "its own old rows of touched keys" if segment.is_kept else "its input's old rows of touched keys"
+            return detail, f"from its input's changes, and {own}"
         case RegroupStep():
             where = f"partitions by {', '.join(step.keys)}" if step.keys else "one partition: all rows"
             detail = [where, *_computed(step.computed)]

@@ -26,6 +26,7 @@ from headwater.deltas.on_spark import quoted, to_arrow
 from headwater.position import Tick
 from headwater.relation import Relation
 from headwater.runtime.segment_reader import SegmentReader
+from headwater.runtime.stored_segment import StoredSegment
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -45,6 +46,10 @@ class HiddenTable:
             rows = self.table.state_dataframe(self.spark, tick).select(*quoted(self.relation.column_names))
             self._readers[tick] = SegmentReader.of_rows(self.relation, to_arrow(rows), tick)
         return self._readers[tick]
+
+    def stored(self, tick: Tick) -> StoredSegment:
+        """Return the rows at a tick where they are stored, for whoever asks seldom."""
+        return StoredSegment(relation=self.relation, tick=tick, table=self.table, spark=self.spark)
 
     def advance(self, lo: Tick, rows: pa.Table | None, upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before."""

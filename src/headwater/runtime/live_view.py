@@ -12,7 +12,7 @@ from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.runtime.batch import ViewChange
 from headwater.runtime.hidden_table import HiddenTable
-from headwater.runtime.segment_reader import SegmentReader
+from headwater.runtime.old_rows import OldRows
 from headwater.runtime.understand import UnderstoodView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.commit_record import Stopped
@@ -51,10 +51,10 @@ class LiveView:
         return max(self.frontier, self.table.appended_upto())
 
     @property
-    def readers(self) -> dict[RelationName, SegmentReader]:
-        """What is kept for it and looked up in, as of the frontier."""
-        unread = self.understood.view.unread
-        return {name: hidden.at(self.frontier) for name, hidden in self.segments.items() if name not in unread}
+    def readers(self) -> dict[RelationName, OldRows]:
+        """What is kept for it, as of the frontier: in memory what every batch may look up."""
+        unread, at = self.understood.view.unread, self.frontier
+        return {name: hidden.stored(at) if name in unread else hidden.at(at) for name, hidden in self.segments.items()}
 
     def end(self, hi: Tick) -> Tick:
         """Return where a batch must end: where one ended that was appended in part, else where it would.

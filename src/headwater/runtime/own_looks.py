@@ -18,7 +18,7 @@ from headwater.maintenance.self_maintenance import shows_whole_rows
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.runtime.look import each_once, shown_rows
-from headwater.runtime.segment_reader import SegmentReader
+from headwater.runtime.old_rows import OldRows
 from headwater.views.keys import row_outputs
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SEGMENTS, JoinStep, SegmentedView
@@ -78,7 +78,7 @@ def own_looks(
     view: SegmentedView,
     table: KeptTable,
     tick: Tick,
-    readers: Mapping[RelationName, SegmentReader],
+    readers: Mapping[RelationName, OldRows],
 ) -> tuple[Look, ...]:
     """Return the looks that a view allows: into its own table at a tick, and its hidden tables there."""
     looks = []
@@ -95,7 +95,7 @@ def _has_floats(shown: Shown) -> bool:
     return any(shown.relation.column(name).type in ("float", "double") for name in shown.wanted)
 
 
-def _segment_rows(reader: SegmentReader, shown: Shown, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
+def _segment_rows(reader: OldRows, shown: Shown, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
     """Return the rows of an occurrence that a kept segment shows under some keys, each once."""
     names = tuple(reader.relation.column_names[place] for place in row_outputs(shown.join, shown.alias))
     by = tuple(names[shown.wanted.index(column)] for column in columns)

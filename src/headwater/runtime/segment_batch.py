@@ -2,10 +2,11 @@
 
     the log's changes (lo, hi]  ──►  segment  ──►  segment  ──►  ...  ──►  the view's changes
                                       ▲ old rows      ▲ old rows
-                            sources, replicas    kept segments at lo
+                            sources, replicas    segments at lo, kept or computed
 
 Each step takes its inputs' changes and gives its own, exact at every tick of the batch; what it needs besides are old
-rows at lo, of its other inputs or of itself (`views/segments`). A segment whose inputs did not change costs nothing.
+rows at lo, of its other inputs or of itself (`views/segments`). Those of a segment without a group table are computed
+from what it reads (`computed_segment`). A segment whose inputs did not change costs nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, assert_never
 
 import pyarrow as pa
@@ -24,16 +26,23 @@ from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.deltas.unfolded import unfolded
 from headwater.errors import ImpossibleRow
 from headwater.guarantee import Guarantee
+from headwater.lineage.rewritings import Lineages
+from headwater.lineage.segment_rows import SegmentRows
 from headwater.maintenance.questions import Ask, Probe
 from headwater.maintenance.rebase import rebase
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.batch import Performer, ViewChange, base_changes, change_join, shifted
+from headwater.runtime.batch_reading import BatchReading
+from headwater.runtime.computed_segment import ComputedSegment
+from headwater.runtime.old_rows import OldRows
 from headwater.runtime.segment_probes import SegmentLog, SegmentPerformer
-from headwater.runtime.segment_reader import SegmentReader
 from headwater.views.extremes_law import extremes_law_sql, is_extremes
 from headwater.views.group_law import group_law_sql, impossible_tick
+from headwater.views.group_tables import computed_segments
+from headwater.views.keep_lineage import without_lineage
+from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
@@ -61,7 +70,7 @@ def change_segments(
     span: tuple[Tick, Tick],
     log: AcceptedLog,
     perform: Performer,
-    readers: Mapping[RelationName, SegmentReader],
+    readers: Mapping[RelationName, OldRows],
     computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
     """Return how a view and what is kept for it change over the ticks (lo, hi]; None if no relation changed.
@@ -73,13 +82,16 @@ def change_segments(
         return None
     assert all(reader.tick == span[0] for reader in readers.values()), "kept segments stand where the batch begins"
     described = {segment.name: segment.relation for segment in view.segments}
+    extents = {name: content.rows for name, content in needed_content(view).items()}
+    reading = BatchReading(tick=span[0], log=log, perform=perform, extents=extents, kept=readers)
+    found = {**readers, **_computed(spark, view, reading)}
     batch = _Batch(
         spark=spark,
         view=view,
         span=span,
         log=SegmentLog(log=log, segments=described),
-        perform=SegmentPerformer(readers=readers, others=perform),
-        readers=readers,
+        perform=SegmentPerformer(readers=found, others=perform),
+        readers=found,
         changes=changes,
     )
     started = time.perf_counter()
@@ -94,10 +106,21 @@ def change_segments(
         rows=changes[view.output.name].table,
         segments={name: rows for name, rows in kept.items() if rows.num_rows},
         changed_rows=changed,
-        read_rows=batch.read,
+        read_rows=batch.read + reading.read,
         seconds_asking=batch.seconds_asking,
         seconds_joining=time.perf_counter() - started - batch.seconds_asking,
     )
+
+
+def _computed(spark: SparkSession, view: SegmentedView, reading: BatchReading) -> dict[RelationName, OldRows]:
+    """Return the old rows of segments that are looked up and not kept."""
+    plain = without_lineage(view)
+    lineages = Lineages(kept={one.of: one for one in view.lineage}, cost=reading.cost)
+    rows = SegmentRows(plain, reading, partial(run_stamped, spark), plain.relations, lineages)
+    return {
+        name: ComputedSegment(relation=rows.segments[name].relation, tick=reading.tick, rows=rows)
+        for name in computed_segments(plain)
+    }
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,7 +132,7 @@ class _Batch:
     span: tuple[Tick, Tick]
     log: SegmentLog
     perform: SegmentPerformer
-    readers: Mapping[RelationName, SegmentReader]
+    readers: Mapping[RelationName, OldRows]
     changes: Mapping[RelationName, ArrowBag]
     seconds_asking: float = field(default=0.0)
     read: Counter[RelationName] = field(default_factory=Counter)
@@ -142,8 +165,14 @@ class _Batch:
             return ArrowBag(pa.table([bag.table[name] for name in (*columns, TICK, COUNT)], schema=schema)).net()
         found = change_join(self.spark, join, schema, self.span, changes, self.log, self.perform)
         self.seconds_asking += found.seconds_asking
-        self.read.update(found.read_rows)
+        for name, count in found.read_rows.items():
+            self._note_read(name, count)
         return ArrowBag(found.rows)
+
+    def _note_read(self, name: RelationName, count: int) -> None:
+        """Count old rows; of what is computed those are counted that it is computed from."""
+        if not isinstance(self.readers.get(name), ComputedSegment):
+            self.read[name] += count
 
     def _pruned(self, name: RelationName, columns: tuple[str, ...]) -> ArrowBag:
         bag = self.changes[name]
@@ -172,12 +201,14 @@ class _Batch:
         return self._run(segment, law(step, reader.relation, segment.relation, *names), tables)
 
     def _with_old(
-        self, name: RelationName, keys: tuple[str, ...], reader: SegmentReader
+        self, name: RelationName, keys: tuple[str, ...], reader: OldRows
     ) -> dict[Literal["changes", "old"], pa.Table]:
         """Return a step's changes, and the old rows of the keys that they touch."""
         changes = self.changes[name].table
+        started = time.perf_counter()
         old = reader.lookup(reader.relation.column_names, keys, changes.select(keys))
-        self.read[reader.relation.name] += len(old)
+        self.seconds_asking += time.perf_counter() - started
+        self._note_read(reader.relation.name, len(old))
         return {"changes": changes, "old": old.table}
 
     def _run(self, segment: Segment, sql: str, tables: Mapping[Literal["changes", "old"], pa.Table]) -> ArrowBag:

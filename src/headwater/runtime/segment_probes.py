@@ -1,6 +1,6 @@
-"""What a sweep asks about segments: answered from their kept rows, exactly as of the batch's beginning.
+"""What a sweep asks about segments: answered from their old rows, exactly as of the batch's beginning.
 
-A segment has no log of its own and needs none: its reader stands at the tick where the batch begins, and the batch's
+A segment has no log of its own and needs none: its old rows are those where the batch begins, and the batch's
 changes of the segment are computed before anybody joins them. So there is nothing to rebase.
 """
 
@@ -14,15 +14,15 @@ from headwater.maintenance.questions import Answer, Ask, Log, Probe, SawTicks, S
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
 from headwater.runtime.batch import Performer
-from headwater.runtime.segment_reader import SegmentReader
+from headwater.runtime.old_rows import OldRows
 from headwater.views.segments import SEGMENTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPerformer:
-    """Answers a sweep's questions: about segments from their kept rows, about relations by whoever knows those."""
+    """Answers a sweep's questions: about segments from their old rows, about relations by whoever knows those."""
 
-    readers: Mapping[RelationName, SegmentReader]
+    readers: Mapping[RelationName, OldRows]
     others: Performer
 
     def __call__(self, ask: Ask[ArrowKeys]) -> Sequence[Answer[ArrowBag]]:

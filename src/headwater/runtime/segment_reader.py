@@ -49,7 +49,7 @@ class SegmentReader:
         """Return the rows whose `columns` hold one of the keys, NULLs included, or all rows; stamped with `tick`."""
         parts = [self.base, *self.recent]
         if keys is not None and columns:
-            parts = [part.filter(_is_among(part, columns, keys)) for part in parts]
+            parts = [part.filter(is_among(part, columns, keys)) for part in parts]
         found = pa.concat_tables([part.select([*wanted, COUNT]) for part in parts])
         stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows)
         return ArrowBag(found.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
@@ -69,7 +69,7 @@ def _netted(parts: list[pa.Table]) -> pa.Table:
     return summed_up(rows).combine_chunks()
 
 
-def _is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
+def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
     """Tell for each row whether it holds one of the keys; NULL is NULL.
 
     Each column's value becomes its place among the keys' values of that column, none if it is not there; the places of

@@ -16,10 +16,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
-from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable, SourceUnavailable
 from headwater.lineage.reading import Found, Origin, Wish
 from headwater.maintenance.questions import Ask, Probe
@@ -27,8 +24,10 @@ from headwater.maintenance.rebase import rebase, refuse_negative
 from headwater.position import Tick
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.old_rows import looked_up
 from headwater.runtime.performer import Performer, Snapshots
 from headwater.runtime.replica_reader import ReplicaReader, stored_replica
+from headwater.runtime.stored_segment import StoredSegment
 from headwater.runtime.truncation import truncated_at
 from headwater.runtime.understand import Understood
 from headwater.runtime.wait_until_followed import MaintainersLog
@@ -150,17 +149,12 @@ class TickReader:
         table = self._kept.get(wish.name.name)
         if table is None:
             return None
+        segment = next(one for one in self.view.segments if one.name == wish.name)
+        stored = StoredSegment(relation=segment.relation, tick=self.tick, table=table, spark=self.spark)
         try:
-            entries = table.entries_dataframe(self.spark, self.tick)
+            return Found(rows=looked_up(stored, wish), origin=Origin.HIDDEN_TABLE)
         except NotReadable:
             return None  # it is younger than the tick, or retention has dropped its changes
-        if wish.within is not None:
-            keys = wish.within.keys.table.rename_columns(list(wish.within.columns))
-            entries = entries.join(F.broadcast(to_dataframe(self.spark, keys)), list(wish.within.columns), "left_semi")
-        segment = next(one for one in self.view.segments if one.name == wish.name)
-        rows = to_arrow(entries.select(*quoted((*wish.columns, COUNT))))
-        typed = rows.cast(self._schema(segment.relation, wish.columns))
-        return Found(rows=summed_up(typed), origin=Origin.HIDDEN_TABLE)
 
     @staticmethod
     def _schema(relation: Relation, columns: tuple[str, ...]) -> pa.Schema:

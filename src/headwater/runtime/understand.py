@@ -26,6 +26,7 @@ from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.compile import compile_view
 from headwater.views.declaration import relations_named
+from headwater.views.group_tables import keep_group_tables
 from headwater.views.keep_lineage import keep_lineage
 from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.normal_form import JoinView
@@ -174,7 +175,7 @@ def _understand_view(
         lower=lower,
         recomputed=file.maintenance is not None and file.maintenance.recomputes,
     )
-    view = keep_lineage(compiled, file.keep)
+    view = keep_lineage(keep_group_tables(compiled, file.group_tables), file.keep)
     readings = view_readings(file, view, project)
     return UnderstoodView(
         view=view,

@@ -9,6 +9,8 @@ does. It is what a batch counts (`read_rows`). From how many rows relations and 
     a union      nothing
     recompute    all rows of its inputs, once per commit, whatever has changed
 
+A row of a segment without a group table is computed: then the rows are read that it comes from.
+
 How many different values a column has is not known. Of a key there are as many as rows; a column that equals the key of
 another relation has as many as that one has rows; of any other column √rows are assumed.
 """
@@ -66,9 +68,15 @@ class _Sizes:
 
     rows: dict[RelationName, float]
     keys: dict[RelationName, frozenset[str]] = field(default_factory=dict)
+    behind: dict[RelationName, float] = field(default_factory=dict)
+    """Of segments that are not kept: how many rows are read to compute one of theirs."""
 
     def of(self, name: RelationName) -> float:
         return max(1.0, self.rows.get(name, 1.0))
+
+    def read(self, name: RelationName, rows: float) -> float:
+        """Return how many rows are read to look up so many of a relation or segment."""
+        return rows * self.behind.get(name, 1.0)
 
     def is_key(self, relation: Relation, columns: tuple[str, ...]) -> bool:
         key = self.keys.get(relation.name) or frozenset(relation.key)
@@ -99,6 +107,8 @@ def view_cost(view: SegmentedView, rows: Mapping[RelationName, int]) -> ViewCost
         spreads[segment.name] = _spreads(segment, described, sizes)
         sizes.rows.setdefault(segment.name, _output_rows(segment, described, sizes))
         _note_key(segment, sizes)
+        if not segment.is_kept:
+            sizes.behind[segment.name] = _behind(segment, described, sizes)
     whole = sum(sizes.of(name) for name in view.relations)
     return ViewCost(
         segments={name: max((one.read for one in found.values()), default=0.0) for name, found in spreads.items()},
@@ -133,11 +143,12 @@ def _spreads(
         case JoinStep(view=join):
             return _join_spreads(join, sizes)
         case GroupStep():
-            return {step.input: _Spread(read=1.0, changed=_OLD_AND_NEW)}
+            read = 1.0 if segment.is_kept else _behind(segment, described, sizes)
+            return {step.input: _Spread(read=read, changed=_OLD_AND_NEW)}
         case RegroupStep():
             partition = sizes.found(described[step.input], step.keys) if step.keys else sizes.of(step.input)
             changed = _OLD_AND_NEW * (partition if isinstance(step.computed, Windows) else 1.0)
-            return {step.input: _Spread(read=partition, changed=changed)}
+            return {step.input: _Spread(read=sizes.read(step.input, partition), changed=changed)}
         case UnionStep():
             return dict.fromkeys(segment.inputs, _Spread(read=0.0, changed=1.0))
         case RecomputeStep():
@@ -161,7 +172,7 @@ def _spread_from(join: JoinView, start: str, sizes: _Sizes) -> _Spread:
     while len(reached) < len(join.occurrences):
         alias, rows, fan = _next(join, reached, sizes)
         reached[alias] = rows
-        read += rows
+        read += sizes.read(join.occurrence(alias).relation.name, rows)
         changed *= fan
     return _Spread(read=read, changed=changed)
 
@@ -203,6 +214,23 @@ def _output_rows(segment: Segment, described: Mapping[RelationName, Relation], s
             return sum(sizes.of(signed.input) for signed in step.inputs if signed.sign > 0)
         case RecomputeStep():
             return max(sizes.of(name) for name in segment.inputs)
+        case _:
+            assert_never(step)
+
+
+def _behind(segment: Segment, described: Mapping[RelationName, Relation], sizes: _Sizes) -> float:
+    """Return how many rows are read to compute one row of a segment."""
+    step = segment.step
+    match step:
+        case JoinStep(view=join):
+            return sum(sizes.read(occurrence.relation.name, 1.0) for occurrence in join.occurrences)
+        case GroupStep() | RegroupStep():
+            partition = sizes.found(described[step.input], step.keys) if step.keys else sizes.of(step.input)
+            return sizes.read(step.input, partition)
+        case UnionStep():
+            return sum(sizes.read(name, 1.0) for name in segment.inputs)
+        case RecomputeStep():
+            return sum(sizes.of(name) for name in segment.inputs)
         case _:
             assert_never(step)
 

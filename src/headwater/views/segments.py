@@ -18,9 +18,10 @@ Segments are named like relations, under the source `segments`, so that a join r
 Invariants
 1. A segment reads relations and segments before it in the list; the last one is the view.
 2. Columns of segments have neutral names, but for the last, whose columns are the view's outputs.
-3. A segment is kept (its rows are in the warehouse) if a later step needs old rows of it, or if it is a group, or the
-   view, or if its author wants it kept for tracing (`keep_lineage`). Other segments exist only as changes that flow
-   through a batch.
+3. A segment is kept (its rows are in the warehouse) if it is the view, or if some step looks old rows of it up
+   (`lookups`) and its author does not do without (`group_tables`), or if its author wants it kept for tracing
+   (`keep_lineage`). Old rows of other segments are computed where they are looked up; most exist only as changes that
+   flow through a batch.
 4. The count of a row in a segment is never negative: a union with a minus sign takes away only what is there.
 """
 
@@ -203,7 +204,7 @@ class SegmentedView:
 
     @property
     def unread(self) -> frozenset[RelationName]:
-        """The segments that are kept for tracing alone, so that no step ever asks for their old rows."""
+        """The segments that are kept for tracing, and seldom asked for otherwise: they are not held in memory."""
         return frozenset(one.whole.name for one in self.lineage)
 
     @property

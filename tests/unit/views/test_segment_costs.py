@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
+from headwater.keeping import TheseGroupTables
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.compile import compile_view
+from headwater.views.group_tables import keep_group_tables
 from headwater.views.segment_costs import ViewCost, view_cost
 from headwater.views.segments import SegmentedView
 
@@ -61,21 +63,34 @@ def test_what_no_equality_leads_to_is_read_whole() -> None:
     assert found.relations == {SALES: 100.0, PRODUCTS: 10_000.0}
 
 
+PAID = """
+    SELECT st.city, q.paid FROM chain.stores st JOIN (
+        SELECT s.store, SUM(p.price) AS paid FROM shop.sales s JOIN shop.products p ON p.id = s.product
+        GROUP BY s.store
+    ) q ON q.store = st.store
+"""
+
+
 def test_reads_add_up_through_segments() -> None:
     """A sale leads to its product, its group, and the store of the group's row before and after."""
-    sql = """
-        SELECT st.city, q.paid FROM chain.stores st JOIN (
-            SELECT s.store, SUM(p.price) AS paid FROM shop.sales s JOIN shop.products p ON p.id = s.product
-            GROUP BY s.store
-        ) q ON q.store = st.store
-    """
-    found = cost(sql, group=4)
+    found = cost(PAID, group=4)
     assert found.relations[SALES] == 1 + 1 + 2 * 1
     assert found.relations[PRODUCTS] == 100 + 100 * (1 + 2 * 1)
     assert found.relations[STORES] == 1
     assert found.batch({SALES: 10, STORES: 3}) == pytest.approx(10 * 4 + 3, rel=0.01)
     assert found.batch({PRODUCTS: 50}) < found.whole < found.batch({PRODUCTS: 500}), "then recomputing reads less"
     assert found.batch({PRODUCTS: 10_000}) == pytest.approx(10_104 + 4), "no row is read twice"
+
+
+def test_a_group_without_a_table_reads_what_is_behind_it() -> None:
+    """Of 10,000 sales some 100 are in one group, each with its product."""
+    view = keep_group_tables(compiled(PAID), TheseGroupTables(()))
+    found = view_cost(view, ROWS)
+    behind = 100 * (1 + 1)
+    assert found.relations[SALES] == 1 + behind + 2 * 1
+    assert found.relations[STORES] == behind
+    [group] = (name for name in found.segments if name.name.startswith("group_"))
+    assert found.segments[group] == behind
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from headwater.views.compile.prune_columns import inputs_of, kept_places, needed
 from headwater.views.compile.reasons import WHYS
 from headwater.views.compile.select_text import select_text
 from headwater.views.declaration import declare
+from headwater.views.lookups import lookups
 from headwater.views.segment_names import segment_name
 from headwater.views.segments import (
     SEGMENTS,
@@ -32,7 +33,6 @@ from headwater.views.segments import (
     GroupStep,
     JoinStep,
     Reason,
-    RecomputeStep,
     RegroupStep,
     Segment,
     Signed,
@@ -125,18 +125,8 @@ def write_segments(
 
 
 def keep_needed(segments: Sequence[Segment]) -> tuple[Segment, ...]:
-    """Return the segments with those marked as kept whose old rows are asked for, or that are groups, or the view."""
-    asked: set[RelationName] = {segments[-1].name}
-    for segment in segments:
-        match segment.step:
-            case JoinStep(view=view) if len(view.occurrences) > 1:
-                asked |= set(view.relations)
-            case GroupStep():
-                asked.add(segment.name)
-            case RegroupStep() | RecomputeStep():
-                asked |= set(segment.inputs)
-            case _:
-                pass
+    """Return the segments with those marked as kept whose old rows are looked up, and the view."""
+    asked = {segments[-1].name, *lookups(segments)}
     return tuple(replace(segment, is_kept=segment.name in asked) for segment in segments)
 
 
