@@ -166,7 +166,8 @@ def _settings(view: str, kept: Kept) -> str:
         for one in kept
         if one.kind in LINEAGE_KINDS
     ]
-    return "".join([*replicas, keep_text(view, wishes)])
+    groups = [one.of.removeprefix("segments.") for one in kept if one.kind is AuxiliaryKind.GROUP_TABLE]
+    return "".join([*replicas, keep_text(view, wishes), f"group_tables = {groups}\n"])
 
 
 def _predict(place: Setting, view: str, rate: float) -> Prediction:

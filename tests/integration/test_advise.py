@@ -10,12 +10,14 @@ from audited import AuditedWorld, audited_world
 
 from headwater.advisor.advice import Alternative
 from headwater.advisor.candidates import AuxiliaryKind
+from headwater.keeping import TheseGroupTables
 from headwater.lineage.reading import Origin
 from headwater.lineage_wish import LineageKind
 from headwater.project import Reading
 from headwater.project_file import load
 from headwater.relation import RelationName
 from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
 
 SQL = """
     SELECT c.city AS city, COUNT(*) AS sold, SUM(s.amount) AS amount
@@ -46,8 +48,12 @@ def test_advice_is_measured_written_built_and_used(world: AuditedWorld) -> None:
 
     [seen] = project.advise("by_city").views
     assert seen.is_traced
-    assert kinds(seen.today) == {AuxiliaryKind.REPLICA}
-    assert [table.of for table in seen.today.tables] == ["shop.sales"]
+    [group] = (table.of for table in seen.today.tables if table.kind is AuxiliaryKind.GROUP_TABLE)
+    assert {(table.kind, table.of) for table in seen.today.tables} == {
+        (AuxiliaryKind.REPLICA, "shop.sales"),
+        (AuxiliaryKind.GROUP_TABLE, group),
+    }
+    assert group in {table.of for table in seen.recommended.tables}, "to compute it at every change is dearer"
     measured = {one.relation: one for one in seen.relations}
     assert (measured["shop.sales"].rows, measured["crm.customers"].rows) == (120, 40)
     assert measured["shop.sales"].updates_per_hour > 0
@@ -78,3 +84,22 @@ def test_advice_is_measured_written_built_and_used(world: AuditedWorld) -> None:
     assert {(table.kind, table.of) for table in again.today.tables} == {
         (table.kind, table.of) for table in advice.recommended.tables
     }
+
+
+@pytest.mark.usefixtures("spark")
+def test_advice_to_keep_nothing_leaves_the_view_alone_and_exact(world: AuditedWorld) -> None:
+    world.write_project({"by_city": SQL}, probed=("crm.customers",))
+    world.open().run(until_idle=True)
+    result = world.open().advise("by_city", algorithm="none", apply=True)
+    assert '[views.by_city] group_tables = "none"' in result.written
+    assert load(world.folder).view("by_city").group_tables == TheseGroupTables(())
+    bare = world.open()
+    bare.run(until_idle=True)
+    world.execute("shop", "DELETE FROM sales WHERE no < 20")
+    bare.run(until_idle=True)
+    [entry] = Warehouse.open(str(bare.project.warehouse)).catalog().views.values()
+    assert entry.segments == (), "nothing is kept beside the view"
+    assert {one.origin for one in bare.trace("by_city", where="city = 3").relations} == {Origin.SOURCE}
+    assert bare.check().kept
+    [nothing] = bare.advise("by_city").views
+    assert nothing.today == nothing.nothing

@@ -16,7 +16,7 @@ from headwater.advisor.algorithms.exhaustive import exhaustive
 from headwater.advisor.algorithms.none import none
 from headwater.advisor.candidates import search_space
 from headwater.advisor.cost_model import CostModel
-from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode, Structure
+from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
 from headwater.lab.papers.random_statistics import with_random_statistics
 from headwater.lab.papers.views import high_profit, regular_view, tpc_d_views
 
@@ -84,6 +84,7 @@ def settled(structure: Structure, chance: Random) -> Structure:
                 node,
                 operands=tuple(draw(operand) for operand in node.operands),
                 group_table=chance.choice(list(GroupTable)),
+                reads_behind=chance.choice(list(ReadsBehind)),
                 may_keep_lineage=chance.random() < 0.7,
                 is_joined_by_lineage=chance.random() < 0.5,
             )
@@ -91,7 +92,8 @@ def settled(structure: Structure, chance: Random) -> Structure:
 
     top = draw(structure.top)
     assert isinstance(top, SegmentNode)
-    return replace(structure, top=top)
+    costs = replace(structure.warehouse, compute_cost=chance.choice((0.0, 1.0, 150.0)))
+    return replace(structure, top=top, warehouse=costs)
 
 
 def test_differential_exact_costs_what_exhaustive_does_where_much_is_no_choice() -> None:

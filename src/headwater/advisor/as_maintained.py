@@ -1,36 +1,76 @@
-"""A structure with what the engine decides itself: group tables are kept where it needs old rows, and nowhere else.
+"""A structure with what the engine does: which group tables it may do without, and what it reads for a change.
 
-What is left to choose are replicas, lineage views and split lineage tables; lineage only of joins whose operands' rows
-can be told apart (`views/keep_lineage`). While a batch is computed, partners are looked up in the operands alone, so
-lineage saves nothing there.
+| step | reads the rows behind touched groups | because |
+|---|---|---|
+| group | where it has no group table | its old groups are computed from them |
+| regroup | always | everything is computed from them; its own old rows it never asks for |
+| join, union | never | its changes follow from those of its operands, and from partners |
+
+A segment whose old rows nobody asks for has no group table, and one whose rows could not be computed from few others
+always has (`views/group_tables`). Lineage is kept only of joins whose operands' rows can be told apart
+(`views/keep_lineage`). While a batch is computed, partners are looked up in the operands alone: there lineage saves
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import assert_never
 
-from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode, Structure
+from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
+from headwater.views.group_tables import choosable_group_tables, group_tables
 from headwater.views.keep_lineage import joins_with_lineage
-from headwater.views.segments import SegmentedView
+from headwater.views.segments import GroupStep, JoinStep, RecomputeStep, RegroupStep, SegmentedView, Step, UnionStep
 
 
 def as_maintained(structure: Structure, view: SegmentedView) -> Structure:
     """Return the structure of a view that keeps no lineage (`from_segments`), with what may really be chosen."""
-    kept = {str(segment.name): segment.is_kept for segment in view.segments}
-    traceable = {str(name) for name in joins_with_lineage(view)}
-    top = _settled(structure.top, kept, traceable)
+    engine = _Engine(
+        steps={str(segment.name): segment.step for segment in view.segments},
+        looked_up=frozenset(map(str, group_tables(view))),
+        choosable=frozenset(map(str, choosable_group_tables(view))),
+        traceable=frozenset(map(str, joins_with_lineage(view))),
+    )
+    top = engine.settled(structure.top)
     assert isinstance(top, SegmentNode), "a segment stays one"
     return replace(structure, top=top)
 
 
-def _settled(node: Node, kept: Mapping[str, bool], traceable: set[str]) -> Node:
-    if isinstance(node, RelationNode):
-        return node
-    return replace(
-        node,
-        operands=tuple(_settled(operand, kept, traceable) for operand in node.operands),
-        group_table=GroupTable.ALWAYS if kept[node.name] else GroupTable.NEVER,
-        may_keep_lineage=node.name in traceable,
-        is_joined_by_lineage=False,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Engine:
+    """What is known of a view's segments, by name."""
+
+    steps: dict[str, Step]
+    looked_up: frozenset[str]
+    choosable: frozenset[str]
+    traceable: frozenset[str]
+
+    def settled(self, node: Node) -> Node:
+        """Return a node, and all below it, with what the engine does."""
+        if isinstance(node, RelationNode):
+            return node
+        return replace(
+            node,
+            operands=tuple(self.settled(operand) for operand in node.operands),
+            group_table=self._group_table(node.name),
+            reads_behind=_reads_behind(self.steps[node.name]),
+            may_keep_lineage=node.name in self.traceable,
+            is_joined_by_lineage=False,
+        )
+
+    def _group_table(self, name: str) -> GroupTable:
+        if name in self.choosable:
+            return GroupTable.CHOSEN
+        return GroupTable.ALWAYS if name in self.looked_up else GroupTable.NEVER
+
+
+def _reads_behind(step: Step) -> ReadsBehind:
+    match step:
+        case GroupStep():
+            return ReadsBehind.UNLESS_KEPT
+        case RegroupStep():
+            return ReadsBehind.ALWAYS
+        case JoinStep() | UnionStep() | RecomputeStep():
+            return ReadsBehind.NEVER
+        case _:
+            assert_never(step)

@@ -10,13 +10,13 @@ N rows of t bytes, k keys that find r rows, blocks of B bytes; milliseconds.
 
     fetch(x, k, r)     = local                 if a replica (BT) or group table (AG) of x is kept
                        = remote                if x is a relation
-                       = members(x, r)         if x is a segment: its groups are computed anew
+                       = members(x, r) + c     if x is a segment: its groups are computed anew; c is the compute_cost
     join(g, x, k, r)   = min(fetch, kept lookup in g's LV or SLT + (1 − h) · fetch),    h = |SLT_x| / |T_x|
     members(g, k)      = min(local in LV, Σ local in SLT_x, Σ fetch(x, k, rows behind k groups))
 
     trace(g, k)        = members(g, k) + Σ trace(x, rows found of x)         over the operands x that are segments
     maintain(R)        = write(BT) + Σ over segments that R's change reaches, for every operand it comes through:
-                         Σ join(other operands) + write(LV) + Σ write(SLT_x) + (write(AG), or members(touched groups))
+                         Σ join(other operands) + write(LV) + Σ write(SLT_x) + (write(AG), or members(touched) + c)
     total              = query_rate · trace(top, query_size) + Σ_R update_rate · maintain(R)
 
 A lookup in a lineage view reads every row that its operand's row is in: |LV| / |SLT_x| of them.
@@ -34,7 +34,7 @@ from typing import NamedTuple
 from headwater.advisor.candidates import Auxiliary, AuxiliaryKind, Kept
 from headwater.advisor.flow import Question, SegmentFlow, flows_of
 from headwater.advisor.statistics import SystemStatistics
-from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode, Structure
+from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
 
 _KEY_BYTES = 8
 
@@ -156,7 +156,7 @@ class CostModel:
             flow = self.flows[node.name]
             if self._has_groups(node, kept):
                 return local(self._warehouse, flow.group_count, flow.group_size, question)
-            return self.members(node, kept, question.rows, self.fetched(node, kept))
+            return self.members(node, kept, question.rows, self.fetched(node, kept)) + self._warehouse.compute_cost
         if self._tables[node.name].replica in kept:
             return local(self._warehouse, node.statistics.tuple_num, node.statistics.tuple_size, question)
         return remote(node, question)
@@ -215,10 +215,23 @@ class CostModel:
     def updating(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
         """Return what it costs to find a segment's changes: to join those that reach it, and to know its old groups."""
         cost = sum(self.joining(segment, kept, place, fetched) for place in range(segment.fan_out))
-        if not self.is_written(segment, kept) and segment.group_table is not GroupTable.NEVER:
+        fixed = self.computing_groups(segment, kept)
+        if fixed is not None:
             touches = self.flows[segment.name].touches
-            cost += sum(rate * self.members(segment, kept, touch.groups, fetched) for touch, rate in touches.items())
+            cost += sum(
+                rate * (self.members(segment, kept, touch.groups, fetched) + fixed) for touch, rate in touches.items()
+            )
         return cost
+
+    def computing_groups(self, segment: SegmentNode, kept: Kept) -> float | None:
+        """Return what it costs to compute touched groups, besides reading what is behind; None: that is not read."""
+        match segment.reads_behind:
+            case ReadsBehind.ALWAYS:
+                return 0.0
+            case ReadsBehind.UNLESS_KEPT:
+                return None if self.is_written(segment, kept) else self._warehouse.compute_cost
+            case ReadsBehind.NEVER:
+                return None
 
     def joining(self, segment: SegmentNode, kept: Kept, place: int, fetched: Fetched) -> float:
         """Return what it costs to look up one operand for all changes that come through the others."""

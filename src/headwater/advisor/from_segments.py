@@ -4,7 +4,7 @@
 |---|---|
 | a join that one group alone reads | one segment with that group: α over ⋈ |
 | any other join | a segment that makes no groups |
-| a group or regroup over anything else | a segment with one operand |
+| a regroup, or a group over anything else | a segment with one operand |
 | a union | a segment that joins nothing; an input that is taken away counts like one that is added |
 | a recomputation | refused: it reads all of its inputs whatever changed, and there is nothing to choose |
 
@@ -77,8 +77,10 @@ class _Translation:
             case JoinStep(view=join):
                 operands = tuple(self._node(occurrence.relation.name) for occurrence in join.occurrences)
                 return self._joined(segment, operands, self._rows(segment.name))
-            case GroupStep(input=name) | RegroupStep(input=name):
+            case GroupStep(input=name):
                 return self._grouped(segment, name)
+            case RegroupStep(input=name):
+                return self._alone(segment, name)
             case UnionStep(inputs=inputs):
                 operands = tuple(self._node(signed.input) for signed in inputs)
                 rows = sum(rows_of(operand) for operand in operands)
@@ -98,8 +100,11 @@ class _Translation:
         if below is not None and isinstance(below.step, JoinStep) and self._reader_count(name) == 1:
             join = self.segment(below)
             return self._joined(group, join.operands, self._rows(name))
+        return self._alone(group, name)
+
+    def _alone(self, segment: Segment, name: RelationName) -> SegmentNode:
         operand = self._node(name)
-        return self._joined(group, (operand,), rows_of(operand))
+        return self._joined(segment, (operand,), rows_of(operand))
 
     def _joined(self, segment: Segment, operands: tuple[Node, ...], lineage_rows: float) -> SegmentNode:
         """Return a segment whose join has so many rows."""

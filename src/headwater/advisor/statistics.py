@@ -21,11 +21,13 @@ class SystemStatistics:
     """Milliseconds to move a byte between this source and the warehouse."""
     trip_cost: float = 0.0
     """Milliseconds that a question to this source takes besides its bytes. Not in Table 1: the paper has none."""
+    compute_cost: float = 0.0
+    """Milliseconds to compute rows of a segment that are not kept, however few they are: a query. Not in Table 1."""
 
     def __post_init__(self) -> None:
         """Hold that blocks have bytes and that nothing costs less than nothing."""
         assert self.block_size > 0, "a block has bytes"
-        assert min(self.disk_cost, self.net_cost, self.trip_cost) >= 0, "costs are not negative"
+        assert min(self.disk_cost, self.net_cost, self.trip_cost, self.compute_cost) >= 0, "costs are not negative"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,9 +37,20 @@ class GroupTable(Enum):
     CHOSEN = "chosen"
     """As is chosen: the paper's segments. One that is not kept is computed anew where its old rows are needed."""
     ALWAYS = "always"
-    """Whoever maintains keeps them."""
+    """They could not be computed from few others, so they are kept."""
     NEVER = "never"
     """Nobody needs its old rows; changes flow through."""
+
+
+class ReadsBehind(Enum):
+    """When the old rows are read that the groups come from which a change touches."""
+
+    UNLESS_KEPT = "unless kept"
+    """To compute the groups as they were, where no group table has them: the paper's segments."""
+    ALWAYS = "always"
+    """Groups are computed anew from them, whatever is kept."""
+    NEVER = "never"
+    """Changes follow from those of the operands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +61,7 @@ class SegmentNode:
     operands: tuple[RelationNode | SegmentNode, ...]
     statistics: SegmentStatistics | UnionStatistics
     group_table: GroupTable = GroupTable.CHOSEN
+    reads_behind: ReadsBehind = ReadsBehind.UNLESS_KEPT
     may_keep_lineage: bool = True
     is_joined_by_lineage: bool = True
     """Whether changes find their partners in the segment's lineage, as far as it holds them: the paper's do."""

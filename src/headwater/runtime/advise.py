@@ -1,12 +1,12 @@
 """`advise`: which auxiliary tables are worth keeping for a view, from what is measured of it and of its sources.
 
-Group tables are kept wherever maintenance needs them; replicas, lineage views and split lineage tables are chosen.
+Replicas, group tables, lineage views and split lineage tables are chosen; some group tables have to be there.
 Every view is advised for itself: a replica that several views read is paid for by each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from headwater.advisor.advice import Advice, AdviceResult, AdvisedTable, Alternative, MeasuredRelation, Unadvised
 from headwater.advisor.algorithms.choose import ALGORITHMS
@@ -71,7 +71,7 @@ def _advise(
     model = cost_model(known.view, measured)
     choice = ALGORITHMS[algorithm](model)
     readings = known.readings
-    today = frozenset(_today(known.view, readings))
+    today = frozenset(_today(known.view, readings, search_space(model.structure).candidates))
     pricing = _Pricing(model)
     return Advice(
         view=name,
@@ -94,12 +94,23 @@ def cost_model(view: SegmentedView, measured: Measured) -> CostModel:
     return CostModel(as_maintained(structure_of(plain, measured), plain))
 
 
-def _today(view: SegmentedView, readings: Mapping[RelationName, Reading]) -> Iterator[Auxiliary]:
-    """Yield what is kept for a view now, under the names that the structure has."""
+def _today(
+    view: SegmentedView, readings: Mapping[RelationName, Reading], candidates: Collection[Auxiliary]
+) -> Iterator[Auxiliary]:
+    """Yield what is kept for a view now, under the names that the candidates have."""
     for relation, reading in readings.items():
         if reading is Reading.REPLICA:
             yield Auxiliary(str(relation), AuxiliaryKind.REPLICA)
-    called = {segment.name: str(name) for name, segment in joins_with_lineage(without_lineage(view)).items()}
+    plain = without_lineage(view)
+    for segment in plain.segments:
+        table = Auxiliary(str(segment.name), AuxiliaryKind.GROUP_TABLE)
+        if segment.is_kept and table in candidates:
+            yield table
+    called = {
+        segment.name: str(name)
+        for name, segment in joins_with_lineage(plain).items()
+        if Auxiliary(str(name), AuxiliaryKind.LINEAGE_VIEW) in candidates
+    }
     for one in view.lineage:
         if one.is_whole_kept:
             yield Auxiliary(called[one.of], AuxiliaryKind.LINEAGE_VIEW)

@@ -1,4 +1,4 @@
-"""Write advice into the project file: `keep` of the views it is about, and `reading` of their relations.
+"""Write advice into the project file: `keep` and `group_tables` of the views, and `reading` of their relations.
 
 A replica serves every view: a relation is read as a replica if one of the views is advised so, and by probes if all
 that read it are advised without. Where another view reads it, on which nothing was advised, or one that says itself
@@ -20,6 +20,8 @@ from headwater.project import PROJECT_FILE, Project, Reading
 from headwater.relation import RelationName
 from headwater.runtime.understand import Understood
 from headwater.toml_edit import Value, header_text, set_value, value_text
+from headwater.views.group_tables import choosable_group_tables, group_tables
+from headwater.views.keep_lineage import without_lineage
 
 LINEAGE_KINDS = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
 """What `keep` calls the tables that advice is about."""
@@ -56,7 +58,7 @@ def apply_advice(folder: Path, understood: Understood, given: tuple[Advice, ...]
 def wanted_settings(understood: Understood, given: tuple[Advice, ...]) -> list[Setting]:
     """Return the values that differ from what the project says now."""
     project = understood.project
-    return [*_keeps(project, given), *_readings(understood, given)]
+    return [*_keeps(project, given), *_group_tables(understood, given), *_readings(understood, given)]
 
 
 def _keeps(project: Project, given: tuple[Advice, ...]) -> list[Setting]:
@@ -70,6 +72,21 @@ def _keeps(project: Project, given: tuple[Advice, ...]) -> list[Setting]:
         if set(wishes) != set(project.view(advice.view).keep):
             value = [str(wish) for wish in wishes] or None
             found.append(Setting(path=("views", advice.view), key="keep", value=value))
+    return found
+
+
+def _group_tables(understood: Understood, given: tuple[Advice, ...]) -> list[Setting]:
+    found = []
+    for advice in given:
+        view = without_lineage(understood.views[advice.view].view)
+        choosable = {name.name for name in choosable_group_tables(view)}
+        now = {segment.name.name for segment in view.segments if segment.is_kept} & choosable
+        wanted = {one.of for one in advice.recommended.tables if one.kind is AuxiliaryKind.GROUP_TABLE}
+        if wanted != now:
+            given_up = choosable - wanted
+            kept = [name.name for name in group_tables(view) if name.name not in given_up]
+            value = ("none" if not wanted else kept) if given_up else None
+            found.append(Setting(path=("views", advice.view), key="group_tables", value=value))
     return found
 
 

@@ -28,6 +28,8 @@ from headwater.warehouse.traces import traces_per_hour
 _BLOCK_BYTES = 8192
 _BLOCK_MILLISECONDS = 0.05
 """What a block costs in a warehouse that has too little to time."""
+_COMPUTE_MILLISECONDS = 150.0
+"""What it costs to compute a few rows of a segment that has no group table: a query on Spark, warm."""
 _TIMED_BYTES = 1_000_000
 _RECENT_TICKS = 5_000
 _LEAST_HOURS = 1 / 60
@@ -101,7 +103,9 @@ def measure_view(
         segment_row_sizes=estimates.segment_row_sizes(),
         usage=UsageStatistics(query_rate=traced.per_hour),
         warehouse=SystemStatistics(
-            block_size=_BLOCK_BYTES, disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()])
+            block_size=_BLOCK_BYTES,
+            disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()]),
+            compute_cost=_COMPUTE_MILLISECONDS,
         ),
     )
 

@@ -1,23 +1,41 @@
-"""What advice writes into the project file: `keep` of views, and `reading` of their relations."""
+"""What advice writes into the project file: `keep` and `group_tables` of views, and `reading` of their relations."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from in_duckdb import World, relation
 
 from headwater.advisor.advice import Advice, AdvisedTable, Alternative
 from headwater.advisor.candidates import AuxiliaryKind
 from headwater.errors import InvalidProject
-from headwater.keeping import Maintenance
+from headwater.keeping import AllGroupTables, GroupTables, Maintenance, TheseGroupTables
 from headwater.project_file import load
 from headwater.relation import RelationName
 from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.understand import Understood
+from headwater.views.group_tables import group_tables, keep_group_tables
 
 SALES, STORES = RelationName(source="shop", name="sales"), RelationName(source="shop", name="stores")
+WORLD = World(
+    [
+        relation("shop", "sales", no="int", store="int", kind="int"),
+        relation("shop", "stores", key=("id",), id="int!", city="int"),
+    ]
+)
+TWO_LEVELS = """
+    SELECT q.city, q.n, r.m
+    FROM (SELECT st.city, COUNT(*) AS n FROM shop.sales s JOIN shop.stores st ON st.id = s.store GROUP BY st.city) q
+    JOIN (SELECT st.city, COUNT(*) AS m FROM shop.stores st GROUP BY st.city) r ON r.city = q.city
+"""
+COMPILED = {
+    "by_city": WORLD.compile(TWO_LEVELS),
+    "by_kind": WORLD.compile("SELECT s.kind FROM shop.sales s"),
+}
 TEXT = """\
 [project]
 name = "shop"
@@ -35,24 +53,29 @@ keep = ["lineage:join_old"]
 
 def understood(folder: Path, text: str = TEXT, maintenance: Maintenance | None = None) -> Understood:
     """Return a project of two views: by_city reads sales and stores, by_kind reads sales and may say how."""
-    (folder / "views").mkdir()
+    (folder / "views").mkdir(exist_ok=True)
     for name in ("by_city", "by_kind"):
         (folder / f"views/{name}.sql").write_text("SELECT 1")
     (folder / "headwater.toml").write_text(text)
-    read = {"by_city": (SALES, STORES), "by_kind": (SALES,)}
+    project = load(folder)
     views = {
         name: SimpleNamespace(
-            view=SimpleNamespace(relations=dict.fromkeys(names, ("id",))),
+            view=keep_group_tables(view, project.view(name).group_tables),
             maintenance=maintenance if name == "by_kind" else None,
         )
-        for name, names in read.items()
+        for name, view in COMPILED.items()
     }
-    return cast(
-        "Understood", SimpleNamespace(project=load(folder), relations=dict.fromkeys((SALES, STORES)), views=views)
-    )
+    return cast("Understood", SimpleNamespace(project=project, relations=dict.fromkeys((SALES, STORES)), views=views))
 
 
-def advice(view: str, *tables: tuple[AuxiliaryKind, str]) -> Advice:
+def groups(view: str) -> list[str]:
+    """Return the segments of a view that may have group tables."""
+    return [name.name for name in group_tables(COMPILED[view])]
+
+
+def advice(view: str, *tables: tuple[AuxiliaryKind, str], without: Collection[str] = ()) -> Advice:
+    """Return advice to keep some tables, and all group tables but some."""
+    tables += tuple((AuxiliaryKind.GROUP_TABLE, name) for name in groups(view) if name not in without)
     kept = tuple(AdvisedTable(kind=kind, of=of, stored_bytes=1, saved=1.0) for kind, of in tables)
     chosen = Alternative(tables=kept, maintaining=1.0, tracing=1.0, stored_bytes=1)
     return Advice(
@@ -97,6 +120,24 @@ def test_a_view_that_says_how_it_is_kept_is_not_contradicted(tmp_path: Path) -> 
     given = (advice("by_city", (AuxiliaryKind.REPLICA, "shop.sales")), advice("by_kind"))
     written = apply_advice(tmp_path, understood(tmp_path, maintenance=Maintenance.PROBE), given)
     assert not [line for line in written if "shop.sales" in line]
+
+
+def test_group_tables_are_given_up_and_made_again(tmp_path: Path) -> None:
+    one, other = groups("by_city")
+    file = tmp_path / "headwater.toml"
+    lineage = (AuxiliaryKind.LINEAGE_VIEW, "join_old")
+
+    def applied(*without: str) -> tuple[list[str], GroupTables]:
+        """Return what was written about group tables, and what the file says then."""
+        text = file.read_text() if file.exists() else TEXT
+        written = apply_advice(tmp_path, understood(tmp_path, text), (advice("by_city", lineage, without=without),))
+        return [line for line in written if "group_tables" in line], load(tmp_path).view("by_city").group_tables
+
+    assert applied() == ([], AllGroupTables())
+    assert applied(one) == ([f'[views.by_city] group_tables = ["{other}"]'], TheseGroupTables((other,)))
+    assert applied(one) == ([], TheseGroupTables((other,)))
+    assert applied(one, other) == (['[views.by_city] group_tables = "none"'], TheseGroupTables(()))
+    assert applied() == (["[views.by_city] group_tables removed"], AllGroupTables())
 
 
 def test_nothing_is_written_where_nothing_is_to_change(tmp_path: Path) -> None:

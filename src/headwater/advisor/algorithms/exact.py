@@ -35,7 +35,7 @@ from headwater.advisor.algorithms.combined import combined
 from headwater.advisor.candidates import NOTHING, Auxiliary, Kept, search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.advisor.flow import Question
-from headwater.advisor.structure import GroupTable, Node, RelationNode, SegmentNode
+from headwater.advisor.structure import Node, RelationNode, SegmentNode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +133,7 @@ class _Search:
 
     def _with_groups(self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]]) -> _State:
         """Return the cheapest state of a segment whose groups are kept: its answers come from them."""
-        summing = _Summing(self, segment, option, self.model.flows[segment.name].traced)
+        summing = _Summing(self, segment, option)
         best = min(summing.sums(operands, None), key=lambda state: state.spent)
         answers = tuple(self.model.fetch(segment, option, question) for question in self.questions[segment.name])
         return replace(best, answers=answers)
@@ -144,8 +144,7 @@ class _Search:
         """Return the states of a segment whose groups are computed anew, but for those that a rival beats."""
         flow = self.model.flows[segment.name]
         asked = [min(question.rows, flow.group_count) for question in self.questions[segment.name]]
-        groups = (*flow.traced, *(touch.groups for touch in flow.touches), *asked)
-        return _Summing(self, segment, option, groups).sums(operands, rival)
+        return _Summing(self, segment, option, asked).sums(operands, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,19 +157,24 @@ class _Fixed:
 
 
 class _Summing:
-    """Adds up the operands of a segment for one way to keep it: spent, and finding what is behind groups."""
+    """Adds up the operands of a segment for one way to keep it: spent, and finding what is behind groups.
 
-    def __init__(self, search: _Search, segment: SegmentNode, option: Kept, groups: Sequence[float]) -> None:
-        self._search, self._segment, self._option, self._groups = search, segment, option, groups
+    Groups are those that are traced, then those that changes touch, if what is behind them is read, then those that are
+    asked for from above, if these have to be computed.
+    """
+
+    def __init__(self, search: _Search, segment: SegmentNode, option: Kept, asked: Sequence[float] = ()) -> None:
+        self._search, self._segment, self._option = search, segment, option
         model = search.model
         self._flow = model.flows[segment.name]
         self._writes = model.segment_writes(segment, option)
-        self._kept_members = [model.members_kept(segment, option, count) for count in groups]
-        rates = [model.structure.usage.query_rate] * len(self._flow.traced)
-        if len(groups) > len(rates):
-            is_asked = segment.group_table is not GroupTable.NEVER
-            rates += [rate if is_asked else 0.0 for rate in self._flow.touches.values()]
-        self._rates = rates
+        computing = model.computing_groups(segment, option)
+        touches = self._flow.touches if computing is not None else {}
+        self._groups = (*self._flow.traced, *(touch.groups for touch in touches), *asked)
+        self._kept_members = [model.members_kept(segment, option, count) for count in self._groups]
+        self._rates = [model.structure.usage.query_rate] * len(self._flow.traced) + list(touches.values())
+        self._fixed = [0.0] * len(self._flow.traced) + [computing or 0.0] * len(touches)
+        self._fixed += [model.structure.warehouse.compute_cost] * len(asked)
 
     def sums(self, operands: Sequence[list[_State]], rival: _State | None) -> list[_State]:
         """Return the finished states that may win."""
@@ -199,7 +203,8 @@ class _Summing:
 
     def _finished(self, one: _State) -> _State:
         """Return the state of the segment that a sum over all operands is."""
-        members = [min(pair) for pair in zip(self._kept_members, one.answers, strict=True)]
+        found = zip(self._kept_members, one.answers, self._fixed, strict=True)
+        members = [min(kept, behind) + fixed for kept, behind, fixed in found]
         own = sum(rate * cost for rate, cost in zip(self._rates, members, strict=False))
         return _State(spent=one.spent + self._writes + own, answers=tuple(members[len(self._rates) :]), kept=one.kept)
 
