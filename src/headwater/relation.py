@@ -7,6 +7,7 @@ casts its keys to. Arrow is how rows travel, so the one mapping from Spark types
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -129,6 +130,11 @@ class Relation:
     def column_names(self) -> tuple[str, ...]:
         """The names of the columns, in the source's order."""
         return tuple(column.name for column in self.columns)
+
+    def in_order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return columns in the source's order, each once."""
+        wanted = set(names)
+        return tuple(name for name in self.column_names if name in wanted)
 
     def arrow_schema(self, columns: tuple[str, ...] | None = None) -> pa.Schema:
         """Return the Arrow schema of this relation's rows, or of some of their columns in the order asked."""

@@ -12,6 +12,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from headwater.deltas.extent import WHOLE
 from headwater.position import Position
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.sources.embedded import EmbeddedServer
@@ -75,7 +76,7 @@ class World:
         tables = [
             table
             for chunk in snapshot.chunks(relation, 1_000)
-            for table in snapshot.read(relation, relation.column_names, chunk)
+            for table in snapshot.read(relation, relation.column_names, chunk, WHOLE)
         ]
         return pa.concat_tables(tables) if tables else relation.arrow_schema().empty_table()
 

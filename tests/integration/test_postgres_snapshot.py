@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from psycopg import sql
 
+from headwater.deltas.extent import WHOLE
 from headwater.errors import SourceUnavailable
 from headwater.relation import RelationName
 from headwater.sources.postgres import PostgresSource
@@ -115,7 +116,7 @@ def test_chunks_hold_every_row_once_and_mean_the_same_in_every_snapshot(world: A
     assert len(chunks) > 4
     world.execute("INSERT INTO sales VALUES (0, 'zzz'), (0, '')")
     with world.source.snapshot() as snapshot:
-        tables = [table for chunk in chunks for table in snapshot.read(sales, ("id", "line"), chunk)]
+        tables = [table for chunk in chunks for table in snapshot.read(sales, ("id", "line"), chunk, WHOLE)]
         assert len(snapshot.chunks(sales, 1_000_000)) == 1
     assert pa.concat_tables(tables).num_rows == 20_002
     assert max(world.bag(pa.concat_tables(tables)).values()) == 1
@@ -146,7 +147,7 @@ def test_threads_share_a_snapshot_and_an_abandoned_read_harms_nobody(world: Any)
             thread.join()
         assert counts == [30_000] * 6
         assert snapshot.is_valid()
-        reading = snapshot.read(sales, ("id",), snapshot.chunks(sales, 10**9)[0])
+        reading = snapshot.read(sales, ("id",), snapshot.chunks(sales, 10**9)[0], WHOLE)
         next(reading)
         reading.close()  # type: ignore[attr-defined]
     assert not snapshot.is_valid()

@@ -13,6 +13,7 @@ from audited import VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from running import running
 
+from headwater.deltas.extent import WHOLE
 from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.relation import RelationName
@@ -240,11 +241,11 @@ def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path, monkeypa
             server.execute("CHECKPOINT")
             server.execute("SET synchronous_commit = off; INSERT INTO t VALUES (10)")
             with source.snapshot() as snapshot:
-                before = stage_relation(tmp_path, snapshot, relation, ("id",), unheard)
+                before = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard)
             server.kill()
             server.start()
             with source.snapshot() as snapshot:
-                after = stage_relation(tmp_path, snapshot, relation, ("id",), unheard)
+                after = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard)
             assert len(before.chunks) > 1
             assert sum(chunk.row_count for chunk in before.chunks) == 10
             assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"

@@ -102,6 +102,9 @@ class Remainder:
         return f"{self.of}; without: {self.without}" if self.without.any_of else str(self.of)
 
 
+WHOLE = Remainder(of=EVERYTHING)
+
+
 def _implies(narrow: tuple[Selection, ...], wide: tuple[Selection, ...]) -> bool:
     """Tell whether a row that passes the first list is sure to pass the second."""
     return all(any(one.implies(test) for one in narrow) for test in wide)

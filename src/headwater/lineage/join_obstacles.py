@@ -7,7 +7,7 @@ own conditions, its partners among those that are bound, and what is sought of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -51,7 +51,8 @@ class Blocked:
 
 def find_obstacle(rows: SegmentRows, reader: RelationName, join: JoinView, sought: Sought) -> Blocked | None:
     """Return where the derivations of sought rows end; None if there are some."""
-    found = rows.reach(reader, join, sought)
+    whatever = replace(join, conditions=())  # rows that fail a condition are looked at, too: it may be the obstacle
+    found = rows.reach(reader, whatever, sought)
     return _Walk(rows=rows, join=join, sought=sought, found=found).first()
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from headwater.deltas.extent import EVERYTHING, Extent
 from headwater.deltas.on_arrow import ArrowKeys
 from headwater.relation import RelationName
 
@@ -45,11 +46,16 @@ class Restriction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Rows of a relation or segment that are wanted, some of their columns; `within` is everything where it is None."""
+    """Rows of a relation or segment that are wanted, some of their columns; `within` is everything where it is None.
+
+    `rows` is the extent that matters to whoever asks, of a relation's columns that are among those wanted: rows outside
+    of it may be missing in what is found, or not.
+    """
 
     name: RelationName
     columns: tuple[str, ...]
     within: Restriction | None = None
+    rows: Extent = EVERYTHING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,5 +70,5 @@ class Reading(Protocol):
     """Rows as of one tick, wherever they are."""
 
     def rows(self, wish: Wish) -> Found | None:
-        """Return exactly the rows that are wished for; None: no place holds them. A relation is held by its source."""
+        """Return the rows that are wished for; None: no place holds them. A relation is held by its source."""
         ...

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import reduce
+from functools import partial, reduce
 from typing import assert_never
 
 import pyarrow as pa
 
+from headwater.deltas.extent import Extent
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.summed_up import summed_up
 from headwater.deltas.unfolded import unfolded
@@ -55,7 +56,7 @@ class SegmentRows:
         self.segments = {segment.name: segment for segment in view.segments}
         self.run = run
         self._reading = reading
-        self._known: dict[tuple[RelationName, tuple[str, ...], tuple[tuple[str, ...], str] | None], Found] = {}
+        self._known: dict[tuple[RelationName, tuple[str, ...], Extent, tuple[tuple[str, ...], str] | None], Found] = {}
         self._wanted = wanted
         self._lineages = lineages or Lineages()
 
@@ -63,9 +64,10 @@ class SegmentRows:
         relation = occurrence.relation
         return self._wanted[relation.name] if relation.name.source != SEGMENTS else relation.column_names
 
-    def _of_occurrence(self, occurrence: Occurrence, within: Restriction | None) -> Found:
-        """Return rows of an occurrence of a join."""
-        return self._read(Wish(name=occurrence.relation.name, columns=self._columns_of(occurrence), within=within))
+    def _of_occurrence(self, join: JoinView, occurrence: Occurrence, within: Restriction | None) -> Found:
+        """Return rows of an occurrence of a join, among them all that its selections let through."""
+        name, rows = occurrence.relation.name, Extent.of(join.selections[occurrence.alias])
+        return self._read(Wish(name=name, columns=self._columns_of(occurrence), within=within, rows=rows))
 
     def of_segment(self, name: RelationName, within: Restriction | None) -> Found:
         """Return rows of a segment."""
@@ -75,16 +77,16 @@ class SegmentRows:
         self, reader: RelationName, join: JoinView, sought: Sought, known: Mapping[str, Found] | None = None
     ) -> dict[str, Found]:
         """Return rows per alias of a segment's join, among them all that can derive a sought row."""
-        lineage = self._lineages.kept.get(reader)
+        lineage, read = self._lineages.kept.get(reader), partial(self._of_occurrence, join)
         if lineage is None or join is not lineage.join:
-            return read_occurrences(join, sought, self._of_occurrence, known)
+            return read_occurrences(join, sought, read, known)
         wanted = {occurrence.alias: self._columns_of(occurrence) for occurrence in join.occurrences}
         rewriting = cheapest(lineage, wanted, self._lineages.cost, self.segments)
-        return read_rewritten(rewriting, lineage, sought, wanted, self._reading, self._of_occurrence)
+        return read_rewritten(rewriting, lineage, sought, wanted, self._reading, read)
 
     def _read(self, wish: Wish) -> Found:
         """Return what is wished for; what was wished for before is not read again: a reading is of one tick."""
-        key = (wish.name, wish.columns, None if wish.within is None else _told(wish.within))
+        key = (wish.name, wish.columns, wish.rows, None if wish.within is None else _told(wish.within))
         if key not in self._known:
             self._known[key] = self._reading.rows(wish) or Found(
                 rows=self._computed(self.segments[wish.name], wish.within).select([*wish.columns, COUNT]),

@@ -15,6 +15,7 @@ class Action(Enum):
     CHANGE = "change"
     DROP = "drop"
     BOOTSTRAP = "bootstrap"
+    WIDEN = "widen"
     KEEP = "keep"
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from headwater.advisor.kinds import corrected, indexed
 from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
+from headwater.deltas.content import Content
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import SourceUnavailable
 from headwater.guarantee import Guarantee
@@ -154,10 +155,10 @@ class _Analysis:
         return any(log.rows(name, columns[:1], *span).num_rows for name, columns in relations.items())
 
     def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog, tick: Tick) -> ArrowBag:
-        """Return all rows of a relation at a tick: from its replica if there is one with these columns."""
+        """Return all rows of a relation at a tick: from its replica if there is one with these columns of all rows."""
         relation, entry = self.understood.relations[name], self.warehouse.catalog().replicas.get(name)
         replicas: dict[RelationName, ReplicaReader] = {}
-        if entry is not None and set(columns) <= set(entry.columns):
+        if entry is not None and entry.content.covers(Content(columns=columns)):
             folder = replica_folder(self.warehouse.path, name, entry.generation)
             replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder))
         probe: Probe[Any] = Probe(relation=name, wanted=columns, columns=(), keys=None)

@@ -34,7 +34,7 @@ from headwater.runtime.events import BatchStarted, Listener, SelfMaintenanceTest
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.own_looks import own_looks
 from headwater.runtime.performer import Performer, Snapshots
-from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.self_performer import SelfPerformer, SourceNeeded
 from headwater.runtime.truncation import before_truncate
 from headwater.runtime.understand import Understood
@@ -162,7 +162,7 @@ class Round:
         self._waiting |= {view.name for view in due if any(name.source in away for name in self._probed(view))}
 
     def _probed(self, view: LiveView) -> tuple[RelationName, ...]:
-        return view.understood.asks(self.replicas)
+        return view.understood.asks(contents(self.replicas))
 
     def _is_touched(self, view: LiveView, upto: Tick) -> bool:
         relations = view.understood.view.relations.items()

@@ -2,25 +2,26 @@
 
     publish ──► follow ──► snapshot (sees all that the log does not hold) ──► chunks ──► tick t0 ──► rebase ──► view
 
-A relation that the warehouse already copies is taken from its replica; the others are read from their sources, each in
-one snapshot, in parallel, resumably. When everything is read and the log knows all that was seen, t0 is the log's last
-tick: the views are computed there from their original SQL and catch up from t0 like any other.
+What the warehouse already copies is taken from its replicas; the rest is read from its source, each relation in one
+snapshot, in parallel, resumably: the columns and rows that views need, and of a replica that is widened only what it
+lacks (`fill`). When everything is read and the log knows all that was seen, t0 is the log's last tick: the views are
+computed there from their original SQL and catch up from t0 like any other.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.on_spark import quoted
+from headwater.deltas.content import Content
+from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.maintenance.questions import SawTransactions
@@ -30,29 +31,30 @@ from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.data_errors import is_data_error, unborn_error
 from headwater.runtime.events import Listener
+from headwater.runtime.fill import Fill, fill_anew
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.kept_segments import BornTables
+from headwater.runtime.make_replica import filled, make_replica
 from headwater.runtime.recompute import recompute, rows_at
-from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.sources.source import Source
 from headwater.views.segment_names import shape
-from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
-from headwater.warehouse.folders import next_generation, replica_folder, staging_folder, view_folder
+from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.folders import next_generation, staging_folder, view_folder
 from headwater.warehouse.kept_table import KeptTable
-from headwater.warehouse.replica import Replica
-from headwater.warehouse.state import unfold
 
 _FOLLOW_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A relation that must be read whole, and the columns that are needed of it."""
+    """A relation that must be read, and the columns and rows that are needed of it."""
 
     relation: Relation
     wanted: tuple[str, ...]
+    rows: Remainder
 
 
 def stage(
@@ -64,7 +66,9 @@ def stage(
         with sources[source].snapshot(bootstrap=True) as snapshot:
             for wish in wishes:
                 if wish.relation.name.source == source:
-                    staged[wish.relation.name] = stage_relation(folder, snapshot, wish.relation, wish.wanted, listener)
+                    staged[wish.relation.name] = stage_relation(
+                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener
+                    )
             if not acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS) or not snapshot.is_valid():
                 raise SourceUnavailable(
                     f'the log of source "{source}" cannot be followed to what its snapshot saw',
@@ -107,7 +111,7 @@ class Bootstrap:
     understood: Understood
     views: tuple[str, ...]
     rebuilt: frozenset[str]
-    copied: Mapping[RelationName, tuple[str, ...]]
+    copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
     """Hidden tables that other views keep already, by segment: whoever needs one need not make it."""
     acceptor: Acceptor
@@ -116,27 +120,34 @@ class Bootstrap:
 
     def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
         """Read, choose the tick, compute. `replicas` are the copies that are there already."""
-        wishes = self._wishes(replicas)
+        reads = self._reads(contents(replicas))
+        wishes = tuple(
+            Wish(relation=self.understood.relations[name], wanted=read.columns, rows=read.rows)
+            for name, read in sorted(reads.items())
+        )
         staging = Path(staging_folder(self.warehouse))
         staged = stage(staging, self.understood.sources, wishes, self.acceptor, self.listener)
         tick = self.log.last_tick
         for one in staged.values():
             self._require_untruncated(one, tick, staging)
         frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
-        made = tuple(self._copy(frames[name], name, columns, tick) for name, columns in self.copied.items())
+        made = {name: self._make(name, reads[name], frames[name], replicas.get(name), tick) for name in self.copied}
         reach("replicas written")
+        held = {**replicas, **made}
         born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted)
         views: list[Newborn] = []
         failed: dict[str, HeadwaterError] = {}
         for name in self.views:
             try:
-                views.append(self._compute(name, frames, replicas, born))
+                views.append(self._compute(name, frames, held, born))
             except PySparkException as error:
                 if not is_data_error(error):
                     raise
                 failed[name] = unborn_error(name, error, tick)
         shutil.rmtree(staging, ignore_errors=True)
-        return Bootstrapped(tick=tick, views=tuple(views), failed=failed, replicas=made, hidden=born.made)
+        return Bootstrapped(
+            tick=tick, views=tuple(views), failed=failed, replicas=tuple(made.values()), hidden=born.made
+        )
 
     def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
         """Read everything again if rows were truncated after they were read: the log does not say which they were."""
@@ -155,44 +166,37 @@ class Bootstrap:
                     hint="it is read again by itself",
                 )
 
-    def _wishes(self, replicas: Mapping[RelationName, ReplicaReader]) -> tuple[Wish, ...]:
-        needed: dict[RelationName, set[str]] = {name: set(columns) for name, columns in self.copied.items()}
-        for view in self.views:
-            for name, columns in self.understood.views[view].view.relations.items():
-                if name in needed or name not in replicas:
-                    needed.setdefault(name, set()).update(columns)
-        relations = self.understood.relations
-        return tuple(
-            Wish(
-                relation=relations[name],
-                wanted=tuple(column for column in relations[name].column_names if column in columns),
-            )
-            for name, columns in sorted(needed.items())
-        )
+    def _reads(self, held: Mapping[RelationName, Content]) -> dict[RelationName, Fill]:
+        """Return what is read of relations: for replicas, and for views that need what no replica holds."""
+        there = {**held, **{name: fill.content for name, fill in self.copied.items()}}
+        needed = [needed for view in self.views for needed in self.understood.views[view].needs.items()]
+        lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
+        copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
+        read = self.understood.together([*lacking, *copied])
+        return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
 
-    def _copy(self, frame: DataFrame, name: RelationName, columns: tuple[str, ...], tick: Tick) -> ReplicaReader:
-        relation = self.understood.relations[name]
-        key = tuple(column for column in relation.key if column in columns)
-        generation = next_generation(replica_folder(self.warehouse, name, 0))
-        entry = ReplicaEntry(relation=name, generation=generation, columns=columns, key=key)
-        replica = Replica.create(replica_folder(self.warehouse, name, generation), relation.arrow_schema(columns))
-        counted = frame.select(*quoted(columns)).withColumn(COUNT, F.lit(1).cast("bigint"))
-        replica.write_from_dataframe(counted, tick, key)
-        return load_replica(self.spark, relation, entry, replica)
+    def _make(
+        self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick
+    ) -> ReplicaReader:
+        """Make the replica of a relation from what was read, and what there was before."""
+        relation, content = self.understood.relations[name], self.copied[name].content
+        held = None if old is None else old.plain_at(self.log, tick)
+        plain = filled(replace(read, content=content), rows, held, relation)
+        return make_replica(self.spark, self.warehouse, relation, content, plain, tick)
 
     def _compute(
         self,
         name: str,
         frames: Mapping[RelationName, DataFrame],
-        replicas: Mapping[RelationName, ReplicaReader],
+        held: Mapping[RelationName, ReplicaReader],
         born: BornTables,
     ) -> Newborn:
         understood, tick = self.understood.views[name], born.tick
         plain = {
-            relation: frames[relation]
-            if relation in frames
-            else unfold(replicas[relation].dataframe_at(self.log, tick), list(replicas[relation].columns))
-            for relation in understood.view.relations
+            relation: held[relation].plain_at(self.log, tick)
+            if relation in held and held[relation].entry.content.covers(needed)
+            else frames[relation]
+            for relation, needed in understood.needs.items()
         }
         generation = next_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)

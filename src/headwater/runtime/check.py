@@ -17,6 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.extent import WHOLE
 from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Difference, Row
@@ -80,7 +81,7 @@ def _stage(
             for relation in (name for name in needed if name.source == source):
                 described = understood.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
-                staged = stage_relation(folder, snapshot, described, wanted, unheard)
+                staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard)
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)

@@ -7,7 +7,8 @@ from headwater.project import Reading
 from headwater.results.reading import ExplainResult
 from headwater.runtime.explain_costs import explain_cost
 from headwater.runtime.explain_keeping import keeping_data, keeping_lines
-from headwater.runtime.explain_segments import explain_segments, how_read
+from headwater.runtime.explain_reading import reading_lines, replicas_data
+from headwater.runtime.explain_segments import explain_segments
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
 from headwater.views.law import law_sql
@@ -39,10 +40,7 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
         if len(trees) > 1:
             lines.append("  visits       parts that share no equality are read whole when another part changes")
-    lines += [
-        f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
-        for index, (relation, reading) in enumerate(readings.items())
-    ]
+    lines += reading_lines(understood, understood.views[name])
     lines += keeping_lines(understood, understood.views[name])
     reading = explain_cost(understood, name)
     lines += reading.lines
@@ -61,6 +59,7 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
             "visits_per_batch": visits,
             "cost": reading.data,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
+            "replicas": replicas_data(understood, understood.views[name]),
             "columns": {field.name: str(field.type) for field in understood.views[name].schema},
             "visit_order": [[list(level) for level in tree.levels] for tree in trees],
             "maintenance_sql": law_sql(view, tables, 0),

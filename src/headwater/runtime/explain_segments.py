@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from headwater.keeping import AllGroupTables
-from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.results.reading import ExplainResult
 from headwater.runtime.explain_costs import ExplainedCost, explain_cost
 from headwater.runtime.explain_keeping import keeping_data, keeping_lines
 from headwater.runtime.explain_queries import maintenance_queries, tracing_lines, tracing_queries
+from headwater.runtime.explain_reading import reading_lines, replicas_data
 from headwater.runtime.understand import Understood
 from headwater.views.explain import describe_view
 from headwater.views.group_tables import computed_segments, must_keep
@@ -45,10 +45,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
         f"  guarantee    {known.guarantee.value}",
         f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
         *(line for one in told for line in _drawn(one, with_reason=is_chosen)),
-        *(
-            f"  {'reads from' if index == 0 else '':12} {relation}: {how_read(reading)}"
-            for index, (relation, reading) in enumerate(readings.items())
-        ),
+        *reading_lines(understood, known),
         *keeping_lines(understood, known),
         *cost.lines,
         *_reasons(view),
@@ -62,6 +59,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             "algorithm": known.algorithm.name,
             **keeping_data(understood, known),
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
+            "replicas": replicas_data(understood, known),
             "columns": {field.name: str(field.type) for field in known.schema},
             "segments": told,
             "cost": cost.data,
@@ -73,15 +71,6 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             ],
         },
     )
-
-
-def how_read(reading: Reading) -> str:
-    """Return how a relation is read, in words."""
-    match reading:
-        case Reading.REPLICA:
-            return "replica, kept in the warehouse"
-        case Reading.PROBE:
-            return "probes at the source, rebased"
 
 
 def _keeping(view: SegmentedView, segment: Segment) -> str:

@@ -39,7 +39,7 @@ from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
-from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.signs_of_life import SignsOfLife
 from headwater.runtime.spark_jobs import SparkJobs
 from headwater.runtime.timetable import Timetable
@@ -107,6 +107,9 @@ class Maintainer:
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
         self._made_at: float | None = None
+        self._replacing = threading.Lock()
+        self._truncated: dict[RelationName, Tick] = {}
+        """After which ticks relations were truncated; by `_replacing` it is known which replicas told the rows."""
         self._signs = SignsOfLife(
             warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
         )
@@ -220,7 +223,7 @@ class Maintainer:
     def _is_held(self, view: LiveView) -> bool:
         """Tell whether a view has to ask a source that stands still at an incomplete global transaction."""
         held = self.acceptor.holding.held()
-        return any(name.source in held for name in view.understood.asks(self.replicas))
+        return any(name.source in held for name in view.understood.asks(contents(self.replicas)))
 
     def _is_followed_to_now(self, source: Source) -> bool:
         """Tell whether all that a source has committed is in the log; one that never will be raises why.
@@ -265,13 +268,12 @@ class Maintainer:
 
     def _bring_in(self, made: Bootstrapped) -> None:
         """Make newborn views readable from their birth on; from now on they are in every batch."""
+        if not self._replace_replicas(made):
+            self._made_at = None
+            self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
+            return
         self._bootstrap = None
         self._hidden |= made.hidden
-        for reader in made.replicas:
-            replaced = self.replicas.get(reader.relation.name)
-            self.replicas[reader.relation.name] = reader
-            if replaced is not None:
-                replaced.release()
         for name, error in made.failed.items():
             self._unborn[name] = error
             if name in self._retiring:
@@ -296,6 +298,21 @@ class Maintainer:
             self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth))
         for name, error in made.failed.items():
             self.listener(ViewStopped(view=name, tick=made.tick, error=error))
+
+    def _replace_replicas(self, made: Bootstrapped) -> bool:
+        """Read the replicas that were made from now on; False if one was truncated since, so that it is of no use.
+
+        What a TRUNCATE took is written out as far as the replica held it that was there before: perhaps less.
+        """
+        fresh = {reader.relation.name: reader for reader in made.replicas}
+        with self._replacing:
+            is_truncated = any(name in fresh and tick >= made.tick for name, tick in self._truncated.items())
+            unused = made.replicas if is_truncated else [self.replicas[name] for name in fresh if name in self.replicas]
+            if not is_truncated:
+                self.replicas.update(fresh)
+        for reader in unused:
+            reader.release()
+        return not is_truncated
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
@@ -425,9 +442,9 @@ class Maintainer:
                 self.replicas[name] = fresh
             del self.upkeep.refreshed[name]
         for reader in self.replicas.values():
-            rows = self.log.rows(reader.relation.name, reader.columns, reader.tick, frontier)
-            if rows.num_rows >= _ABSORB_ROWS:
-                reader.absorb(rows, frontier)
+            changes = reader.changes(self.log, reader.tick, frontier)
+            if len(changes) >= _ABSORB_ROWS:
+                reader.absorb(changes, frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap is None:
             self._needed = min(*needed, slowest)
@@ -435,4 +452,7 @@ class Maintainer:
 
     def _resolve(self, capture: Capture) -> Capture:
         """Complete a capture with the rows that a TRUNCATE removed."""
-        return resolve_truncates(capture, self.log, self.replicas)
+        with self._replacing:
+            self._truncated |= {name: self.log.last_tick for names in capture.truncated.values() for name in names}
+            replicas = dict(self.replicas)
+        return resolve_truncates(capture, self.log, replicas)

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
+from headwater.deltas.extent import WHOLE
 from headwater.relation import RelationName
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
+from headwater.runtime.fill import Fill, Way, fill
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
@@ -21,6 +24,7 @@ class Kept:
 
     views: Mapping[str, ViewEntry]
     replicas: Mapping[RelationName, ReplicaEntry]
+    """Those that can be read on."""
     lost_sources: frozenset[str] = frozenset()
     """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read anew."""
 
@@ -33,8 +37,8 @@ class RunPlan:
     changed: tuple[str, ...]
     dropped: tuple[str, ...]
     kept: tuple[str, ...]
-    copied: Mapping[RelationName, tuple[str, ...]]
-    """Relations to copy anew, with their columns."""
+    copied: Mapping[RelationName, Fill]
+    """Relations whose replicas are made or widened, and how."""
     reasons: Mapping[str, str]
     rebuilt: frozenset[str] = frozenset()
     """The views that are computed anew because somebody asked for it."""
@@ -60,11 +64,11 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         else:
             same.append(name)
     dropped = tuple(name for name in kept.views if name not in understood.views)
-    copied = {
-        relation: columns
-        for relation, columns in understood.replicated().items()
-        if relation.source in kept.lost_sources or not _holds(kept.replicas.get(relation), columns)
-    }
+    copied = {}
+    for relation, needed in understood.replicated().items():
+        held = kept.replicas[relation].content if relation in kept.replicas else None
+        if (way := fill(understood.relations[relation], needed, held)) is not None:
+            copied[relation] = way
     return RunPlan(
         created=tuple(created),
         changed=tuple(changed),
@@ -74,10 +78,6 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         reasons=reasons,
         rebuilt=frozenset(rebuild),
     )
-
-
-def _holds(replica: ReplicaEntry | None, columns: tuple[str, ...]) -> bool:
-    return replica is not None and set(columns) <= set(replica.columns)
 
 
 def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
@@ -98,6 +98,21 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
     return next((reason for is_so, reason in reasons if is_so), "")
 
 
+def _told(way: Fill) -> str:
+    """Return what is read for a replica, in words."""
+    match way.way:
+        case Way.ANEW:
+            rows = "" if way.content.rows.is_everything else f" of rows with {way.content.rows}"
+            return f"copy {', '.join(way.content.columns)}{rows}"
+        case Way.MORE_ROWS:
+            return f"read rows with {way.rows}"
+        case Way.MORE_COLUMNS:
+            rows = "" if way.rows == WHOLE else f" of rows with {way.rows}"
+            return f"read {', '.join(way.columns)}{rows}"
+        case _:
+            assert_never(way.way)
+
+
 def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
     """Return a plan as the steps that a person reads, in the order they are carried out."""
     steps = [
@@ -106,13 +121,13 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
     ]
     steps += [
         PlanStep(
-            action=Action.BOOTSTRAP,
+            action=Action.BOOTSTRAP if way.way is Way.ANEW else Action.WIDEN,
             subject=Subject.REPLICA,
             name=str(relation),
-            reason=f"copy {', '.join(columns)}",
-            row_estimate=understood.relations[relation].row_estimate,
+            reason=_told(way),
+            row_estimate=understood.relations[relation].row_estimate if way.rows == WHOLE else None,
         )
-        for relation, columns in plan.copied.items()
+        for relation, way in plan.copied.items()
     ]
     for action, names in (
         (Action.CREATE, plan.created),

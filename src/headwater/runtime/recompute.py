@@ -28,7 +28,7 @@ from headwater.warehouse.state import roll
 
 
 def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: Tick) -> DataFrame:
-    """Return a staged relation's rows at a tick: each chunk rebased by what it saw."""
+    """Return what was staged of a relation as it is at a tick: each chunk rebased by what it saw."""
     files = [str(chunk.path) for chunk in staged.chunks]
     rows = read_files(spark, files, staged.relation.arrow_schema(staged.wanted))
     name, accepted = staged.relation.name, AcceptedLog(log, {})

@@ -3,12 +3,14 @@
     base (cached, as of the replica's checkpoint)  ∪  recent (cached: the change log since)  ⋉  keys (broadcast)
 
 A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
-rewritten in place: recent changes are laid on top until they are many, then a new checkpoint is made.
+rewritten in place: recent changes are laid on top until they are many, then a new checkpoint is made. Of the change log
+only those rows count that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
 """
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
@@ -16,19 +18,20 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.content import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
 from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Relation
+from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.state import net
+from headwater.warehouse.state import net, unfold
 
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaReader:
-    """A relation's rows on Spark, as of `tick`."""
+    """Rows of a relation on Spark, as of `tick`."""
 
     spark: SparkSession
     relation: Relation
@@ -46,12 +49,16 @@ class ReplicaReader:
         """The copied columns."""
         return self.entry.columns
 
+    def changes(self, log: ChangeLog, after: Tick, upto: Tick) -> ArrowBag:
+        """Return by what the ticks (after, upto] change what it holds."""
+        return ArrowBag(log.rows(self.relation.name, self.columns, after, upto)).selected(self.entry.rows)
+
     def _rows(self) -> DataFrame:
         """Every entry, signed: the base's and those laid on top."""
         return self.base if self.recent is None else self.base.unionByName(self.recent)
 
     def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None) -> Answer[ArrowBag]:
-        """Return the rows under the keys, or all rows."""
+        """Return the rows that it holds under the keys, or all of them."""
         frame = self._rows().select(*quoted((*wanted, COUNT)))
         if keys is not None:
             looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
@@ -62,21 +69,27 @@ class ReplicaReader:
         return Answer(rows=ArrowBag(typed.select([*wanted, TICK, COUNT])), sight=SawTicks(upto=self.tick))
 
     def dataframe(self) -> DataFrame:
-        """Return the relation's rows at `tick`, netted, with `_count`."""
+        """Return the rows at `tick`, netted, with `_count`."""
         return self.base if self.recent is None else net(self._rows(), list(self.columns))
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
-        """Return the relation's rows at a tick, before or after this one, netted, with `_count`."""
+        """Return the rows at a tick, before or after this one, netted, with `_count`."""
         with self._lock:
+            if self.tick == tick:
+                return self.dataframe()
             rows, at = self._rows(), self.tick
-        changes = ArrowBag(log.rows(self.relation.name, self.columns, min(at, tick), max(at, tick)))
+        changes = self.changes(log, min(at, tick), max(at, tick))
         due = (changes if at < tick else changes.negated()).table.select([*self.columns, COUNT])
         return net(rows.unionByName(to_dataframe(self.spark, due)), list(self.columns))
 
-    def absorb(self, rows: pa.Table, upto: Tick) -> None:
-        """Lay the signed rows of the ticks (tick, upto] on top."""
-        if rows.num_rows:
-            added = to_dataframe(self.spark, rows.select([*self.columns, COUNT]))
+    def plain_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
+        """Return the rows at a tick as they stand: one that counts k stands k times."""
+        return unfold(self.dataframe_at(log, tick), list(self.columns))
+
+    def absorb(self, changes: ArrowBag, upto: Tick) -> None:
+        """Lay the changes of the ticks (tick, upto] on top."""
+        if len(changes):
+            added = to_dataframe(self.spark, changes.table.select([*self.columns, COUNT]))
             laid = added if self.recent is None else self.recent.unionByName(added)
             cached = laid.coalesce(1).persist()
             cached.count()
@@ -85,7 +98,7 @@ class ReplicaReader:
                 self.recent, self.tick = cached, upto
             if replaced is not None:
                 replaced.unpersist()
-            self.recent_row_count += rows.num_rows
+            self.recent_row_count += len(changes)
         self.tick = upto
 
     def release(self) -> None:
@@ -93,6 +106,11 @@ class ReplicaReader:
         self.base.unpersist()
         if self.recent is not None:
             self.recent.unpersist()
+
+
+def contents(replicas: Mapping[RelationName, ReplicaReader]) -> dict[RelationName, Content]:
+    """Return what replicas hold."""
+    return {name: reader.entry.content for name, reader in replicas.items()}
 
 
 def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:

@@ -1,4 +1,4 @@
-"""Read whole relations into staging files, chunk by chunk, so that a bootstrap can be resumed.
+"""Read relations, or some of their rows, into staging files, chunk by chunk, so that a bootstrap can be resumed.
 
 A chunk of a relation is an answer like any other: rows, and the set of transactions that were seen when they were read.
 After a crash the finished chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it*
@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headwater.deltas.extent import Remainder
+from headwater.deltas.on_arrow import remaining
 from headwater.fail_points import reach
 from headwater.relation import Relation, arrow_type
 from headwater.runtime.events import BootstrapProgress, Listener
@@ -44,10 +46,11 @@ class StagedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedRelation:
-    """All rows of a relation's wanted columns, in chunks."""
+    """A relation's wanted columns of the rows of a remainder, in chunks."""
 
     relation: Relation
     wanted: tuple[str, ...]
+    rows: Remainder
     chunks: tuple[StagedChunk, ...]
 
     @property
@@ -56,7 +59,8 @@ class StagedRelation:
         return tuple(dict.fromkeys(chunk.seen for chunk in self.chunks))
 
     def within(self, rows: pa.Table, seen: SeenTransactions) -> pa.Table:
-        """Return those of the rows that lie in chunks read in one of the snapshots."""
+        """Return those of the log's rows that are in the remainder and lie in chunks read in one of the snapshots."""
+        rows = remaining(rows, self.rows)
         if len(self.sights) == 1:
             return rows
         mask = pa.repeat(pa.scalar(False), rows.num_rows)
@@ -83,10 +87,14 @@ def stage_relation(
     snapshot: Snapshot,
     relation: Relation,
     wanted: tuple[str, ...],
+    rows: Remainder,
     listener: Listener,
 ) -> StagedRelation:
-    """Read a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept."""
-    home = folder / _folder_name(relation, wanted, snapshot)
+    """Read rows of a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept.
+
+    The columns of the remainder are among the wanted ones.
+    """
+    home = folder / _folder_name(relation, wanted, rows, snapshot)
     plan = _remembered_chunks(home)
     if plan is None:
         shutil.rmtree(home, ignore_errors=True)
@@ -98,18 +106,18 @@ def stage_relation(
     done = {staged.chunk.number for staged in finished}
     with ThreadPoolExecutor(_READERS, thread_name_prefix=f"read {relation.name}") as pool:
         read = pool.map(
-            lambda chunk: _stage_chunk(home, snapshot, relation, wanted, chunk, progress),
+            lambda chunk: _stage_chunk(home, snapshot, relation, wanted, rows, chunk, progress),
             [chunk for chunk in plan if chunk.number not in done],
         )
         staged = sorted([*finished, *read], key=lambda one: one.chunk.number)
     progress.finish()
-    return StagedRelation(relation=relation, wanted=wanted, chunks=tuple(staged))
+    return StagedRelation(relation=relation, wanted=wanted, rows=rows, chunks=tuple(staged))
 
 
-def _folder_name(relation: Relation, wanted: tuple[str, ...], snapshot: Snapshot) -> str:
+def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, snapshot: Snapshot) -> str:
     """Name what chunks have in common: a server that restarted may have lost what its earlier chunks show."""
     server = (snapshot.position.history, snapshot.server_run)
-    content = json.dumps([str(relation.name), wanted, [asdict(c) for c in relation.columns], server])
+    content = json.dumps([str(relation.name), wanted, repr(rows), [asdict(c) for c in relation.columns], server])
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
@@ -123,14 +131,20 @@ def _is_resumable(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, 
 
 
 def _stage_chunk(
-    home: Path, snapshot: Snapshot, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, progress: _Progress
+    home: Path,
+    snapshot: Snapshot,
+    relation: Relation,
+    wanted: tuple[str, ...],
+    rows: Remainder,
+    chunk: Chunk,
+    progress: _Progress,
 ) -> StagedChunk:
     path = home / f"chunk-{chunk.number}.parquet"
     row_count = 0
     schema = relation.arrow_schema(wanted)
     with pq.ParquetWriter(path.with_suffix(".writing"), schema) as writer:
-        for table in snapshot.read(relation, wanted, chunk):
-            writer.write_table(table.select(list(wanted)).cast(schema))
+        for table in snapshot.read(relation, wanted, chunk, rows):
+            writer.write_table(remaining(table.select(list(wanted)).cast(schema), rows))
             row_count += table.num_rows
             progress.add(table.num_rows)
     path.with_suffix(".writing").replace(path)
@@ -192,7 +206,7 @@ class _Progress:
             BootstrapProgress(
                 relation=self._relation.name,
                 rows_read=self._rows,
-                rows_estimated=max(self._relation.row_estimate, self._rows),
+                rows_estimated=self._rows if finished else max(self._relation.row_estimate, self._rows),
                 finished=finished,
             )
         )

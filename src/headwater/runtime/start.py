@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from headwater.relation import RelationName
 from headwater.runtime.events import Listener
+from headwater.runtime.fill import is_meant
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
@@ -49,7 +50,7 @@ def start_maintainer(
     warehouse.log.take_over(epoch)
     clear_unnamed(warehouse)
     hidden: dict[str, HiddenTable] = {}
-    lasting = {name: kept.replicas[name] for name in understood.replicated() if name not in plan.copied}
+    lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
     return Maintainer(
         spark=spark,
         warehouse=warehouse,
@@ -72,7 +73,12 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     lost = frozenset(
         name for name, inspection in understood.inspections.items() if name in known and not inspection.is_followed
     )
-    return Kept(views=catalog.views, replicas=catalog.replicas, lost_sources=lost)
+    replicas = {
+        name: entry
+        for name, entry in catalog.replicas.items()
+        if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
+    }
+    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost)
 
 
 def _live_view(

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from headwater.deltas.content import Content
 from headwater.errors import NotReadable, SourceUnavailable
 from headwater.lineage.reading import Found, Origin, Wish
 from headwater.maintenance.questions import Ask, Probe
@@ -90,7 +91,7 @@ class TickReader:
         if wish.name.source == SEGMENTS:
             return self._segment_rows(wish)
         replica = self._replicas.get(wish.name)
-        if replica is not None and set(wish.columns) <= set(replica.columns):
+        if replica is not None and replica.entry.content.covers(Content(columns=wish.columns, rows=wish.rows)):
             return self._rebased(wish, {wish.name: replica}, Origin.REPLICA)
         self._open(wish.name)
         return self._rebased(wish, {}, Origin.SOURCE)
@@ -118,7 +119,7 @@ class TickReader:
                 raise SourceUnavailable(
                     f'source "{name.source}" does not answer',
                     code="HW-540",
-                    detail=f"{name} has no replica with the columns that are needed, so its source has to be asked",
+                    detail=f"{name} has no replica with the rows and columns that are needed, so its source is asked",
                     hint="try again when it is back, or read the relation as a replica",
                 )
             self.warehouse.log.refresh()
@@ -141,7 +142,7 @@ class TickReader:
         probe: Probe[Any] = Probe(relation=wish.name, wanted=wish.columns, columns=columns, keys=keys)
         perform = Performer(self.understood.relations, replicas, self._snapshots)
         [answer] = perform(Ask(probes=(probe,)))
-        rows = rebase(probe, answer, self._log, self.tick).table
+        rows = rebase(probe, answer, self._log, self.tick).selected(wish.rows).table
         refuse_negative(pc.sum(pc.less(rows[COUNT], 0)).as_py() or 0, str(wish.name), self.tick)
         return Found(rows=rows.select([*wish.columns, COUNT]), origin=origin)
 

@@ -1,8 +1,9 @@
 """TRUNCATE says that all rows of a relation went, not which. The warehouse knows, where it keeps a replica.
 
 A truncate is logged as a marker, a row of count 0 that changes nothing. With a replica it is also written out as what
-it means: every row the relation had, with count -1. Without one, the rows are gone, here and at the source: views that
-probe the relation cannot go past the marker and are rebuilt, and rows that were read before it are read anew.
+it means: every row that the replica had, with count -1. (Others matter to nobody who reads it.) Without one, the rows
+are gone, here and at the source: views that probe the relation cannot go past the marker and are rebuilt, and rows that
+were read before it are read anew.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def _removed(
         return _stamp(marker, ordinal)
     columns = list(reader.columns)
     stored = reader.dataframe_at(log, log.last_tick).toArrow().select([*columns, COUNT])
-    earlier = captured.filter(pc.less(captured[ORDINAL], ordinal)).select([*columns, COUNT])
+    before = ArrowBag(captured.filter(pc.less(captured[ORDINAL], ordinal))).selected(reader.entry.rows)
+    earlier = before.table.select([*columns, COUNT])
     both = pa.concat_tables([stored.cast(earlier.schema), earlier])
     state = ArrowBag(both.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), both.num_rows))).net().negated()
     return _stamp(pa.concat_tables([marker, _widened(state.table.drop_columns([TICK]), schema)]), ordinal)

@@ -6,13 +6,16 @@ Nothing is changed anywhere. Every mistake a project can hold is found here, bef
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from headwater.deltas.content import Content
+from headwater.deltas.extent import Extent
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
@@ -29,6 +32,7 @@ from headwater.views.declaration import relations_named
 from headwater.views.group_tables import keep_group_tables
 from headwater.views.keep_lineage import keep_lineage
 from headwater.views.lower_views import ViewText, views_below, whole_text
+from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SEGMENTS, SegmentedView, described_relations
 
@@ -43,6 +47,8 @@ class UnderstoodView:
     algorithm: Described
     readings: Mapping[RelationName, Reading]
     """How it reads each of its relations."""
+    needs: Mapping[RelationName, Content]
+    """What it needs of each of its relations."""
     maintenance: Maintenance | None
     refresh: Refresh
 
@@ -59,10 +65,12 @@ class UnderstoodView:
         is_told_by_tick = self.guarantee is Guarantee.COMPLETE and not is_recomputed(self.view)
         return is_told_by_tick and isinstance(self.refresh, Continuous)
 
-    def asks(self, replicas: Collection[RelationName]) -> tuple[RelationName, ...]:
-        """Return the relations whose sources it has to ask, given the replicas that are there."""
+    def asks(self, replicas: Mapping[RelationName, Content]) -> tuple[RelationName, ...]:
+        """Return the relations whose sources it has to ask, given what the replicas hold that are there."""
         return tuple(
-            name for name, reading in self.readings.items() if reading is Reading.PROBE or name not in replicas
+            name
+            for name, needed in self.needs.items()
+            if self.readings[name] is Reading.PROBE or name not in replicas or not replicas[name].covers(needed)
         )
 
     @property
@@ -82,16 +90,26 @@ class Understood:
     views: Mapping[str, UnderstoodView]
     warnings: tuple[str, ...]
 
-    def replicated(self) -> Mapping[RelationName, tuple[str, ...]]:
-        """Return the relations that are kept as replicas, each with the columns that some view needs."""
-        needed: dict[RelationName, set[str]] = {}
-        for understood in self.views.values():
-            for name, columns in understood.view.relations.items():
-                if understood.readings[name] is Reading.REPLICA:
-                    needed.setdefault(name, set()).update(columns)
+    def replicated(self) -> Mapping[RelationName, Content]:
+        """Return the relations that are kept as replicas, each with what views need of it."""
+        return self.together(
+            (name, content)
+            for view in self.views.values()
+            for name, content in view.needs.items()
+            if view.readings[name] is Reading.REPLICA
+        )
+
+    def together(self, contents: Iterable[tuple[RelationName, Content]]) -> dict[RelationName, Content]:
+        """Return what is needed of each relation, by one or another."""
+        needed: dict[RelationName, list[Content]] = {}
+        for name, content in contents:
+            needed.setdefault(name, []).append(content)
         return {
-            name: tuple(column for column in self.relations[name].column_names if column in columns)
-            for name, columns in needed.items()
+            name: Content(
+                columns=self.relations[name].in_order(column for one in contents for column in one.columns),
+                rows=reduce(Extent.plus, (one.rows for one in contents)),
+            )
+            for name, contents in needed.items()
         }
 
     def followed(self, source: str) -> tuple[Relation, ...]:
@@ -183,6 +201,7 @@ def _understand_view(
         guarantee=view_guarantee(file, view),
         algorithm=check_algorithm(file, view, readings),
         readings=readings,
+        needs=needed_content(view),
         maintenance=file.maintenance,
         refresh=file.refresh,
     )

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_spark import passing
 from headwater.position import Tick
 from headwater.project import RetainFor, RetainTicks, Retention
 from headwater.relation import RelationName
@@ -108,7 +109,7 @@ class Upkeep:
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
             at, _ = replica.dataframe(self._spark)
             changes = spark_rows(self._spark, log, name, reader.columns, after=at, upto=upto)
-            replica.roll_forward(self._spark, changes, upto, reader.entry.key)
+            replica.roll_forward(self._spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
             self.refreshed[name] = load_replica(self._spark, reader.relation, reader.entry, replica)
 
 

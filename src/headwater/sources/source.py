@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 import pyarrow as pa
 
+from headwater.deltas.extent import Remainder
 from headwater.errors import SourceRefused
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
@@ -86,8 +87,11 @@ class Snapshot(Protocol):
         """Divide a relation into chunks that together hold every row exactly once."""
         ...
 
-    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk) -> Iterator[pa.Table]:
-        """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
+        """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory.
+
+        Rows that are not in the remainder may be left out, where it is sure that they are not.
+        """
         ...
 
     def is_valid(self) -> bool:

@@ -6,8 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
+from headwater.deltas.content import Content
+from headwater.deltas.extent import EVERYTHING, Extent
 from headwater.position import Tick
 from headwater.relation import RelationName
+from headwater.warehouse.extent_json import extent_json, parse_extent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +36,18 @@ class ViewEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaEntry:
-    """A relation's copy: the columns it holds, and the key it is sorted by."""
+    """A relation's copy: the columns it holds, the key it is sorted by, and the rows that it holds."""
 
     relation: RelationName
     generation: int
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
+    rows: Extent = EVERYTHING
+
+    @property
+    def content(self) -> Content:
+        """What it holds of the relation."""
+        return Content(columns=self.columns, rows=self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +61,21 @@ class Catalog:
 def catalog_text(catalog: Catalog) -> str:
     """Return a catalog as the JSON text that is written."""
     views = [asdict(view) for view in catalog.views.values()]
-    replicas = [asdict(replica) for replica in catalog.replicas.values()]
+    replicas = [{**asdict(replica), "rows": extent_json(replica.rows)} for replica in catalog.replicas.values()]
     return json.dumps({"views": views, "replicas": replicas}, sort_keys=True)
 
 
 def parse_catalog(text: str) -> Catalog:
     """Read a written catalog.
 
+    >>> from headwater.deltas.selection import Selection
     >>> sales = RelationName(source="shop", name="sales")
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
     ...                           schema=(("a", "int"),), segments=("s1/2",), shape="s1: ...",
     ...                           lower=(("u", "SELECT 1 AS b"),))},
-    ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",))})
+    ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",),
+    ...                                   rows=Extent.of([Selection(column="id", compare="less", values=(9,))]))})
     >>> parse_catalog(catalog_text(catalog)) == catalog
     True
     """
@@ -89,6 +100,7 @@ def parse_catalog(text: str) -> Catalog:
             generation=replica["generation"],
             columns=tuple(replica["columns"]),
             key=tuple(replica["key"]),
+            rows=parse_extent(replica["rows"]) if "rows" in replica else EVERYTHING,
         )
         for replica in value["replicas"]
     ]

@@ -1,4 +1,10 @@
-"""The warehouse's format number: a warehouse of another format is refused, never misread."""
+"""The warehouse's format number: a warehouse of another format is upgraded or refused, never misread.
+
+| format | what is new |
+|---|---|
+| 2 | segments are named by what they mean |
+| 3 | replicas may hold a part of their relation's rows; whoever reads format 2 would take that for all of them |
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,14 @@ import json
 from headwater.changelog.data_file import read_text, write_text
 from headwater.errors import WarehouseRefused
 
-FORMAT = 2
+FORMAT = 3
+_READABLE = (2, FORMAT)
+"""What is read as it is: a warehouse of format 2 is one of format 3 whose replicas hold all rows."""
 _FILE = "format.json"
 
 
 def write_format(warehouse: str) -> None:
-    """Mark a folder as a warehouse of this format."""
+    """Mark a folder as a warehouse of this format; whoever is about to write to an older one does so first."""
     write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
 
 
@@ -22,7 +30,7 @@ def is_warehouse(warehouse: str) -> bool:
 
 
 def check_format(warehouse: str) -> None:
-    """Refuse a folder that is not a warehouse of this format."""
+    """Refuse a folder that is not a warehouse of a format that can be read."""
     text = read_text(warehouse, _FILE)
     if text is None:
         raise WarehouseRefused(
@@ -32,7 +40,7 @@ def check_format(warehouse: str) -> None:
             hint="run `headwater run` first, or name the folder that headwater.toml calls the warehouse",
         )
     found = json.loads(text).get("format")
-    if found != FORMAT:
+    if found not in _READABLE:
         raise WarehouseRefused(
             f'the warehouse "{warehouse}" has format {found}; this Headwater reads and writes format {FORMAT}',
             code="HW-404",

@@ -39,13 +39,15 @@ class Warehouse:
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Make an empty warehouse; one that a crash left half made is completed, one that is there is opened."""
+        """Make an empty warehouse; one that a crash left half made is completed, one that is there is upgraded."""
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
             if not Commits.exists(commits_folder(path)):
                 Commits.create(commits_folder(path))
-            write_format(path)
+        else:
+            check_format(path)
+        write_format(path)
         return cls.open(path)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A replica: a relation's pruned rows as of one tick, netted, with a count column.
+"""A replica: some columns of some rows of a relation as of one tick, netted, with a count column.
 
 Its changes are the change log, so it has only a checkpoint; bringing it to a later tick takes the log's rows. It is
 sorted by its key within files, so that row groups can be skipped by key ranges. It is not bucketed: a lookup of
@@ -63,7 +63,7 @@ class Replica:
         return snapshot.tick, read_files(spark, snapshot.files, self.checkpoint.table.schema())
 
     def roll_forward(self, spark: SparkSession, changes: DataFrame, upto: Tick, key: tuple[str, ...]) -> bool:
-        """Bring the replica to a later tick with the log's signed rows after its own tick, up to there."""
+        """Bring the replica to a later tick with the log's signed rows that it holds, of its own tick up to there."""
         at, rows = self.dataframe(spark)
         if at >= upto:
             return False

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from headwater.deltas.extent import EVERYTHING
 from headwater.errors import LeaseLost, WarehouseRefused
 from headwater.position import Position, Tick
-from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.catalog import Catalog, ViewEntry, parse_catalog
 from headwater.warehouse.commit_record import AskedCount, BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.format import check_format, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease
+from headwater.warehouse.query import Warehouse
 
 VIEW = ViewEntry(
     name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete", schema=(("a", "int"),)
@@ -106,3 +108,18 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "format.json").write_text('{"format": 1}')
     with pytest.raises(WarehouseRefused):
         check_format(str(tmp_path))
+
+
+def test_an_older_warehouse_that_can_be_read_is_upgraded_before_it_is_written(tmp_path: Path) -> None:
+    path = Warehouse.create(str(tmp_path)).path
+    (tmp_path / "format.json").write_text('{"format": 2}')
+    Warehouse.open(path)
+    assert (tmp_path / "format.json").read_text() == '{"format": 2}', "a reader writes nothing"
+    Warehouse.create(path)
+    assert (tmp_path / "format.json").read_text() == '{"format": 3}'
+
+
+def test_a_replica_of_which_no_rows_are_said_holds_all() -> None:
+    older = '{"views": [], "replicas": [{"relation": {"source": "s", "schema": "public", "name": "t"}, "generation": 1,'
+    [replica] = parse_catalog(older + ' "columns": ["id"], "key": ["id"]}]}').replicas.values()
+    assert replica.rows == EVERYTHING

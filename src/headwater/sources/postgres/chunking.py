@@ -6,13 +6,16 @@ therefore only about as large as asked. They hold every row exactly once whateve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import psycopg
 from psycopg import sql
 
+from headwater.deltas.extent import Remainder
 from headwater.relation import Relation
 from headwater.sources.postgres.probing import column_list, relation_identifier
+from headwater.sources.postgres.selecting import conditions
 from headwater.sources.source import Chunk
 
 _SAMPLE_ROWS = 50_000
@@ -38,22 +41,24 @@ def divide(connection: psycopg.Connection[Any], relation: Relation, rows_per_chu
     )
 
 
-def chunk_query(relation: Relation, wanted: tuple[str, ...], chunk: Chunk) -> sql.Composed:
-    """Return the query that reads the wanted columns of a chunk."""
+def chunk_query(relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> sql.Composed:
+    """Return the query that reads the wanted columns of a chunk's rows: those of a remainder, and perhaps others."""
     query = sql.SQL("SELECT {} FROM {} AS r").format(column_list(wanted), relation_identifier(relation))
+    tests = [*_bounds_of(relation, chunk), *conditions(relation, rows)]
+    return sql.SQL("{} WHERE {}").format(query, sql.SQL(" AND ").join(tests)) if tests else query
+
+
+def _bounds_of(relation: Relation, chunk: Chunk) -> Iterator[sql.Composable]:
+    """Yield the tests that a chunk's rows pass, and no others."""
     if chunk.column is None:
-        return query
+        return
     column = sql.Identifier("r", chunk.column)
     native = sql.SQL(relation.column(chunk.column).native)  # as the catalog prints it: quoted where it must be
-    conditions: list[sql.Composable] = []
     if chunk.low is not None:
-        conditions.append(sql.SQL("{} > {}::{}").format(column, sql.Literal(chunk.low), native))
+        yield sql.SQL("{} > {}::{}").format(column, sql.Literal(chunk.low), native)
     if chunk.high is not None:
         also = sql.SQL(" OR {} IS NULL").format(column) if chunk.low is None else sql.SQL("")
-        conditions.append(sql.SQL("({} <= {}::{}{})").format(column, sql.Literal(chunk.high), native, also))
-    if not conditions:
-        return query
-    return sql.SQL("{} WHERE {}").format(query, sql.SQL(" AND ").join(conditions))
+        yield sql.SQL("({} <= {}::{}{})").format(column, sql.Literal(chunk.high), native, also)
 
 
 def _estimated_rows(connection: psycopg.Connection[Any], relation: Relation) -> int:

@@ -34,7 +34,7 @@ _KEY_TYPES: dict[pa.DataType, str] = {
     pa.binary(): "bytea",
     pa.date32(): "date",
 }
-_PLAIN_TEXT = re.compile(r"text|name|character varying(\(\d+\))?")
+PLAIN_TEXT = re.compile(r"text|name|character varying(\(\d+\))?")
 
 
 def relation_identifier(relation: Relation) -> sql.Identifier:
@@ -83,7 +83,7 @@ def _equality(column: Column, place: int) -> sql.Composed:
         return sql.SQL("{} = {}").format(ours, theirs)
     if is_blank_padded(column.native):
         return sql.SQL('({0} = {1}::bpchar AND {0}::text COLLATE "C" = {1} COLLATE "C")').format(ours, theirs)
-    if _PLAIN_TEXT.fullmatch(column.native):
+    if PLAIN_TEXT.fullmatch(column.native):
         return sql.SQL('({0} = {1} AND {0}::text COLLATE "C" = {1} COLLATE "C")').format(ours, theirs)
     return sql.SQL("({0} IS NOT NULL AND format('%s', {0}) = {1})").format(ours, theirs)
 

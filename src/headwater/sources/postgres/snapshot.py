@@ -15,6 +15,7 @@ from typing import Self
 import pyarrow as pa
 from psycopg import sql
 
+from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.position import Position, parse_offset
 from headwater.relation import Relation
@@ -103,10 +104,10 @@ class PostgresSnapshot:
         with self._reader(0.0) as connection:
             return divide(connection, relation, rows_per_chunk)
 
-    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk) -> Iterator[pa.Table]:
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
         """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
         with self._reader(0.0) as connection:
-            yield from copy_tables(connection, chunk_query(relation, wanted, chunk), relation, wanted)
+            yield from copy_tables(connection, chunk_query(relation, wanted, chunk, rows), relation, wanted)
 
     def is_valid(self) -> bool:
         """Tell whether the server still is the one the snapshot was taken on."""

@@ -1,0 +1,229 @@
+"""A replica that holds some rows: brought forward, back, rolled, truncated and widened, it is what it should be."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.content import Content
+from headwater.deltas.extent import EVERYTHING, Extent
+from headwater.deltas.on_arrow import ArrowKeys, remaining
+from headwater.deltas.on_spark import passing, to_dataframe
+from headwater.deltas.selection import Selection
+from headwater.position import Position, Tick
+from headwater.relation import COUNT, Column, Relation, RelationName
+from headwater.runtime.fill import Way, fill, fill_anew
+from headwater.runtime.make_replica import filled, make_replica
+from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.truncation import resolve_truncates
+from headwater.transaction import Capture, Transaction
+from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.log_rows import spark_rows
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+NAME = RelationName(source="shop", name="sales")
+SALES = Relation(
+    name=NAME,
+    columns=(
+        Column(name="id", type="int", native="integer"),
+        Column(name="n", type="bigint", native="bigint"),
+        Column(name="city", type="string", native="text"),
+        Column(name="note", type="string", native="text"),
+    ),
+    key=("id",),
+)
+Row = tuple[Any, ...]
+LAST, MADE = 24, 10
+
+
+def where(column: str, compare: str, *values: Any) -> Extent:
+    return Extent.of([Selection(column=column, compare=compare, values=values)])
+
+
+EXTENTS = {
+    "everything": EVERYTHING,
+    "few": where("n", "less", 2),
+    "oslo": where("city", "equal", "Oslo"),
+    "beyond": where("city", "greater", "Oslo"),
+    "few or oslo": where("n", "less", 2).plus(where("city", "equal", "Oslo")),
+    "others": where("city", "not_equal", "Oslo"),
+}
+
+
+class History:
+    """A table of ids that come, go and change, one transaction after another, and the log of it."""
+
+    def __init__(self, log: ChangeLog, seed: int = 7) -> None:
+        chance, self.states = random.Random(seed), [dict[int, Row]()]
+        changes: list[tuple[int, Row, int]] = []
+        for place in range(LAST):
+            state = dict(self.states[-1])
+            for number in chance.sample(range(40), 12):
+                old = state.pop(number, None)
+                if old is not None:
+                    changes.append((place, old, -1))
+                if chance.random() < 0.8:
+                    city = chance.choice(("Oslo", "Bergen", "Zürich", None))
+                    state[number] = (number, chance.choice((0, 1, 2, 3, None)), city, f"note {place}")
+                    changes.append((place, state[number], 1))
+            self.states.append(state)
+        log.declare([SALES])
+        log.append([Capture(transactions=tuple(map(transaction, range(LAST))), rows={NAME: captured(changes)})])
+
+    def rows(self, tick: int, content: Content) -> Counter[Row]:
+        """Return what a content has at a tick, row by row."""
+        named = [dict(zip(SALES.column_names, row, strict=True)) for row in self.states[tick].values()]
+        return Counter(tuple(row[name] for name in content.columns) for row in named if content.rows.passes(row))
+
+    def table(self, tick: int) -> pa.Table:
+        columns = zip(*self.states[tick].values(), strict=True)
+        return pa.table(
+            [pa.array(list(c), f.type) for c, f in zip(columns, SALES.arrow_schema(), strict=True)],
+            schema=SALES.arrow_schema(),
+        )
+
+
+def transaction(place: int) -> Transaction:
+    return Transaction(
+        position=Position(source="shop", history="1:1", offset=10 + place),
+        identity=place,
+        committed_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+def captured(changes: list[tuple[int, Row, int]]) -> pa.Table:
+    columns = {
+        field.name: pa.array([row[i] for _, row, _ in changes], field.type)
+        for i, field in enumerate(SALES.arrow_schema())
+    }
+    ordinals = pa.array([place for place, _, _ in changes], pa.int32())
+    return pa.table({**columns, "_ordinal": ordinals, "_count": pa.array([n for *_, n in changes], pa.int64())})
+
+
+def bag(frame: DataFrame, content: Content) -> Counter[Row]:
+    table = frame.toArrow()
+    counts = table[COUNT].to_pylist() if COUNT in table.column_names else [1] * table.num_rows
+    found: Counter[Row] = Counter()
+    for row, count in zip(table.select(list(content.columns)).to_pylist(), counts, strict=True):
+        found[tuple(row.values())] += count
+    return found
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return Warehouse.create(str(tmp_path / "w"))
+
+
+@pytest.fixture
+def history(warehouse: Warehouse) -> History:
+    return History(warehouse.log)
+
+
+def replica(
+    spark: SparkSession, warehouse: Warehouse, history: History, content: Content, tick: int = MADE
+) -> ReplicaReader:
+    whole = to_dataframe(spark, history.table(tick))
+    return make_replica(
+        spark, warehouse.path, SALES, content, filled(fill_anew(content), whole, None, SALES), Tick(tick)
+    )
+
+
+@pytest.mark.parametrize("name", EXTENTS)
+def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, history: History, name: str) -> None:
+    content = Content(columns=("id", "n", "city"), rows=EXTENTS[name])
+    reader = replica(spark, warehouse, history, content)
+    for tick in (0, MADE, 17):
+        assert bag(reader.dataframe_at(warehouse.log, Tick(tick)), content) == history.rows(tick, content)
+    reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(15)), Tick(15))
+    assert bag(reader.dataframe(), content) == history.rows(15, content)
+    found = reader.lookup(("id", "n", "city"), ("id",), ArrowKeys(pa.table({"id": pa.array([3, 4], pa.int32())})))
+    under = Counter({row: n for row, n in history.rows(15, content).items() if row[0] in (3, 4)})
+    assert Counter(tuple(row.values())[:3] for row in found.rows.net().table.to_pylist()) == under
+    stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
+    changes = spark_rows(spark, warehouse.log, NAME, content.columns, after=Tick(MADE), upto=Tick(LAST))
+    stored.roll_forward(spark, changes.where(passing(content.rows)), Tick(LAST), ("id",))
+    assert bag(stored.dataframe(spark)[1], content) == history.rows(LAST, content)
+
+
+def test_a_truncate_takes_out_what_it_holds(spark: SparkSession, warehouse: Warehouse, history: History) -> None:
+    content = Content(columns=("id", "n", "city"), rows=EXTENTS["few or oslo"])
+    reader = replica(spark, warehouse, history, content)
+    inserted = captured([(0, (90, 0, "Bergen", ""), 1), (0, (91, 9, "Bergen", ""), 1), (0, (92, 9, "Oslo", ""), 1)])
+    capture = Capture(transactions=(transaction(98), transaction(99)), rows={NAME: inserted}, truncated={1: (NAME,)})
+    resolved = resolve_truncates(capture, warehouse.log, {NAME: reader}).rows[NAME]
+    gone = Counter[Row]()
+    for row in resolved.filter(pc.equal(resolved["_ordinal"], 1)).to_pylist():
+        gone[row["id"], row["n"], row["city"]] -= row[COUNT]
+    held = history.rows(LAST, content) + Counter({(90, 0, "Bergen"): 1, (92, 9, "Oslo"): 1})
+    assert +gone == held, "and nothing of what it does not hold"
+
+
+CASES: Mapping[str, tuple[Content, Content, Way | None]] = {
+    "nothing lacks": (
+        Content(columns=("id", "n", "city"), rows=EXTENTS["few or oslo"]),
+        Content(columns=("n",), rows=EXTENTS["few"]),
+        None,
+    ),
+    "more rows": (
+        Content(columns=("id", "n", "city"), rows=EXTENTS["oslo"]),
+        Content(columns=("n", "city"), rows=EXTENTS["few or oslo"]),
+        Way.MORE_ROWS,
+    ),
+    "other rows": (
+        Content(columns=("id", "n", "city"), rows=EXTENTS["oslo"]),
+        Content(columns=("id", "n"), rows=EXTENTS["few"]),
+        Way.MORE_ROWS,
+    ),
+    "all rows": (
+        Content(columns=("id", "n", "city"), rows=EXTENTS["others"]),
+        Content(columns=("id", "n")),
+        Way.MORE_ROWS,
+    ),
+    "more columns": (Content(columns=("id", "city")), Content(columns=("city", "note")), Way.MORE_COLUMNS),
+    "more columns of fewer rows": (
+        Content(columns=("id", "n"), rows=where("n", "less_equal", 2)),
+        Content(columns=("id", "n", "note"), rows=EXTENTS["few"]),
+        Way.MORE_COLUMNS,
+    ),
+    "no key to join by": (Content(columns=("city",)), Content(columns=("city", "note")), Way.ANEW),
+    "more of both": (
+        Content(columns=("id", "city"), rows=EXTENTS["oslo"]),
+        Content(columns=("id", "city", "note")),
+        Way.ANEW,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_widened_it_is_what_a_fresh_one_would_be(
+    spark: SparkSession, warehouse: Warehouse, history: History, case: str
+) -> None:
+    held, needed, way = CASES[case]
+    how = fill(SALES, needed, held)
+    assert (how and how.way) == way
+    if how is None:
+        return
+    old = replica(spark, warehouse, history, held)
+    read = remaining(history.table(LAST).select(list(how.columns)), how.rows)
+    rows = filled(how, to_dataframe(spark, read), old.plain_at(warehouse.log, Tick(LAST)), SALES)
+    new = make_replica(spark, warehouse.path, SALES, needed, rows, Tick(LAST))
+    assert bag(new.dataframe(), needed) == history.rows(LAST, needed)
+    assert new.entry.content == needed
+    if way is Way.MORE_ROWS:
+        every = Content(columns=SALES.column_names)
+        named = [dict(zip(SALES.column_names, row, strict=True)) for row in history.rows(LAST, every)]
+        lacking = [row for row in named if needed.rows.passes(row) and not held.rows.passes(row)]
+        assert 0 < read.num_rows == len(lacking) < len(named), "only what lacks"
+    if way is Way.MORE_COLUMNS:
+        assert "city" not in how.columns, "only what lacks, and the key"
