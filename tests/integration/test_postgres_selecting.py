@@ -14,12 +14,11 @@ from headwater.deltas.on_arrow import remaining
 from headwater.deltas.selection import COMPARE, Selection
 
 TABLE = """
-    CREATE COLLATION folding (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
     CREATE DOMAIN digits AS text;
     CREATE TABLE things (n int, big bigint, price numeric(10, 2), free numeric, day date, word text, short varchar(9),
-                         padded char(6), folded text COLLATE folding, code uuid, digits digits, flag "char");
+                         padded char(6), code uuid, digits digits, flag "char");
     INSERT INTO things
-    SELECT nullif(g % 5, 4), g % 3 - 1, nullif(g % 4, 3) * 0.5, g % 3, DATE '2024-02-28' + nullif(g % 3, 2), w, w, w, w,
+    SELECT nullif(g % 5, 4), g % 3 - 1, nullif(g % 4, 3) * 0.5, g % 3, DATE '2024-02-28' + nullif(g % 3, 2), w, w, w,
            ('00000000-0000-0000-0000-00000000000' || g % 4)::uuid, w, left(w, 1)::"char"
     FROM generate_series(1, 60) g,
          LATERAL (SELECT (ARRAY['a', 'B', 'A', 'ä', 'it''s', '', 'a\\b', 'Z', 'z'])[1 + g % 10] AS w) AS words
@@ -30,10 +29,10 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "price": (Decimal("0.50"), Decimal("-0.50")),
     "free": (Decimal(1), Decimal(0)),
     "day": (date(2024, 2, 29), date(2024, 2, 28)),
-    **dict.fromkeys(("word", "short", "padded", "folded", "digits", "flag"), ("a", "it's", "a\\b", "")),
+    **dict.fromkeys(("word", "short", "padded", "digits", "flag"), ("a", "it's", "a\\b", "")),
     "code": ("00000000-0000-0000-0000-000000000002", "x"),
 }
-EXACT = ("n", "big", "price", "free", "day", "word", "short", "padded", "folded")
+EXACT = ("n", "big", "price", "free", "day", "word", "short", "padded")
 
 
 def where(column: str, compare: str, *values: Any) -> Extent:

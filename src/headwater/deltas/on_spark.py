@@ -15,6 +15,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import date
 from functools import cache, reduce
 from operator import and_, or_
 from typing import TypeVar
@@ -72,10 +73,16 @@ def passing(extent: Extent) -> Column:
 
 def _passing_one(selection: Selection) -> Column:
     [column] = quoted([selection.column])
+    values = [_literal(value) for value in selection.values]
     if selection.compare == "equal":
-        return F.col(column).isin(*selection.values)
-    compared: Column = COMPARE[selection.compare](F.col(column), F.lit(selection.values[0]))
+        return F.col(column).isin(*values)
+    compared: Column = COMPARE[selection.compare](F.col(column), values[0])
     return compared
+
+
+def _literal(value: object) -> Column:
+    """Return a constant; a date by its text: on its way through Java's own dates one before 1582 becomes another."""
+    return F.lit(value.isoformat()).cast("date") if isinstance(value, date) else F.lit(value)
 
 
 def fresh_name(prefix: str) -> str:

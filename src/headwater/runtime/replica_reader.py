@@ -20,11 +20,12 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
+from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.replica import Replica
 from headwater.warehouse.state import net, unfold
 
@@ -118,6 +119,15 @@ def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, r
     stored = stored_replica(spark, relation, entry, replica)
     base = stored.base.persist()
     return replace(stored, base=base, base_row_count=base.count())
+
+
+def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> ReplicaReader:
+    """Bring a stored replica to the tick that its reader has come to, and return another reader, of that tick."""
+    spark, upto = reader.spark, reader.tick  # the reader goes on meanwhile
+    at, _ = replica.dataframe(spark)
+    changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
+    replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
+    return load_replica(spark, reader.relation, reader.entry, replica)
 
 
 def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:

@@ -15,16 +15,14 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
-from headwater.deltas.on_spark import passing
 from headwater.position import Tick
 from headwater.project import RetainFor, RetainTicks, Retention
 from headwater.relation import RelationName
 from headwater.runtime.events import CheckpointRolled, Housekept, Listener
-from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.replica_reader import ReplicaReader, refresh_replica
 from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.housekeeping import Housekeeper
-from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 
@@ -105,12 +103,8 @@ class Upkeep:
                 continue
             if reader.recent_row_count < max(_RECENT_ROWS, _RECENT_SHARE * reader.base_row_count):
                 continue
-            log, upto = Warehouse.open(self._path).log, reader.tick  # the reader goes on meanwhile
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
-            at, _ = replica.dataframe(self._spark)
-            changes = spark_rows(self._spark, log, name, reader.columns, after=at, upto=upto)
-            replica.roll_forward(self._spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
-            self.refreshed[name] = load_replica(self._spark, reader.relation, reader.entry, replica)
+            self.refreshed[name] = refresh_replica(reader, replica, Warehouse.open(self._path).log)
 
 
 def _policy(retention: Retention) -> Policy:

@@ -11,24 +11,27 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
-from headwater.deltas.extent import EVERYTHING, Extent
+from headwater.deltas.extent import EVERYTHING, Extent, Remainder
 from headwater.deltas.on_arrow import ArrowKeys, remaining
-from headwater.deltas.on_spark import passing, to_dataframe
+from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.selection import Selection
 from headwater.position import Position, Tick
 from headwater.relation import COUNT, Column, Relation, RelationName
 from headwater.runtime.fill import Way, fill, fill_anew
 from headwater.runtime.make_replica import filled, make_replica
-from headwater.runtime.replica_reader import ReplicaReader
+from headwater.runtime.recompute import rows_at
+from headwater.runtime.replica_reader import ReplicaReader, refresh_replica
+from headwater.runtime.staging import StagedChunk, StagedRelation
 from headwater.runtime.truncation import resolve_truncates
-from headwater.transaction import Capture, Transaction
+from headwater.sources.source import Chunk
+from headwater.transaction import Capture, SeenTransactions, Transaction
 from headwater.warehouse.folders import replica_folder
-from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 
@@ -151,9 +154,24 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     under = Counter({row: n for row, n in history.rows(15, content).items() if row[0] in (3, 4)})
     assert Counter(tuple(row.values())[:3] for row in found.rows.net().table.to_pylist()) == under
     stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
-    changes = spark_rows(spark, warehouse.log, NAME, content.columns, after=Tick(MADE), upto=Tick(LAST))
-    stored.roll_forward(spark, changes.where(passing(content.rows)), Tick(LAST), ("id",))
-    assert bag(stored.dataframe(spark)[1], content) == history.rows(LAST, content)
+    fresh = refresh_replica(reader, stored, warehouse.log)
+    assert (fresh.tick, bag(fresh.dataframe(), content)) == (15, history.rows(15, content))
+
+
+@pytest.mark.parametrize("name", EXTENTS)
+def test_what_is_read_of_it_is_rebased_by_the_same_rows(
+    spark: SparkSession, warehouse: Warehouse, history: History, tmp_path: Path, name: str
+) -> None:
+    """Rows move in and out of what is read after it was: the log's rows are tested as those were."""
+    remainder = Remainder(of=EXTENTS[name], without=where("n", "equal", 0))
+    path = tmp_path / "chunk.parquet"
+    pq.write_table(remaining(history.table(MADE), remainder), path)
+    seen = SeenTransactions(xmin=MADE, xmax=MADE, running=frozenset())
+    chunk = StagedChunk(chunk=Chunk(number=0), path=path, seen=seen, row_count=0)
+    staged = StagedRelation(relation=SALES, wanted=SALES.column_names, rows=remainder, chunks=(chunk,))
+    every = Content(columns=SALES.column_names)
+    found = bag(rows_at(spark, staged, warehouse.log, Tick(LAST)), every)
+    assert found == bag(to_dataframe(spark, remaining(history.table(LAST), remainder)), every)
 
 
 def test_a_truncate_takes_out_what_it_holds(spark: SparkSession, warehouse: Warehouse, history: History) -> None:

@@ -22,7 +22,18 @@ _NUMBER_OR_DATE = re.compile(r"smallint|integer|bigint|date|numeric(\(\d+,-?\d+\
 
 
 def conditions(relation: Relation, rows: Remainder) -> list[sql.Composable]:
-    """Return tests, of the alias `r`, that every row of a remainder passes."""
+    """Return tests, of the alias `r`, that every row of a remainder passes.
+
+    >>> from headwater.relation import RelationName
+    >>> sales = Relation(name=RelationName(source="shop", name="sales"), columns=(
+    ...     Column(name="n", type="int", native="integer"), Column(name="city", type="string", native="text")))
+    >>> few = Extent.of([Selection(column="n", compare="less", values=(3,))])
+    >>> late = Extent.of([Selection(column="city", compare="greater", values=("Oslo",))])
+    >>> for test in conditions(sales, Remainder(of=few, without=late)):
+    ...     print(test.as_string(None))
+    ("r"."n" < 3)
+    ("r"."city"::text COLLATE "C" > 'Oslo') IS NOT TRUE
+    """
     tests: list[sql.Composable] = []
     wanted = [_all_of(relation, selections) for selections in rows.of.any_of]
     if wanted and all(wanted):
