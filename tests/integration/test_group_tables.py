@@ -9,13 +9,13 @@ import pytest
 from audited import AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from running import running
+from test_kept_lineage import found
 from test_kill import Killable
 from volume import THOROUGH, volume
 from writers import busy_writers, write
 
 from headwater.lineage.reading import Origin
 from headwater.project_file import load
-from headwater.results.lineage import TraceResult
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
@@ -73,13 +73,6 @@ def hidden(world: AuditedWorld) -> dict[str, tuple[str, ...]]:
     """Return the hidden tables of every view."""
     catalog = Warehouse.open(str(load(world.folder).warehouse)).catalog()
     return {name: entry.segments for name, entry in catalog.views.items()}
-
-
-def found(result: TraceResult) -> dict[str, list[tuple[object, ...]]]:
-    return {
-        one.relation: sorted(zip(*(one.rows[name].to_pylist() for name in sorted(one.rows.column_names)), strict=True))
-        for one in result.relations
-    }
 
 
 def test_every_tick_is_exact_without_group_tables_while_sources_change(

@@ -1,7 +1,7 @@
 """Read rows as of the tick where a batch begins, for segments that are computed from them.
 
-Relations are asked for as a sweep asks for them, in the batch's snapshots and replicas, and rebased; rows that the view
-does not need are left out of answers and log alike. What is kept is looked up, lineage too: from lineage that is kept
+Relations are asked for as a sweep asks for them, in the batch's snapshots and replicas, and rebased; rows that nobody
+needs are left out of answers and log alike. What is kept is looked up, lineage too: from lineage that is kept
 of a join, its rows are found without its operands. So what is computed is what would be kept.
 """
 
@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.deltas.extent import Extent
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.lineage.reading import Found, Origin, Wish
 from headwater.maintenance.questions import Ask, Log, Probe
@@ -38,8 +37,6 @@ class BatchReading:
     tick: Tick
     log: Log[ArrowBag]
     perform: Performer
-    extents: Mapping[RelationName, Extent]
-    """Which rows of its relations the view needs."""
     kept: Mapping[RelationName, OldRows]
     read: Counter[RelationName] = field(default_factory=Counter)
 
@@ -61,7 +58,7 @@ class BatchReading:
         columns, keys = (wish.within.columns, wish.within.keys) if wish.within else ((), None)
         probe: Probe[Any] = Probe(relation=wish.name, wanted=wish.columns, columns=columns, keys=keys)
         [answer] = self.perform(Ask(probes=(probe,)))
-        rows = rebase(probe, answer, self.log, self.tick).selected(self.extents[wish.name])
+        rows = rebase(probe, answer, self.log, self.tick).selected(wish.rows)
         refuse_negative(pc.sum(pc.less(rows.table[COUNT], 0)).as_py() or 0, str(wish.name), self.tick)
         return rows.table.select([*wish.columns, COUNT])
 

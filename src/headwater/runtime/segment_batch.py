@@ -42,7 +42,6 @@ from headwater.views.extremes_law import extremes_law_sql, is_extremes
 from headwater.views.group_law import group_law_sql, impossible_tick
 from headwater.views.group_tables import computed_segments
 from headwater.views.keep_lineage import without_lineage
-from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
@@ -82,8 +81,7 @@ def change_segments(
         return None
     assert all(reader.tick == span[0] for reader in readers.values()), "kept segments stand where the batch begins"
     described = {segment.name: segment.relation for segment in view.segments}
-    extents = {name: content.rows for name, content in needed_content(view).items()}
-    reading = BatchReading(tick=span[0], log=log, perform=perform, extents=extents, kept=readers)
+    reading = BatchReading(tick=span[0], log=log, perform=perform, kept=readers)
     found = {**readers, **_computed(spark, view, reading)}
     batch = _Batch(
         spark=spark,

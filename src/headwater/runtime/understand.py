@@ -24,6 +24,7 @@ from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.runtime.choose_reading import check_keeping, view_readings
 from headwater.runtime.global_sources import with_global_transactions
+from headwater.runtime.missing_indexes import missing_indexes
 from headwater.runtime.spark_types import SelectTypes
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
@@ -34,7 +35,7 @@ from headwater.views.keep_lineage import keep_lineage
 from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
-from headwater.views.segments import SEGMENTS, SegmentedView, described_relations
+from headwater.views.segments import SegmentedView, described_relations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +166,9 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         inspections=inspections,
         relations=catalog,
         views=views,
-        warnings=tuple(_missing_indexes(views)),
+        warnings=tuple(
+            dict.fromkeys(text for one in views.values() for text in missing_indexes(one.view, one.readings))
+        ),
     )
     return with_global_transactions(understood)
 
@@ -214,24 +217,3 @@ def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Sch
     typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(text, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
-
-
-def _missing_indexes(views: Mapping[str, UnderstoodView]) -> list[str]:
-    """Return a warning for every column that will be probed and has no index."""
-    warnings: dict[str, None] = {}
-    for understood, view in [(one, join) for one in views.values() for join in one.view.joins]:
-        ends = [(edge.left, [own for own, _ in edge.pairs]) for edge in view.edges] + [
-            (edge.right, [own for _, own in edge.pairs]) for edge in view.edges
-        ]
-        for alias, columns in ends:
-            relation = view.occurrence(alias).relation
-            if relation.name.source == SEGMENTS or understood.readings[relation.name] is not Reading.PROBE:
-                continue
-            if not any(index[:1] and index[0] in columns for index in relation.indexes):
-                listed = ", ".join(columns)
-                warnings[
-                    f'view "{view.name}" probes {relation.name} by {listed}, which has no index: every batch will scan '
-                    f"it. Create one at the source (CREATE INDEX ON {relation.name.name} ({listed})), "
-                    f"or read it as a replica"
-                ] = None
-    return list(warnings)

@@ -10,14 +10,14 @@ columns that lead to nothing below (`lookups`). To compute either means to compu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from headwater.errors import InvalidView
 from headwater.keeping import AllGroupTables, GroupTables, TheseGroupTables
 from headwater.relation import RelationName
 from headwater.toml_table import did_you_mean
-from headwater.views.lookups import Leads, lookups
+from headwater.views.lookups import Held, Leads, lookups
 from headwater.views.meaning import meaning, text_of
 from headwater.views.segments import SegmentedView
 
@@ -61,6 +61,15 @@ def computed_segments(view: SegmentedView) -> tuple[RelationName, ...]:
     """Return the segments whose old rows are looked up under keys, and that are not kept."""
     found = lookups(view.segments)
     return tuple(one.name for one in view.segments if not one.is_kept and any(found.get(one.name, ())))
+
+
+def looked_up_below(view: SegmentedView) -> Iterator[Held]:
+    """Yield the relations that are looked up to compute segments without a group table, and by what columns."""
+    segments = {segment.name: segment for segment in view.segments}
+    leads = Leads(segments=segments, kept={segment.name for segment in view.segments if segment.is_kept})
+    for name in computed_segments(view):
+        for columns in sorted(lookups(view.segments)[name]):
+            yield from leads.relations(segments[name], columns)
 
 
 def _obstacle(view: SegmentedView, name: RelationName, kept: Collection[RelationName]) -> str:

@@ -11,7 +11,7 @@ computed from what the segment reads, as far down as the columns lead there (`li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -31,6 +31,8 @@ from headwater.views.segments import (
 
 Lookups = Mapping[RelationName, frozenset[tuple[str, ...]]]
 """By segment, the columns by which its old rows are looked up; () where all of them are."""
+Held = tuple[Relation, Sequence[str]]
+"""A relation or segment, and some of its columns."""
 
 
 def lookups(segments: Sequence[Segment]) -> Lookups:
@@ -122,34 +124,48 @@ class Leads:
 
     def below(self, segment: Segment, columns: Collection[str]) -> bool:
         """Tell the same of a segment whose rows are computed."""
-        step = segment.step
-        match step:
+        carried = self._carried(segment, columns)
+        match segment.step:
             case JoinStep(view=join):
-                return self._join(join, columns)
-            case GroupStep(input=name, keys=keys):
-                return self._input(name, {key: key for key in keys}, columns)
-            case RegroupStep(input=name):
-                return self._input(name, partition_columns(step), columns)
-            case UnionStep():
-                own = segment.relation.column_names
-                return all(
-                    self._input(name, dict(zip(own, self.segments[name].relation.column_names, strict=True)), columns)
-                    for name in segment.inputs
-                )
+                pinned = {o.alias for o, held in zip(join.occurrences, carried, strict=True) if self.to(*held)}
+                return bool(pinned) and len(_reached(join, pinned, self)) == len(join.occurrences)
+            case GroupStep() | RegroupStep() | UnionStep():
+                return all(self.to(*held) for held in carried)
             case RecomputeStep():
                 return False
             case _:
+                assert_never(segment.step)
+
+    def relations(self, segment: Segment, columns: Collection[str]) -> Iterator[Held]:
+        """Yield the relations that a lookup comes to where the rows of a segment are computed, and by what columns."""
+        for relation, held in self._carried(segment, columns):
+            if held and relation.name.source != SEGMENTS:
+                yield relation, held
+            elif held and relation.name not in self.kept:
+                yield from self.relations(self.segments[relation.name], held)
+
+    def _carried(self, segment: Segment, columns: Collection[str]) -> list[Held]:
+        """Return for every input, of a join for every occurrence, which of its columns hold columns of a segment."""
+        step = segment.step
+        match step:
+            case JoinStep(view=join):
+                plain = output_columns(join)
+                pairs = [plain[name] for name in columns if name in plain]
+                return [(o.relation, [name for alias, name in pairs if alias == o.alias]) for o in join.occurrences]
+            case GroupStep(input=name, keys=keys):
+                return [self._input(name, {key: key for key in keys}, columns)]
+            case RegroupStep(input=name):
+                return [self._input(name, partition_columns(step), columns)]
+            case UnionStep():
+                own = segment.relation.column_names
+                return [
+                    self._input(name, dict(zip(own, self.segments[name].relation.column_names, strict=True)), columns)
+                    for name in segment.inputs
+                ]
+            case RecomputeStep():
+                return []
+            case _:
                 assert_never(step)
 
-    def _input(self, name: RelationName, called: Mapping[str, str], columns: Collection[str]) -> bool:
-        return self.to(self.segments[name].relation, [called[column] for column in columns if column in called])
-
-    def _join(self, join: JoinView, columns: Collection[str]) -> bool:
-        plain = output_columns(join)
-        held = [plain[name] for name in columns if name in plain]
-        pinned = {
-            occurrence.alias
-            for occurrence in join.occurrences
-            if self.to(occurrence.relation, [column for alias, column in held if alias == occurrence.alias])
-        }
-        return bool(pinned) and len(_reached(join, pinned, self)) == len(join.occurrences)
+    def _input(self, name: RelationName, called: Mapping[str, str], columns: Collection[str]) -> Held:
+        return self.segments[name].relation, [called[column] for column in columns if column in called]

@@ -7,7 +7,13 @@ from in_duckdb import World, relation
 
 from headwater.errors import InvalidView
 from headwater.keeping import AllGroupTables, TheseGroupTables
-from headwater.views.group_tables import computed_segments, group_tables, keep_group_tables, must_keep
+from headwater.views.group_tables import (
+    computed_segments,
+    group_tables,
+    keep_group_tables,
+    looked_up_below,
+    must_keep,
+)
 from headwater.views.segment_names import shape
 from headwater.views.segments import SegmentedView
 
@@ -91,6 +97,15 @@ def test_a_group_above_is_looked_up_in_the_table_below() -> None:
     below, above = (name.name for name in group_tables(view))
     assert kept(keep_group_tables(view, NONE)) == {"v", above}
     assert kept(keep_group_tables(view, TheseGroupTables((below,)))) == {"v", below}
+
+
+def test_what_is_computed_is_looked_up_in_relations() -> None:
+    """By the store in the sales, for either group; products are found along the equality."""
+    view = WORLD.compile(TWO_LEVELS)
+    assert list(looked_up_below(view)) == []
+    for names in ((), (group_tables(view)[0].name,)):
+        below = list(looked_up_below(keep_group_tables(view, TheseGroupTables(names))))
+        assert {(str(relation.name), *columns) for relation, columns in below} == {("shop.sales", "store")}
 
 
 def test_a_name_that_is_no_group_table_is_refused() -> None:
