@@ -35,6 +35,7 @@ TWICE = """
     WHERE p.kind IN (2, 4) AND q.kind < 5 AND q.kind > 1
 """
 BUYERS = "SELECT s.no, s.customer FROM shop.sales s WHERE s.amount > 5"
+SOLD = "SELECT s.no, p.divisor FROM shop.sales s JOIN shop.products p ON s.product = p.id WHERE s.amount < 3"
 KINDS = "SELECT p.kind, COUNT(*) AS n FROM shop.products p GROUP BY p.kind"
 
 
@@ -140,6 +141,25 @@ def test_who_needs_rows_that_are_not_held_asks_the_source(world: AuditedWorld) -
     [impact] = project.row_impact("shop.sales", f"no = {small}").views
     assert (impact.of.num_rows, impact.rows.num_rows) == (1, 0), "it is there, and nothing derives from it"
     assert all(view.verdict.guarantee.value == "complete" for view in project.check().views)
+
+
+def test_a_view_that_asks_is_born_beside_replicas_that_lack_what_it_needs(
+    world: AuditedWorld, spark: SparkSession
+) -> None:
+    world.write_project({"dear": DEAR}, probed=())
+    run(world)
+    before = held(world)
+    world.write_project({"dear": DEAR, "sold": SOLD}, probed=(), settings='[views.sold]\nmaintenance = "probe"\n')
+    assert planned(world) == [], "its relations are read once, and no copy is kept"
+    assert run(world) == {
+        "shop.products": count(world, "products", "true"),
+        "shop.sales": count(world, "sales", "amount < 3"),
+    }
+    assert held(world) == before
+    world.execute("shop", "UPDATE products SET divisor = divisor + 1, kind = nullif(kind - 1, 0)")
+    world.execute("shop", "UPDATE sales SET amount = 9 - amount")
+    run(world)
+    assert_exact(world, spark)
 
 
 def test_a_relation_truncated_while_its_replica_is_widened(
