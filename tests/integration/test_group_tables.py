@@ -131,6 +131,7 @@ def test_killed_and_going_on_without_group_tables(world: AuditedWorld, spark: Sp
     assert assert_exact(world, spark).tick_count > 30
 
 
+@pytest.mark.thorough
 def test_a_choice_that_is_changed_builds_the_view_anew(world: AuditedWorld, spark: SparkSession) -> None:
     """None, then one of two, then none beside a lineage view, from which old groups are computed."""
     world.write_project({"copied": SQL}, probed=(), settings=BATCH)
