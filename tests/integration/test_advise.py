@@ -86,6 +86,7 @@ def test_advice_is_measured_written_built_and_used(world: AuditedWorld) -> None:
     }
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("spark")
 def test_advice_to_keep_nothing_leaves_the_view_alone_and_exact(world: AuditedWorld) -> None:
     world.write_project({"by_city": SQL}, probed=("crm.customers",))

@@ -103,6 +103,7 @@ def test_a_lost_row_is_found_at_its_tick(
     assert verdict.difference.size == 2, "the old row is still there, the new one is not"
 
 
+@pytest.mark.thorough
 def test_a_right_state_under_a_wrong_tick_is_weak(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

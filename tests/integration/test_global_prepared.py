@@ -52,7 +52,10 @@ def end(world: AuditedWorld, bank: str, gid: str, how: str = "COMMIT") -> None:
     world.execute(bank, f"{how} PREPARED '{gid}'")
 
 
-@pytest.mark.parametrize("probed", [(), ("crm.accounts",)], ids=["replicas", "probes"])
+@pytest.mark.parametrize(
+    "probed",
+    [pytest.param((), id="replicas", marks=pytest.mark.thorough), pytest.param(("crm.accounts",), id="probes")],
+)
 def test_no_state_shows_half_a_transfer(world: AuditedWorld, spark: SparkSession, probed: tuple[str, ...]) -> None:
     """Writers prepare, then commit at one bank, do something else, and commit at the other; some are rolled back."""
     world.write_project(VIEWS, probed=probed, settings=SETTINGS)

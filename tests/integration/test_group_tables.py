@@ -75,6 +75,7 @@ def hidden(world: AuditedWorld) -> dict[str, tuple[str, ...]]:
     return {name: entry.segments for name, entry in catalog.views.items()}
 
 
+@pytest.mark.thorough
 def test_every_tick_is_exact_without_group_tables_while_sources_change(
     world: AuditedWorld, spark: SparkSession
 ) -> None:

@@ -70,6 +70,7 @@ def planned(world: AuditedWorld) -> list[tuple[str, str, str]]:
     return sorted((one.action.value, one.name, one.reason) for one in steps if one.subject.value == "replica")
 
 
+@pytest.mark.thorough
 def test_what_lacks_is_read_and_nothing_else(world: AuditedWorld, spark: SparkSession) -> None:
     views = {"dear": DEAR}
     world.write_project(views, probed=())
@@ -143,6 +144,7 @@ def test_who_needs_rows_that_are_not_held_asks_the_source(world: AuditedWorld) -
     assert all(view.verdict.guarantee.value == "complete" for view in project.check().views)
 
 
+@pytest.mark.thorough
 def test_a_view_that_asks_is_born_beside_replicas_that_lack_what_it_needs(
     world: AuditedWorld, spark: SparkSession
 ) -> None:
