@@ -99,9 +99,8 @@ def test_every_tick_of_every_aggregate_is_exact_while_sources_change(world: Audi
     assert_reads_agree(world, judgement, spark)
 
 
-@pytest.mark.parametrize(
-    "fail_point", ["after changes append", pytest.param("before batch commit", marks=pytest.mark.thorough)]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("fail_point", ["after changes append", "before batch commit"])
 def test_killed_between_the_appends_of_a_view_s_tables(
     world: AuditedWorld, spark: SparkSession, fail_point: str
 ) -> None:

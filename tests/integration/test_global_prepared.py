@@ -122,6 +122,7 @@ def test_killed_between_prepare_and_commit_and_between_the_commits(world: Audite
     assert_whole(world, spark)
 
 
+@pytest.mark.thorough
 def test_a_part_that_never_commits_is_shown_and_released(world: AuditedWorld, spark: SparkSession) -> None:
     prepare(world, "crm", "lost", 1, 5)
     prepare(world, "shop", "lost", 1, -5)

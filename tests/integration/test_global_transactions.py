@@ -15,10 +15,12 @@ from banks import BANKS, VIEWS, assert_whole, banks, note, ticks_of_transfers, w
 from pyspark.sql import SparkSession
 from running import running
 from test_kill import Killable
+from volume import volume
 
 from headwater.errors import HeadwaterError
 from headwater.sources.embedded import EmbeddedServer
 
+TRANSFERS = volume(12, 25)
 SETTINGS = '[global_transactions]\nsources = ["crm", "shop"]\ncolumn = "transfer"\n'
 
 
@@ -48,7 +50,7 @@ def test_no_state_shows_half_a_transfer(world: AuditedWorld, spark: SparkSession
             psycopg.connect(world.url(banks[0]), autocommit=True) as first,
             psycopg.connect(world.url(banks[1]), autocommit=True) as second,
         ):
-            for number in range(25):
+            for number in range(TRANSFERS):
                 account, amount = chance.randint(1, 8), chance.randint(1, 9)
                 values = {"amount": amount, "transfer": f"{seed}-{number}", "account": account}
                 change = (
@@ -75,9 +77,9 @@ def test_no_state_shows_half_a_transfer(world: AuditedWorld, spark: SparkSession
     world.open().run(until_idle=True)
     assert not waiting(world)
     transfers = ticks_of_transfers(world)
-    assert len(transfers) == 75
+    assert len(transfers) == 3 * TRANSFERS
     assert all(len(ticks) == 2 and len(set(ticks)) == 1 for ticks in transfers.values()), "every transfer is one tick"
-    assert len({tick for ticks in transfers.values() for tick in ticks}) > 25, "most have a tick of their own"
+    assert len({tick for ticks in transfers.values() for tick in ticks}) > TRANSFERS, "most have a tick of their own"
     assert_whole(world, spark)
     assert all(view.verdict.guarantee.value == "complete" for view in world.open().check().views)
 

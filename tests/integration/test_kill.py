@@ -165,6 +165,7 @@ def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spa
     assert judgement.tick_count > 100
 
 
+@pytest.mark.thorough
 def test_a_killed_bootstrap_goes_on_from_its_chunks(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def on_disk(world: AuditedWorld) -> set[str]:
     return {str(one.relative_to(folder)) for one in folder.glob("*/*") if any(one.iterdir())}
 
 
+@pytest.mark.thorough
 def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld, spark: SparkSession) -> None:
     world.write_project(OVER, settings="[maintenance]\nbatch_ticks = 40\n")
     heard: list[Event] = []
@@ -131,6 +132,7 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
         world.open().plan()
 
 
+@pytest.mark.thorough
 def test_a_view_that_waits_holds_nobody_up_and_goes_on_from_its_own_tick(
     world: AuditedWorld, spark: SparkSession
 ) -> None:

@@ -203,6 +203,7 @@ def test_a_column_in_use_is_dropped(world: AuditedWorld, spark: SparkSession) ->
         world.open().run(until_idle=True)
 
 
+@pytest.mark.thorough
 def test_a_value_that_cannot_be_held_is_left_behind_by_reading_one_source_anew(world: AuditedWorld) -> None:
     world.write_project(views("replicated", "probing", "twins"))
     world.open().run(until_idle=True)

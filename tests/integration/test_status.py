@@ -34,6 +34,7 @@ def view(world: AuditedWorld, name: str) -> ViewStatus:
     return next(one for one in world.open().status().views if one.name == name)
 
 
+@pytest.mark.thorough
 def test_lag_grows_while_a_source_is_not_followed_and_shrinks_to_nothing(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

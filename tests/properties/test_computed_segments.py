@@ -27,7 +27,7 @@ from headwater.views.group_tables import computed_segments, keep_group_tables
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.lookups import lookups
 
-SEEDS = volume(30, 3_000)
+SEEDS = volume(10, 3_000)
 VALUES = (None, 0, 1, 2, 3, 9)
 
 

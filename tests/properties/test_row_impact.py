@@ -17,7 +17,7 @@ from headwater.lineage.segment_rows import SegmentRows
 from headwater.relation import TICK, RelationName
 from headwater.views.segments import RecomputeStep
 
-SEEDS = volume(25, 1_500)
+SEEDS = volume(12, 1_500)
 
 
 def test_oracle_what_derives_from_a_source_row() -> None:

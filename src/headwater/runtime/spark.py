@@ -11,8 +11,10 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
@@ -56,7 +58,11 @@ def spark_session() -> SparkSession:
     builder = SparkSession.Builder().appName("headwater").master(os.environ.get("SPARK_MASTER", "local[*]"))
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)
+    interrupted = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
+    if threading.current_thread() is threading.main_thread():
+        # PySpark's own handler asks the JVM to cancel jobs, and hangs if the interrupted call was to the JVM too.
+        signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
     # PySpark also writes every refused query to standard error as JSON; we say what was wrong in our own words.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
