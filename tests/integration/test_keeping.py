@@ -116,6 +116,7 @@ def test_no_source_is_asked_for_what_keys_and_references_tell(world: AuditedWorl
     assert [cost.kind for cost in analysis.kinds if cost.in_use] == ["runtime"]
 
 
+@pytest.mark.thorough
 def test_a_view_is_refreshed_when_it_is_due_or_asked_for(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -76,6 +76,7 @@ def test_views_are_added_changed_and_dropped_while_others_go_on(
         world.open().view("probing").at(1).arrow()
 
 
+@pytest.mark.thorough
 def test_the_old_view_is_read_until_the_changed_one_is_there(world: AuditedWorld, spark: SparkSession) -> None:
     world.write_project({"probing": VIEWS["probing"], "lately": VIEWS["lately"]})
     world.open().run(until_idle=True)

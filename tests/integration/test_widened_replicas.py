@@ -164,6 +164,7 @@ def test_a_view_that_asks_is_born_beside_replicas_that_lack_what_it_needs(
     assert_exact(world, spark)
 
 
+@pytest.mark.thorough
 def test_a_relation_truncated_while_its_replica_is_widened(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,7 +20,7 @@ from headwater.runtime.events import BatchCommitted, Event, SourceConnected, Vie
 from headwater.sources.embedded import EmbeddedServer
 
 TRANSACTIONS = volume(30, 200)
-QUICK = ("q13", "q15", "q22")
+QUICK = ("q13", "q22")
 """What every build plays: outer joins, MAX, NOT EXISTS; `make thorough` plays all 22."""
 SETTINGS = "[maintenance]\nbatch_ticks = 1000\n"
 CHECKED_BY_SPARK = 2
