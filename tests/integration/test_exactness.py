@@ -12,7 +12,7 @@ import pytest
 from audited import VIEWS, AuditedWorld, assert_exact, assert_reads_agree, audited_world
 from pyspark.sql import SparkSession
 from recomputed import assert_spark_agrees
-from volume import volume
+from volume import THOROUGH, volume
 from writers import busy_writers
 
 from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
@@ -68,7 +68,8 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
 
     judgement = assert_exact(world, spark)
     assert_reads_agree(world, judgement, spark)
-    assert assert_spark_agrees(world, spark, 2) >= len(VIEWS), "Spark's own opinion, at two ticks"
+    if THOROUGH:
+        assert assert_spark_agrees(world, spark, 2) >= len(VIEWS), "Spark's own opinion, at two ticks"
     assert {name for name, _ in judgement.verdicts.items()} == set(VIEWS)
     assert min(judgement.tick_count, done["committed"]) >= TICKS
     assert min(done["rolled back"], done["savepoints undone"], done["asynchronous"]) > 0
