@@ -22,6 +22,8 @@ from headwater.sources.embedded import EmbeddedServer
 TRANSACTIONS = volume(30, 200)
 QUICK = ("q13", "q22")
 """What every build plays: outer joins, MAX, NOT EXISTS; `make thorough` plays all 22."""
+LEAST_TICKS = volume(8, 160)
+"""A transaction of a relation that no view reads makes no tick: two queries read two of eight relations."""
 SETTINGS = "[maintenance]\nbatch_ticks = 1000\n"
 CHECKED_BY_SPARK = 2
 """So many states of every view are recomputed by Spark itself: it is the authority, DuckDB only carries the bulk."""
@@ -52,7 +54,7 @@ def test_every_tick_of_every_query_is_exact_while_sources_change(world: AuditedW
 
     judgement = assert_exact(world, spark, tpch_queries.as_spark)
     assert set(judgement.verdicts) == set(views)
-    assert judgement.tick_count >= 0.8 * TRANSACTIONS
+    assert judgement.tick_count >= LEAST_TICKS
     idle = {name for name, right in judgement.expected.items() if not right.changes}
     assert len(idle) <= 3, f"nothing changes in {idle}"
     assert assert_spark_agrees(world, spark, CHECKED_BY_SPARK) == CHECKED_BY_SPARK * len(views)
