@@ -109,9 +109,12 @@ Headwater defines it by its value, for maintenance, `check` and every judge alik
   is there.
 - `AVG(x)` is `SUM(x) / COUNT(x)`.
 
-So equal rows have equal sums, whatever came and went in between. The last digit may differ from what Spark gives for
-the same text. `stddev`, `variance`, `corr` and their like have no such definition: a view with one is computed anew
-(HW-270) and compared with what it holds, so its last digits may differ from those of `check`."""
+- `VARIANCE`, `STDDEV`, `SKEWNESS`, `KURTOSIS`, `COVAR` and `CORR`, of whatever type, add doubles one by one, smallest
+  first: the values for their mean, then products of distances from it. `VAR_POP(x)` is the sum of
+  `(x - mean) * (x - mean)` by the number of values. They are computed from the rows of the groups that change (HW-261).
+
+So equal rows have equal values, whatever came and went in between. The last digits may differ from what Spark gives
+for the same text."""
 
 
 def errors_page() -> str:

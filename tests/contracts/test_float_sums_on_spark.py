@@ -1,8 +1,9 @@
-"""Sums of doubles on Spark: exact and rounded once, whatever came and went, by a judge that computes with fractions."""
+"""Sums and moments of doubles on Spark: by their values alone, whatever came and went; the judge takes fractions."""
 
 from __future__ import annotations
 
 import math
+from inspect import signature
 from random import Random
 from struct import unpack
 
@@ -11,15 +12,18 @@ import pyarrow.compute as pc
 import pytest
 from in_duckdb import relation
 from pyspark.sql import SparkSession
+from sqlglot import exp
 from ticking import check_every_tick, random_story
 from volume import volume
 
 from headwater.deltas.on_spark import to_arrow, to_dataframe
 from headwater.judge.compare import Row
-from headwater.judge.exact_sum import exact_average, exact_sum
+from headwater.judge.exact_sum import EXACT, exact_average, exact_sum
 from headwater.relation import RelationName
 from headwater.views.float_sums import amount_text, place_text, sum_of_parts, sum_of_values
+from headwater.views.moments import MOMENTS, moment_of_values
 from headwater.views.segments import RecomputeStep
+from headwater.views.spark_text import spark_text
 
 SPECIAL = (
     0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976931348623157e308,
@@ -89,6 +93,29 @@ def test_oracle_sums_of_values_and_of_parts(spark: SparkSession) -> None:
         assert same(one["a"], exact_average(held)), (held, one)
 
 
+@pytest.mark.parametrize("function", MOMENTS)
+def test_oracle_moments_of_values(function: type[exp.Expr], spark: SparkSession) -> None:
+    random = Random(3)
+    groups = [[(x, random.choice((x, *SPECIAL, None))) for x in values_of(random)] for _ in range(volume(100, 5_000))]
+    groups.append([(1e9 + value, value) for value in (1.0, 2.0, 3.5)])
+    rows = [(k, x, y) for k, held in enumerate(groups) for x, y in held]
+    schema = pa.schema([("k", pa.int64()), ("x", pa.float64()), ("y", pa.float64())])
+    table = pa.table([list(column) for column in zip(*rows, strict=True)], schema=schema)
+    to_dataframe(spark, table).createOrReplaceTempView("moment_values")
+    names = "xy"[: len(signature(EXACT[function]).parameters)]
+    text = moment_of_values(function, names, is_distinct=False)
+    found = to_arrow(spark.sql(f"SELECT k, {text} AS value FROM moment_values GROUP BY k"))
+    assert len(found) == len(groups)
+    for one in found.to_pylist():
+        held = groups[one["k"]]
+        right = EXACT[function](*list(zip(*held, strict=True))[: len(names)])
+        assert same(one["value"], right), (held, one, right)
+    own = spark_text(function(**dict(zip(("this", "expression"), map(exp.column, names), strict=False))))
+    [near] = to_arrow(spark.sql(f"SELECT {own} AS value FROM moment_values WHERE k = {len(groups) - 1}")).to_pylist()
+    [value] = [one["value"] for one in found.to_pylist() if one["k"] == len(groups) - 1]
+    assert value == pytest.approx(near["value"]), "what Spark says, but for the last digits"
+
+
 def test_a_million_changes_and_back(spark: SparkSession) -> None:
     """What is kept per place is the same as before; a running sum of doubles is not."""
     count = volume(100_000, 1_000_000)
@@ -121,10 +148,15 @@ VIEWS = {
     "sums of sums": "SELECT SUM(s) AS t, AVG(s) AS m FROM (SELECT k, SUM(x) AS s FROM a.d GROUP BY k) q",
     "joined": "SELECT e.k, SUM(d.x * e.w) AS s FROM a.d JOIN a.e ON d.k = e.k GROUP BY e.k",
     "rollup": "SELECT k, SUM(x) AS s FROM a.d GROUP BY ROLLUP (k)",
+    "moments": "SELECT k, STDDEV(x) AS s, VAR_POP(y) AS v, CORR(x, y) AS c, COUNT(*) AS n FROM a.d GROUP BY k",
+    "shapes": "SELECT SKEWNESS(x) AS s, KURTOSIS(y) AS u, VAR_SAMP(DISTINCT k) AS v FROM a.d",
+    "moments of some": "SELECT k, COVAR_SAMP(x, y) FILTER (WHERE y > 0) AS c, SUM(x) AS s FROM a.d GROUP BY k",
+    "moving moments": "SELECT k, x, STDDEV_POP(y) OVER (PARTITION BY k ORDER BY x) AS s FROM a.d",
+    "moments recomputed": "SELECT STDDEV(x) AS s FROM a.d JOIN VALUES (1), (2) AS few(n) ON d.k = few.n",
     "recomputed": "SELECT k, SUM(x) AS s FROM a.d JOIN VALUES (1), (2) AS few(n) ON d.k = few.n GROUP BY k",
 }
 
-QUICK = ("joined", "recomputed")
+QUICK = ("joined", "moments", "recomputed")
 
 
 @pytest.mark.parametrize(
@@ -141,4 +173,4 @@ def test_oracle_every_tick(name: str, spark: SparkSession) -> None:
     relations = {D.name: D, E.name: E}
     before = {named: [row(named) for _ in range(6)] for named in relations}
     view = check_every_tick(spark, VIEWS[name], random_story(relations, before, random, row, 5), [(0, 3), (3, 5)])
-    assert any(isinstance(segment.step, RecomputeStep) for segment in view.segments) is (name == "recomputed")
+    assert any(isinstance(segment.step, RecomputeStep) for segment in view.segments) is ("recomputed" in name)

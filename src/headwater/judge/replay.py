@@ -10,8 +10,9 @@ and what a view should be comes from another engine; so an error in capture, in 
 Nothing that reads is a prepared statement: DuckDB plans those once, with the statistics of that moment, and a join then
 misses rows that came later and lie outside of them. Inserts are prepared; they read nothing, and there are many.
 
-Sums of doubles are exact and rounded once, as they are defined (`views.float_sums`), and computed by `exact_sum`: those
-of DuckDB depend on the order of rows. DuckDB says which sums are of doubles.
+Sums of doubles are exact and rounded once, as they are defined (`views.float_sums`), and computed by `exact_sum`, as
+is what is made of them (`views.moments`): those of DuckDB depend on the order of rows. DuckDB says which sums are of
+doubles.
 
 Every transaction that was audited must have exactly one tick, and every tick an audited transaction; anything else is
 an `UnfaithfulLog`. Transactions that are said to have been there before the log began have none: they make tick 0.
@@ -22,6 +23,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Self, TypeAlias
@@ -32,11 +34,11 @@ from sqlglot import exp
 from headwater.errors import UnfaithfulLog
 from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
-from headwater.judge.exact_sum import exact_average, exact_sum
+from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
-from headwater.views.exact_sums import FloatSum, write_sums
+from headwater.views.exact_sums import FloatAggregate, write_sums
 
 if TYPE_CHECKING:
     import duckdb
@@ -161,9 +163,13 @@ class _Stage:
         for relation in relations:
             run(f"PREPARE {_quoted(str(relation.name))} AS {_insert_sql(relation)}")
         numbers, special = duckdb.list_type(duckdb.sqltypes.DOUBLE), FunctionNullHandling.SPECIAL
-        for function in (exact_sum, exact_average):
+        for function in dict.fromkeys(EXACT.values()):
             self.connection.create_function(
-                function.__name__, function, [numbers], duckdb.sqltypes.DOUBLE, null_handling=special
+                function.__name__,
+                function,
+                [numbers for _ in signature(function).parameters],
+                duckdb.sqltypes.DOUBLE,
+                null_handling=special,
             )
 
     def __enter__(self) -> Self:
@@ -249,13 +255,13 @@ class _Recomputed:
         return History(birth=self.view.birth, start=self._start, changes=self._changes)
 
 
-def _exact_call(found: FloatSum) -> exp.Expr:
-    """Return the call of DuckDB's that gives a sum of doubles: of the list of all values."""
-    function = exact_average if found.is_average else exact_sum
-    value = f"CAST({found.argument.sql(dialect='duckdb')} AS DOUBLE)"
+def _exact_call(found: FloatAggregate) -> exp.Expr:
+    """Return the call of DuckDB's that gives an aggregate of doubles: of the lists of all values."""
     over = f" OVER {found.over('duckdb')}" if found.window else ""
-    listed = f"LIST({'DISTINCT ' if found.is_distinct else ''}{value}){over}"
-    return sqlglot.parse_one(f"{function.__name__}({listed})", read="duckdb")
+    distinct = "DISTINCT " if found.is_distinct else ""
+    values = [f"CAST({argument.sql(dialect='duckdb')} AS DOUBLE)" for argument in found.arguments]
+    listed = ", ".join(f"LIST({distinct}{value}){over}" for value in values)
+    return sqlglot.parse_one(f"{EXACT[found.function].__name__}({listed})", read="duckdb")
 
 
 def _insert_sql(relation: Relation) -> str:

@@ -1,11 +1,12 @@
-"""A text with its sums of doubles written out by their definition (`float_sums`): for recomputing, and for judging.
+"""A text with its aggregates of doubles written out by their definition: for recomputing, and for judging.
 
 Which SUM and AVG add doubles, only the engine can tell. It is asked for the types of what they are of, over the same
 FROM, and each such call is written anew:
 
     SELECT k, SUM(x * 2) FROM r GROUP BY k     asked: SELECT x * 2 FROM r     written: SELECT k, <exact sum> FROM ...
 
-A call whose argument cannot be asked for by itself (it names an outer query, or an output) stays as it is.
+A call whose argument cannot be asked for by itself (it names an outer query, or an output) stays as it is. VARIANCE and
+its like add doubles whatever they are of (`moments`): nobody need be asked.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from sqlglot import exp
 from headwater.errors import InvalidView
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.float_sums import sum_of_values
+from headwater.views.moments import MOMENTS, moment_of_values
 from headwater.views.spark_text import spark_text
 from headwater.views.value_kinds import Kind, value_of_type
 
@@ -27,13 +29,13 @@ _CALL = "_call"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FloatSum:
-    """A SUM or AVG of doubles: of what, where FILTER lets it, and over which window, if any."""
+class FloatAggregate:
+    """An aggregate of doubles: which, of what, where FILTER lets it, and over which window, if any."""
 
-    argument: exp.Expr
+    function: type[exp.Expr]
+    arguments: tuple[exp.Expr, ...]
     window: exp.Window | None
     is_distinct: bool
-    is_average: bool
 
     def over(self, dialect: str) -> str:
         """Return the text of the window after OVER, or nothing."""
@@ -49,7 +51,7 @@ def exact_sums_on_spark(
     relations: Mapping[RelationName, Relation],
     types: Callable[[str, Mapping[RelationName, Relation]], tuple[Column, ...]],
 ) -> str:
-    """Return a text of Spark's with its sums of doubles written out; one that has none is returned as it is."""
+    """Return a text of Spark's with its aggregates of doubles written out; one that has none is returned as it is."""
 
     def are_floating(text: str) -> list[bool]:
         try:
@@ -62,21 +64,24 @@ def exact_sums_on_spark(
     return sql if written == tree else spark_text(written)
 
 
-def write_on_spark(found: FloatSum) -> exp.Expr:
-    """Return the expression of Spark's for a sum of doubles."""
-    text = sum_of_values(
-        spark_text(found.argument),
-        over=found.over("spark"),
-        is_distinct=found.is_distinct,
-        is_average=found.is_average,
-    )
-    return sqlglot.parse_one(text, read="spark")
+def write_on_spark(found: FloatAggregate) -> exp.Expr:
+    """Return the expression of Spark's for an aggregate of doubles."""
+    return sqlglot.parse_one(text_on_spark(found, over=found.over("spark")), read="spark")
+
+
+def text_on_spark(found: FloatAggregate, *, over: str = "") -> str:
+    """Return the same as a text, over a window that may be another."""
+    values = [spark_text(argument) for argument in found.arguments]
+    if found.function in MOMENTS:
+        return moment_of_values(found.function, values, over=over, is_distinct=found.is_distinct)
+    is_average = issubclass(found.function, exp.Avg)
+    return sum_of_values(values[0], over=over, is_distinct=found.is_distinct, is_average=is_average)
 
 
 def write_sums(
-    tree: exp.Expr, are_floating: Callable[[str], Sequence[bool]], write: Callable[[FloatSum], exp.Expr]
+    tree: exp.Expr, are_floating: Callable[[str], Sequence[bool]], write: Callable[[FloatAggregate], exp.Expr]
 ) -> exp.Expr:
-    """Return a query with its sums of doubles written anew.
+    """Return a query with its aggregates of doubles written anew.
 
     `are_floating` is given a SELECT in Spark's SQL, and tells for each of its columns whether it is FLOAT or DOUBLE;
     nothing at all if the SELECT cannot be run.
@@ -85,7 +90,7 @@ def write_sums(
     by_select: dict[int, list[exp.Expr]] = {}
     for found_call in result.find_all(exp.Sum, exp.Avg):
         by_select.setdefault(id(found_call.find_ancestor(exp.Select)), []).append(found_call)
-    due: list[exp.Expr] = []
+    due: list[exp.Expr] = list(result.find_all(*MOMENTS))
     for calls in by_select.values():
         asked = zip(calls, are_floating(_asked(calls)), strict=False)
         due += [call for call, is_floating in asked if is_floating]
@@ -95,32 +100,34 @@ def write_sums(
     return result
 
 
-def describe_sum(call: exp.Expr) -> tuple[exp.Expr, FloatSum]:
-    """Return a SUM or AVG as it is written, with its FILTER and its window: the whole expression, and what it says."""
-    whole, argument = call, _argument(call)
+def describe_sum(call: exp.Expr) -> tuple[exp.Expr, FloatAggregate]:
+    """Return an aggregate as it is written, with its FILTER and its window: the whole expression, and what it says."""
+    whole, arguments = call, _arguments(call)
     if isinstance(whole.parent, exp.Filter):
         whole = whole.parent
-        argument = exp.Case().when(whole.expression.this.copy(), argument.copy())
+        arguments = [exp.Case().when(whole.expression.this.copy(), one.copy()) for one in arguments]
     window = whole.parent if isinstance(whole.parent, exp.Window) and whole.arg_key == "this" else None
-    found = FloatSum(
-        argument=argument,
+    found = FloatAggregate(
+        function=type(call),
+        arguments=tuple(arguments),
         window=window,
         is_distinct=isinstance(call.this, exp.Distinct),
-        is_average=isinstance(call, exp.Avg),
     )
     return window or whole, found
 
 
-def _argument(call: exp.Expr) -> exp.Expr:
-    argument: exp.Expr = call.this.expressions[0] if isinstance(call.this, exp.Distinct) else call.this
-    return argument
+def _arguments(call: exp.Expr) -> list[exp.Expr]:
+    """Return what an aggregate is of; two columns for CORR and its like."""
+    if isinstance(call.this, exp.Distinct):
+        return list(call.this.expressions)
+    return [one for one in (call.this, call.args.get("expression")) if one is not None]
 
 
 def _asked(calls: Sequence[exp.Expr]) -> str:
     """Return the SELECT of what some calls of one SELECT are of, over its FROM and the queries that it may name."""
     select = calls[0].find_ancestor(exp.Select)
     assert select is not None, "an aggregate stands in a SELECT"
-    outputs = [exp.alias_(_argument(call).copy(), f"c{place}") for place, call in enumerate(calls)]
+    outputs = [exp.alias_(_arguments(call)[0].copy(), f"c{place}") for place, call in enumerate(calls)]
     asked = exp.Select(expressions=outputs)
     for clause in _FROM:
         asked.set(clause, _copied(select.args.get(clause)))

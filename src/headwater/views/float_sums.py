@@ -22,8 +22,8 @@ below only matters for being there (the last bit is set if it is zero: rounding 
 is right. A sum too small for that has no more than 52 bits and is not rounded at all; one too large is infinite.
 
 0.0 and -0.0 add up to 0.0. FLOAT is added as DOUBLE, as Spark does.
-Not covered: VARIANCE, STDDEV, CORR and their like (`compile.rounding`). The last digit may differ from the one that
-Spark's own SUM gives, which may differ from run to run.
+VARIANCE, STDDEV, CORR and their like have a definition of their own (`moments`). The last digit may differ from the one
+that Spark's own SUM gives, which may differ from run to run.
 """
 
 from __future__ import annotations

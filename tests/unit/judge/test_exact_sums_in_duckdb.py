@@ -55,6 +55,8 @@ def state(sql: str, order: tuple[int, ...]) -> set[tuple[object, ...]]:
         ("SELECT SUM(s) AS t FROM low", {(1.0 + SUMS[2],)}),
         ("SELECT k, SUM(m) AS s FROM lab.numbers GROUP BY k", {(1, Decimal("0.30")), (2, Decimal("3.00"))}),
         ("SELECT SUM(x) AS s FROM lab.numbers WHERE k > 9", {(None,)}),
+        ("SELECT k, STDDEV_POP(m) AS s FROM lab.numbers GROUP BY k", {(1, 0.05), (2, 0.5)}),
+        ("SELECT CORR(x, m) FILTER (WHERE k = 2) AS s FROM lab.numbers", {(1.0,)}),
     ],
 )
 def test_a_sum_is_exact_in_any_order(sql: str, expected: set[tuple[object, ...]]) -> None:

@@ -14,7 +14,7 @@ from headwater.views.compile.keep_matching import own_conditions
 from headwater.views.compile.plan import ROWS, Frame, Node, Occurrence, known_of, total_of
 from headwater.views.compile.reasons import DOUBLES, EXTREME, NO_TOTAL, SEVERAL_DISTINCT
 from headwater.views.compile.reduce_aggregates import Cell, Need, Reduced, one_where_known
-from headwater.views.compile.rounding import find_float_sum, float_sum_text, in_parts
+from headwater.views.compile.rounding import find_float_aggregate, float_aggregate_text, in_parts
 from headwater.views.float_sums import sum_of_parts
 from headwater.views.segments import Aggregates
 from headwater.views.spark_text import quoted, spark_text
@@ -48,7 +48,7 @@ _BY_VALUES = frozenset({Need.EXTREME, Need.PARTS})
 def aggregate_rows(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
     """Return the groups by keys, whose names are found, in the cheapest way that gives all aggregates."""
     type_of = partial(_type_of, frame, draft)
-    sums = [find_float_sum(one.call, type_of) for one in reduced]
+    sums = [find_float_aggregate(one.call, type_of) for one in reduced]
     reduced = [in_parts(one, found) if found else one for one, found in zip(reduced, sums, strict=True)]
     if any(one.need is Need.ROWS for one in reduced):
         return _from_rows(frame, keys, reduced, draft, NO_TOTAL.code)
@@ -195,12 +195,13 @@ def _by_values(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) 
 
 def _text_by_values(one: Reduced, names: tuple[str, ...]) -> str:
     """Return the aggregate over the rows of a group per value."""
-    if one.float_sum is None:
+    if one.adds is None:
         function = "MIN" if isinstance(_bare(one.call), exp.Min) else "MAX"
         return f"{function}({quoted(names[0])})"
     place, amount = names
     total = sum_of_parts(quoted(place), quoted(total_of(amount)))
-    return f"{total} / NULLIF(SUM({quoted(known_of(amount))}), 0)" if one.float_sum.is_average else total
+    is_average = issubclass(one.adds.function, exp.Avg)
+    return f"{total} / NULLIF(SUM({quoted(known_of(amount))}), 0)" if is_average else total
 
 
 def _from_rows(
@@ -228,7 +229,7 @@ def _from_rows(
 
 def _text_from_rows(one: Reduced, held: Mapping[tuple[str, str], exp.Expr]) -> str:
     call = settle(one.call, held)
-    return spark_text(call) if one.float_sum is None else float_sum_text(call)
+    return spark_text(call) if one.adds is None else float_aggregate_text(call)
 
 
 def _value(one: Reduced, rows: exp.Expr, cells: Sequence[Cell]) -> exp.Expr:

@@ -26,7 +26,7 @@ from headwater.views.compile.keep_matching import carried_columns
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
-from headwater.views.compile.rounding import find_float_sum, float_sum_text
+from headwater.views.compile.rounding import find_float_aggregate, float_aggregate_text
 from headwater.views.compile.written import Written
 from headwater.views.segments import Windows
 from headwater.views.spark_text import quoted, spark_text
@@ -86,7 +86,7 @@ def _compute(
     draft = context.draft
     settled = {call: settle(one, frame.columns) for call, one in calls.items()}
     sums = {
-        call: find_float_sum(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0]) is not None
+        call: find_float_aggregate(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0]) is not None
         for call, one in settled.items()
     }
     inside = [
@@ -128,4 +128,4 @@ def _text(call: exp.Expr, ties: str, *, adds_doubles: bool) -> str:
     if spec:
         over.append(spark_text(spec))
     window = f"({' '.join(over)})"
-    return float_sum_text(call.this, over=window) if adds_doubles else f"{spark_text(call.this)} OVER {window}"
+    return float_aggregate_text(call.this, over=window) if adds_doubles else f"{spark_text(call.this)} OVER {window}"

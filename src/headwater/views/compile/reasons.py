@@ -74,12 +74,6 @@ UNCOMMON = Why(
     remedy="write it with joins, groups, set operations, and the sub-queries of the SQL reference",
     whole=True,
 )
-ROUNDED = Why(
-    code="HW-270",
-    what="the aggregate rounds in the order in which rows are met: the view is computed anew at every commit",
-    remedy="keep COUNT(*), SUM(x) and SUM(x * x) of decimals, and compute it from them when reading",
-    whole=True,
-)
 DOUBLES = Why(
     code="HW-271",
     what="sums of doubles are put together from their exact parts for every group that changes",
@@ -108,7 +102,6 @@ WHYS: tuple[Why, ...] = (
     MAKES_ROWS,
     LINKED,
     UNCOMMON,
-    ROUNDED,
     DOUBLES,
     COPIES,
     CHOSEN,

@@ -22,7 +22,7 @@ from enum import Enum
 from sqlglot import exp
 
 from headwater.views.compile.expressions import null_of
-from headwater.views.exact_sums import FloatSum
+from headwater.views.exact_sums import FloatAggregate
 from headwater.views.value_kinds import Kind, value_of_type
 
 _MAX_DIGITS = 38
@@ -52,7 +52,7 @@ class Cell:
 class Reduced:
     """An aggregate call, reduced: the columns it needs, and its value from the number of rows and their cells.
 
-    `summed` says that the columns' totals are used, not only how many values are known.
+    `summed` says that the columns' totals are used, not only how many values are known; `adds`, that doubles are added.
     """
 
     call: exp.Expr
@@ -61,7 +61,7 @@ class Reduced:
     summed: bool = False
     value: Callable[[exp.Expr, Sequence[Cell]], exp.Expr] | None = None
     is_count: bool = False
-    float_sum: FloatSum | None = None
+    adds: FloatAggregate | None = None
 
 
 def reduce_aggregate(call: exp.Expr) -> Reduced:  # noqa: PLR0911 — one case per aggregate

@@ -57,7 +57,7 @@ SELECT x, COUNT(DISTINCT y) AS d, COUNT(DISTINCT z) AS e FROM a.r GROUP BY x;
 -- rows of a group: Join* Regroup Join*
 SELECT x, MEDIAN(y) AS v FROM a.r GROUP BY x;
 
--- doubles added up: Join* Recompute*
+-- a moment of a group: Join* Regroup Join*
 SELECT x, VAR_POP(y) AS v FROM a.r GROUP BY x;
 
 -- groups of groups: Join Group* Join Group* Join*
