@@ -26,6 +26,7 @@ from bench.measure import BatchFigures, measure_batches
 from bench.refresh import Refresh
 from bench.setting import Setting, servers, setting
 from headwater.relation import RelationName
+from headwater.runtime.explain_costs import explain_cost
 from headwater.views.law import renamed_sql
 
 RESULTS = Path(__file__).parent / "results"
@@ -42,6 +43,8 @@ class ViewFigures:
     scale: float
     recompute_seconds: float
     batches: Mapping[float, BatchFigures]
+    told: Mapping[float, bool]
+    """Whether `explain` says, after batches of this size, that recomputing would be faster."""
     codes: tuple[str, ...]
 
 
@@ -109,9 +112,12 @@ def _measure(
         refresh = Refresh(11, {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()})
         smallest = round(options.shares[0] * refresh.row_count)
         measure_batches(place, smallest, options.repeats, refresh.take)  # warm
-        batches = {share: _batches(place, refresh, share, options.repeats) for share in options.shares}
-        reasons = place.understood.views[view].view.reasons
-    return ViewFigures(view, scale, recompute_seconds, batches, tuple(sorted({reason.code for reason in reasons})))
+        batches, told = {}, {}
+        for share in options.shares:
+            batches[share] = _batches(place, refresh, share, options.repeats)
+            told[share] = explain_cost(place.understood, view).is_recomputing_faster
+        codes = tuple(sorted({reason.code for reason in place.understood.views[view].view.reasons}))
+    return ViewFigures(view, scale, recompute_seconds, batches, told, codes)
 
 
 def _batches(place: Setting, refresh: Refresh, share: float, repeats: int) -> BatchFigures:
@@ -127,7 +133,10 @@ def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) ->
         f"# TPC-H views: a batch of changes against Spark recompute, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "",
         f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm.",
-        "What is computed anew within a view is named by its code; see `headwater explain`.",
+        "What is computed anew within a view is named by its code; see `headwater explain`. Where `explain` said after",
+        "a batch that recomputing would be faster, there is an R.",
+        "",
+        _right(found),
         "",
         f"| {' | '.join(header)} | anew |",
         "|---" * (len(header) + 1) + "|",
@@ -142,11 +151,22 @@ def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) ->
 def _row(figures: ViewFigures, shares: list[float]) -> str:
     whole = figures.recompute_seconds
     cells = [
-        f"{batch.seconds * 1000:.0f} ({whole / batch.seconds:.1f})"
-        for batch in (figures.batches[share] for share in shares)
+        f"{batch.seconds * 1000:.0f} ({whole / batch.seconds:.1f}){' R' if figures.told[share] else ''}"
+        for share, batch in ((share, figures.batches[share]) for share in shares)
     ]
     codes = ", ".join(figures.codes)
     return f"| {figures.scale:g} | {figures.view} | {whole * 1000:.0f} | {' | '.join(cells)} | {codes} |"
+
+
+def _right(found: list[ViewFigures]) -> str:
+    """Return how often `explain` was right about which is faster."""
+    said = [
+        (figures.told[share], batch.seconds > figures.recompute_seconds)
+        for figures in found
+        for share, batch in figures.batches.items()
+    ]
+    right, faster = sum(told is slower for told, slower in said), sum(slower for _, slower in said)
+    return f"Recomputing was faster in {faster} of {len(said)}; `explain` told which one is in {right} of them."
 
 
 def draw(found: list[ViewFigures], shares: list[float], file: Path) -> None:
@@ -156,17 +176,18 @@ def draw(found: list[ViewFigures], shares: list[float], file: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot as plt  # noqa: PLC0415 - as above
 
-    scale = found[-1].scale
-    shown = [figures for figures in found if figures.scale == scale]
-    figure, axes = plt.subplots(figsize=(11, 4.5), layout="constrained")
-    for share, marker in zip(shares, "osD^", strict=False):
-        speed = [figures.recompute_seconds / figures.batches[share].seconds for figures in shown]
-        axes.plot([figures.view for figures in shown], speed, marker, label=f"{share:.2%} of all rows changed")
-    axes.axhline(1, color="grey", linewidth=1)
-    axes.set_yscale("log")
-    axes.set_ylabel("times faster than recompute")
-    axes.set_title(f"TPC-H views, scale factor {scale:g}: a batch of changes against Spark recompute")
-    axes.legend(ncols=len(shares), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
+    scales = list(dict.fromkeys(figures.scale for figures in found))
+    figure, panels = plt.subplots(len(scales), figsize=(11, 4.5 * len(scales)), layout="constrained", squeeze=False)
+    for scale, axes in zip(scales, panels[:, 0], strict=True):
+        shown = [figures for figures in found if figures.scale == scale]
+        for share, marker in zip(shares, "osD^", strict=False):
+            speed = [figures.recompute_seconds / figures.batches[share].seconds for figures in shown]
+            axes.plot([figures.view for figures in shown], speed, marker, label=f"{share:.2%} of all rows changed")
+        axes.axhline(1, color="grey", linewidth=1)
+        axes.set_yscale("log")
+        axes.set_ylabel("times faster than recompute")
+        axes.set_title(f"TPC-H views, scale factor {scale:g}: a batch of changes against Spark recompute")
+    panels[-1, 0].legend(ncols=len(shares), loc="upper center", bbox_to_anchor=(0.5, -0.1), frameon=False)
     figure.savefig(file, dpi=150)
     plt.close(figure)
 

@@ -1,4 +1,8 @@
-"""What maintaining a view is expected to cost, for `explain`: from the rows that there are, and the last batch seen."""
+"""What maintaining a view is expected to cost, for `explain`: from the rows that there are, and the last batch seen.
+
+A batch's seconds are those that it really took. Nobody has computed the view anew meanwhile, so what that would take is
+estimated: a job of Spark's, its rows, and for relations that have no replica the way from their source.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.position import Tick
+from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.runtime.understand import Understood
 from headwater.views.segment_costs import ViewCost, view_cost
@@ -16,23 +21,32 @@ from headwater.warehouse.query import Warehouse
 from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
+_JOB_SECONDS = 0.6
+_ROW_SECONDS = 0.7e-6
+_FETCH_SECONDS = 4e-6
+"""Of recomputing, each row's: `bench/results` has them for two cores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenBatch:
-    """The ticks (lo, hi] of a batch, and how many rows of relations changed in them."""
+    """The ticks (lo, hi] of a batch, how many rows of relations changed in them, and how long a view took to follow."""
 
     lo: Tick
     hi: Tick
     changed: Mapping[RelationName, int]
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedCost:
-    """What a view is expected to cost, and the last batch that changed something it reads, if one is known."""
+    """What a view is expected to cost, and the last batch that changed something it reads, if one is known.
+
+    `fetched` are the rows that recomputing it would have to get from sources.
+    """
 
     cost: ViewCost
     batch: SeenBatch | None
+    fetched: int = 0
 
     @property
     def lines(self) -> list[str]:
@@ -43,11 +57,12 @@ class ExplainedCost:
             count = sum(self.batch.changed.values())
             ticks = f"ticks {self.batch.lo + 1} to {self.batch.hi}"
             lines.append(
-                f"  {'last batch':12} {count:,} changed rows, {ticks}: reads about {_about(self.expected)}; "
-                f"recomputing reads {_about(self.cost.whole)}"
+                f"  {'last batch':12} {count:,} changed rows, {ticks}: reads about {_about(self.expected)}, "
+                f"took {self.batch.seconds:.1f} s; recomputing reads {_about(self.cost.whole)}, "
+                f"takes about {self.recompute_seconds:.1f} s"
             )
-            if self.is_recomputing_cheaper:
-                lines.append(f"  {'':12} recomputing would be cheaper for batches like this one")
+            if self.is_recomputing_faster:
+                lines.append(f"  {'':12} recomputing would be faster for batches like this one: `headwater analyze`")
         return lines
 
     @property
@@ -56,9 +71,14 @@ class ExplainedCost:
         return 0.0 if self.batch is None else self.cost.batch(self.batch.changed)
 
     @property
-    def is_recomputing_cheaper(self) -> bool:
-        """Whether recomputing the view would have read fewer rows."""
-        return self.batch is not None and self.expected > self.cost.whole
+    def recompute_seconds(self) -> float:
+        """What recomputing the view is estimated to take."""
+        return _JOB_SECONDS + _ROW_SECONDS * self.cost.whole + _FETCH_SECONDS * self.fetched
+
+    @property
+    def is_recomputing_faster(self) -> bool:
+        """Whether recomputing the view would have been faster than the last batch."""
+        return self.batch is not None and self.batch.seconds > self.recompute_seconds
 
     @property
     def data(self) -> dict[str, Any]:
@@ -67,6 +87,7 @@ class ExplainedCost:
             "unit": "rows read per changed row",
             "relations": {str(name): round(read, 1) for name, read in self.cost.relations.items()},
             "recompute_rows": round(self.cost.whole),
+            "recompute_seconds": round(self.recompute_seconds, 3),
             "last_batch": None
             if self.batch is None
             else {
@@ -74,7 +95,8 @@ class ExplainedCost:
                 "hi": self.batch.hi,
                 "changed_rows": sum(self.batch.changed.values()),
                 "read_rows": round(self.expected),
-                "is_recomputing_cheaper": self.is_recomputing_cheaper,
+                "seconds": round(self.batch.seconds, 3),
+                "is_recomputing_faster": self.is_recomputing_faster,
             },
         }
 
@@ -85,30 +107,32 @@ class ExplainedCost:
 
 def explain_cost(understood: Understood, name: str) -> ExplainedCost:
     """Return what a view is expected to cost."""
-    view = understood.views[name].view
+    view, readings = understood.views[name].view, understood.views[name].readings
     rows = {relation: understood.relations[relation].row_estimate for relation in view.relations}
+    fetched = sum(rows[relation] for relation in view.relations if readings[relation] is Reading.PROBE)
     path = str(understood.project.warehouse)
     if not is_warehouse(path):
-        return ExplainedCost(cost=view_cost(view, rows), batch=None)
+        return ExplainedCost(cost=view_cost(view, rows), batch=None, fetched=fetched)
     warehouse = Warehouse.open(path)
     if name in warehouse.catalog().views:
         frontier = warehouse.frontier(name)
         for segment, table in warehouse.kept_segments(name).items():
             rows[RelationName(source=SEGMENTS, name=segment)] = row_count(table, frontier)
-    return ExplainedCost(cost=view_cost(view, rows), batch=_last_batch(warehouse, view.relations))
+    batch = _last_batch(warehouse, name, view.relations)
+    return ExplainedCost(cost=view_cost(view, rows), batch=batch, fetched=fetched)
 
 
-def _last_batch(warehouse: Warehouse, relations: Mapping[RelationName, tuple[str, ...]]) -> SeenBatch | None:
-    """Return the newest batch in which one of the relations changed, if it is recent."""
+def _last_batch(warehouse: Warehouse, view: str, relations: Mapping[RelationName, tuple[str, ...]]) -> SeenBatch | None:
+    """Return the newest batch of a view in which one of its relations changed, if it is recent."""
     head = warehouse.head().sequence
     for commit in reversed(warehouse.commits.read(after=max(0, head - _RECENT_COMMITS))):
         statistics = commit.record.statistics
-        if statistics is None or statistics.lo < warehouse.log.horizon():
+        if statistics is None or view not in statistics.rows or statistics.lo < warehouse.log.horizon():
             continue
         lo, hi = statistics.lo, statistics.hi
         rows = {name: warehouse.log.rows(name, columns[:1], lo, hi).num_rows for name, columns in relations.items()}
         if changed := {name: count for name, count in rows.items() if count}:
-            return SeenBatch(lo=lo, hi=hi, changed=changed)
+            return SeenBatch(lo=lo, hi=hi, changed=changed, seconds=statistics.rows[view].seconds)
     return None
 
 

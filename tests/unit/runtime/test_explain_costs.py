@@ -1,0 +1,41 @@
+"""What `explain` says of a view's last batch, beside computing the view anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from headwater.position import Tick
+from headwater.relation import RelationName
+from headwater.runtime.explain_costs import ExplainedCost, SeenBatch
+from headwater.views.segment_costs import ViewCost
+
+SALES = RelationName(source="shop", name="sales")
+
+
+def explained(*, rows: float, seconds: float, fetched: int = 0) -> ExplainedCost:
+    cost = ViewCost(segments={}, relations={SALES: 3.0}, whole=rows, per_commit=0.0, there=rows)
+    batch = SeenBatch(lo=Tick(4), hi=Tick(9), changed={SALES: 12}, seconds=seconds)
+    return ExplainedCost(cost=cost, batch=batch, fetched=fetched)
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "fetched", "is_faster"),
+    [
+        (100_000, 0.4, 0, False),
+        (100_000, 2.0, 0, True),
+        (10_000_000, 2.0, 0, False),
+        (100_000, 2.0, 1_000_000, False),
+    ],
+)
+def test_it_says_where_recomputing_would_be_faster(rows: float, seconds: float, fetched: int, is_faster: bool) -> None:
+    told = explained(rows=rows, seconds=seconds, fetched=fetched)
+    assert told.is_recomputing_faster is is_faster
+    assert told.data["last_batch"]["is_recomputing_faster"] is is_faster
+    assert any("recomputing would be faster" in line for line in told.lines) is is_faster
+    assert any(f"12 changed rows, ticks 5 to 9: reads about 36 rows, took {seconds:.1f} s" in one for one in told.lines)
+
+
+def test_without_a_batch_it_says_what_a_change_would_read() -> None:
+    told = ExplainedCost(cost=explained(rows=10, seconds=1).cost, batch=None)
+    assert told.lines == ["  reads about  3 rows for a changed row of shop.sales"]
+    assert not told.is_recomputing_faster
