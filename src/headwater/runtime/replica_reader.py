@@ -1,10 +1,12 @@
 """Look rows up in a replica: a relation's rows at one tick, cached on Spark.
 
     base (cached, as of the replica's checkpoint)  ∪  recent (cached: the change log since)  ⋉  keys (broadcast)
+                                                   ∪  newest (here: the last few changes)    ⋉  keys
 
 A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
-rewritten in place: recent changes are laid on top until they are many, then a new checkpoint is made. Of the change log
-only those rows count that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
+rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. Laying them into Spark's
+cache is a job, so the newest stay in the maintainer's memory until they are some thousands. Of the change log only
+those rows count that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.replica import Replica
 from headwater.warehouse.state import net, unfold
 
+_NEWEST_ROWS = 20_000
+
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaReader:
@@ -41,9 +45,11 @@ class ReplicaReader:
     base_row_count: int
     tick: Tick
     recent: DataFrame | None = None
+    newest: ArrowBag | None = None
     recent_row_count: int = 0
+    """Of all that is laid on top."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Guards `recent` and `tick`, which change together while a bootstrap or a TRUNCATE reads them."""
+    """Guards what is laid on top and `tick`, which change together while a bootstrap or a TRUNCATE reads them."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -54,24 +60,35 @@ class ReplicaReader:
         """Return by what the ticks (after, upto] change what it holds."""
         return ArrowBag(log.rows(self.relation.name, self.columns, after, upto)).selected(self.entry.rows)
 
-    def _rows(self) -> DataFrame:
-        """Every entry, signed: the base's and those laid on top."""
+    def _cached(self) -> DataFrame:
+        """Every entry that Spark has, signed: the base's and those laid on top."""
         return self.base if self.recent is None else self.base.unionByName(self.recent)
+
+    def _rows(self) -> DataFrame:
+        """Every entry, signed."""
+        return self._cached() if self.newest is None else self._cached().unionByName(self._on_spark(self.newest))
+
+    def _on_spark(self, changes: ArrowBag) -> DataFrame:
+        return to_dataframe(self.spark, changes.table.select([*self.columns, COUNT]))
 
     def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None) -> Answer[ArrowBag]:
         """Return the rows that it holds under the keys, or all of them."""
-        frame = self._rows().select(*quoted((*wanted, COUNT)))
+        frame = self._cached().select(*quoted((*wanted, COUNT)))
         if keys is not None:
             looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
             frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*quoted((*wanted, COUNT)))
-        found = to_arrow(frame)
         schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
-        typed = found.cast(schema).append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
+        found = to_arrow(frame).cast(schema)
+        if self.newest is not None:
+            newest = self.newest if keys is None else self.newest.matching(columns, keys)
+            found = pa.concat_tables([found, newest.table.select(schema.names).cast(schema)])
+        typed = found.append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
         return Answer(rows=ArrowBag(typed.select([*wanted, TICK, COUNT])), sight=SawTicks(upto=self.tick))
 
     def dataframe(self) -> DataFrame:
         """Return the rows at `tick`, netted, with `_count`."""
-        return self.base if self.recent is None else net(self._rows(), list(self.columns))
+        is_bare = self.recent is None and self.newest is None
+        return self.base if is_bare else net(self._rows(), list(self.columns))
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
         """Return the rows at a tick, before or after this one, netted, with `_count`."""
@@ -89,18 +106,24 @@ class ReplicaReader:
 
     def absorb(self, changes: ArrowBag, upto: Tick) -> None:
         """Lay the changes of the ticks (tick, upto] on top."""
-        if len(changes):
-            added = to_dataframe(self.spark, changes.table.select([*self.columns, COUNT]))
-            laid = added if self.recent is None else self.recent.unionByName(added)
-            cached = laid.coalesce(1).persist()
-            cached.count()
-            replaced = self.recent
+        newest = changes if self.newest is None else self.newest.plus(changes)
+        self.recent_row_count += len(changes)
+        if len(newest) > _NEWEST_ROWS:
+            self._lay_into_cache(newest, upto)
+        else:
             with self._lock:
-                self.recent, self.tick = cached, upto
-            if replaced is not None:
-                replaced.unpersist()
-            self.recent_row_count += len(changes)
-        self.tick = upto
+                self.newest, self.tick = newest if len(newest) else None, upto
+
+    def _lay_into_cache(self, changes: ArrowBag, upto: Tick) -> None:
+        added = self._on_spark(changes)
+        laid = added if self.recent is None else self.recent.unionByName(added)
+        cached = laid.coalesce(1).persist()
+        cached.count()
+        replaced = self.recent
+        with self._lock:
+            self.recent, self.newest, self.tick = cached, None, upto
+        if replaced is not None:
+            replaced.unpersist()
 
     def release(self) -> None:
         """Give the cached rows back."""

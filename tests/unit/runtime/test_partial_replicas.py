@@ -23,6 +23,7 @@ from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.selection import Selection
 from headwater.position import Position, Tick
 from headwater.relation import COUNT, Column, Relation, RelationName
+from headwater.runtime import replica_reader
 from headwater.runtime.fill import Way, fill, fill_anew
 from headwater.runtime.make_replica import filled, make_replica
 from headwater.runtime.recompute import rows_at
@@ -156,6 +157,28 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
     fresh = refresh_replica(reader, stored, warehouse.log)
     assert (fresh.tick, bag(fresh.dataframe(), content)) == (15, history.rows(15, content))
+
+
+@pytest.mark.parametrize("newest", [0, 40, 1_000])
+def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
+    spark: SparkSession, warehouse: Warehouse, history: History, newest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_reader, "_NEWEST_ROWS", newest)
+    content = Content(columns=("id", "n", "city"))
+    reader = replica(spark, warehouse, history, content)
+    keys = ArrowKeys(pa.table({"id": pa.array(range(5), pa.int32())}))
+    stayed_here = False
+    for tick in range(MADE + 1, LAST + 1):
+        reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
+        stayed_here |= reader.newest is not None
+        right = history.rows(tick, content)
+        found = reader.lookup(("id", "n", "city"), ("id",), keys).rows.net().table
+        assert [*found["_tick"].unique().to_pylist()] == [tick]
+        under = Counter({row: count for row, count in right.items() if row[0] in range(5)})
+        assert Counter({tuple(row.values())[:3]: row[COUNT] for row in found.to_pylist()}) == under
+    assert bag(reader.dataframe(), content) == history.rows(LAST, content)
+    assert (reader.recent is None) is (newest == 1_000)
+    assert stayed_here is (newest > 0)
 
 
 @pytest.mark.parametrize("name", EXTENTS)
