@@ -6,6 +6,9 @@ A batch's tables are small, so the fixed costs of a Spark job are what matters:
 - the text of a query must not change from batch to batch: Spark compiles code for it, literals included, and keeps the
   code by its text. Compiling costs more than running. So tables have the same names in every batch, and the next
   batch's take the place of the last one's: dropping them would cost as much as making them;
+- the driver turns small tables into rows itself, one after the other; larger ones are turned into rows by tasks
+  (`spark.sql.execution.arrow.localRelationThreshold`, set with the session), which halves a large batch's time. Spark
+  does not know the size of those, so it is told to join them by hashing too, unless they are very many rows;
 - every call into the JVM is a round trip, and on a busy machine it waits for its turn twice. PySpark's
   `createDataFrame` and `toArrow` read their settings with 50 of them; ours are pinned, so what they call is called.
 """
@@ -28,6 +31,7 @@ from headwater.deltas.extent import Extent
 from headwater.deltas.selection import COMPARE, Selection
 
 _ONE_TASK_ROWS = 50_000
+_HASHED_ROWS = 2_000_000
 _ROWS_PER_PIECE = 65_536
 _numbers = itertools.count()
 _names_in_use = threading.Lock()
@@ -104,13 +108,15 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
 
     Small tables stay where they are until the next ones take their names; large ones are let go.
     """
-    small = sum(table.num_rows for table in tables.values()) <= _ONE_TASK_ROWS
+    rows = sum(table.num_rows for table in tables.values())
+    small = rows <= _ONE_TASK_ROWS
     session = _session(spark, small=small)
     with _names_in_use:
         try:
             for name, table in tables.items():
                 frame = to_dataframe(session, table)
-                (frame.coalesce(1).hint("shuffle_hash") if small else frame).createOrReplaceTempView(name)
+                placed = frame.coalesce(1) if small else frame
+                (placed.hint("shuffle_hash") if rows <= _HASHED_ROWS else placed).createOrReplaceTempView(name)
             return to_arrow(session.sql(sql))
         finally:
             if not small:

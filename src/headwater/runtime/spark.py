@@ -1,8 +1,9 @@
 """The only place that builds a Spark session.
 
 Pinned for every warehouse: UTC, ANSI mode, microsecond timestamps in Parquet (Spark's default INT96 turned 9999-12-31
-into 1816). Chosen for small batches: few shuffle partitions, no user interface, and no adaptive execution, which takes
-a third of a small query's time. `SPARK_MASTER` and the usual `spark-defaults.conf` still decide where it runs.
+into 1816). Chosen for small batches: few shuffle partitions, no user interface, only small tables turned into rows by
+the driver (`deltas.on_spark`), and no adaptive execution, which takes a third of a small query's time. `SPARK_MASTER`
+and the usual `spark-defaults.conf` still decide where it runs.
 """
 
 from __future__ import annotations
@@ -81,4 +82,5 @@ _SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.localRelationThreshold": "256KB",
 }

@@ -1,11 +1,13 @@
 """Read the rows of a query as Arrow tables, through `COPY … TO STDOUT (FORMAT csv)`.
 
 CSV keeps NULL (nothing) apart from the empty string (quoted), and prints values as the log does. The server sends a row
-per message, so a table ends where we choose.
+per message, so a table ends where we choose. Messages are taken from libpq directly: psycopg's own `copy` puts a
+generator around each, which takes three times as long as reading short rows.
 """
 
 from __future__ import annotations
 
+import select
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,12 +15,18 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 from psycopg import sql
+from psycopg.errors import error_from_result
+from psycopg.pq import ConnStatus, ExecStatus
+from psycopg.pq.abc import PGconn, PGresult
 
 from headwater.relation import Relation
 from headwater.sources.postgres.texts import typed_table
 
 TABLE_ROWS = 262_144
 _TABLE_BYTES = 64 << 20
+_AT_ONCE = 1
+"""Do not wait for a message; there is none if its size is 0."""
+_END = -1
 
 
 def copy_tables(
@@ -26,17 +34,46 @@ def copy_tables(
 ) -> Iterator[pa.Table]:
     """Yield the rows of a query whose columns are the wanted ones of a relation; no table at all if it has no rows."""
     statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(query)
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        rows: list[bytes] = []
-        size = 0
-        for row in copy:
-            rows.append(bytes(row))
-            size += len(row)
-            if len(rows) >= TABLE_ROWS or size >= _TABLE_BYTES:
-                yield _table(rows, relation, wanted)
-                rows, size = [], 0
-        if rows:
+    rows: list[bytes] = []
+    size = 0
+    for row in _messages(connection, statement.as_bytes(connection)):
+        rows.append(row)
+        size += len(row)
+        if len(rows) >= TABLE_ROWS or size >= _TABLE_BYTES:
             yield _table(rows, relation, wanted)
+            rows, size = [], 0
+    if rows:
+        yield _table(rows, relation, wanted)
+
+
+def _messages(connection: psycopg.Connection[Any], statement: bytes) -> Iterator[bytes]:
+    """Yield what the server sends; a connection that is left in the middle of it is of no use any more."""
+    libpq, ended = connection.pgconn, None
+    _check(libpq, libpq.exec_(statement), ExecStatus.COPY_OUT)
+    try:
+        size, message = libpq.get_copy_data(_AT_ONCE)
+        while size != _END:
+            if size:
+                yield bytes(message)
+            else:
+                select.select([libpq.socket], [], [])
+                libpq.consume_input()
+            size, message = libpq.get_copy_data(_AT_ONCE)
+        ended = libpq.get_result()
+        while libpq.get_result() is not None:
+            pass
+    finally:
+        if ended is None:
+            connection.close()
+    _check(libpq, ended, ExecStatus.COMMAND_OK)
+
+
+def _check(libpq: PGconn, result: PGresult | None, status: ExecStatus) -> None:
+    """Raise what psycopg would raise if a statement did not end as it should."""
+    if libpq.status == ConnStatus.BAD or result is None:
+        raise psycopg.OperationalError(libpq.get_error_message())
+    if result.status != status:
+        raise error_from_result(result)
 
 
 def _table(rows: list[bytes], relation: Relation, wanted: Sequence[str]) -> pa.Table:
