@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from headwater.relation import Column, RelationName
+from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
     SEGMENTS,
     GroupStep,
@@ -65,8 +66,14 @@ def _meaning(segment: Segment) -> str:
 
 
 def _told(step: Step, columns: Sequence[Column]) -> str:
-    said = step.view.sql if isinstance(step, JoinStep) else repr(step)
+    said = _said(step.view) if isinstance(step, JoinStep) else repr(step)
     return f"{said} {[(column.name, column.type) for column in columns]}"
+
+
+def _said(join: JoinView) -> str:
+    """Return a join's text, and which of its occurrences only test: rows are the same, their lineage is not."""
+    tests = [occurrence.alias for occurrence in join.occurrences if occurrence.is_test]
+    return f"{join.sql} {tests}" if tests else join.sql
 
 
 def _digest(text: str) -> str:
