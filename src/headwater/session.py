@@ -238,7 +238,7 @@ class Headwater:
         self.project.view(view)
         self._warehouse()
         moment = None if at is None else as_moment(at)
-        return trace_view(self.spark, self._understood(), view, where=where, at=moment, whole_rows=whole_rows)
+        return trace_view(self.spark, self._understood(view), view, where=where, at=moment, whole_rows=whole_rows)
 
     def impact(self, position: str | AtPosition) -> ImpactResult:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
@@ -254,7 +254,7 @@ class Headwater:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
         self.project.view(view)
         self._warehouse()
-        return find_why_not(self.spark, self._understood(), view, row, None if at is None else as_moment(at))
+        return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
 
     def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
@@ -319,8 +319,8 @@ class Headwater:
         for name in names:
             self.project.view(name)
 
-    def _understood(self) -> Understood:
-        return understand(self.project, self.spark)
+    def _understood(self, only: str | None = None) -> Understood:
+        return understand(self.project, self.spark, only)
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)

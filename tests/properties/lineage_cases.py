@@ -39,7 +39,7 @@ class InMemory:
     rows_of: Mapping[RelationName, pa.Table]
     wishes: list[Wish] = field(default_factory=list)
 
-    def cost(self, name: RelationName) -> float | None:
+    def cost(self, name: RelationName, _key_count: int) -> float | None:
         return 1.0 if name in self.rows_of else None
 
     def rows(self, wish: Wish) -> Found | None:

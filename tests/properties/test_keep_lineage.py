@@ -11,6 +11,7 @@ from random_views import Chance
 from volume import volume
 
 from headwater.lineage_wish import LineageKind
+from headwater.views.compile.plan import ROWS
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.segments import SegmentedView
 
@@ -40,7 +41,9 @@ def test_oracle_lineage_is_kept_beside_the_same_rows() -> None:
             kept_count += 1
             whole = rows_of(world, view, one.whole.name)
             for alias, split in one.split.items():
-                own = [tuple(row[name] for name in one.columns[alias].values()) for row in whole]
+                names = tuple(one.columns[alias].values())
+                own = [tuple(row[name] for name in names) for row in whole]
                 expected = Counter({(*row, count): 1 for row, count in Counter(own).items()})
-                assert Counter(tuple(row.values()) for row in rows_of(world, view, split)) == expected, sql
+                found = rows_of(world, view, split)
+                assert Counter(tuple(row[name] for name in (*names, ROWS)) for row in found) == expected, sql
     assert kept_count > SEEDS // 3

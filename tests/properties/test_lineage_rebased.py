@@ -55,7 +55,7 @@ class Asking:
         found = to_arrow(rebase(probe, answer, self.world, self.tick)).table
         return Found(rows=found.drop_columns([TICK]), origin=Origin.SOURCE)
 
-    def cost(self, name: RelationName) -> float:
+    def cost(self, name: RelationName, _key_count: int) -> float:
         del name
         return 1.0
 

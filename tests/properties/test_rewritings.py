@@ -74,7 +74,7 @@ def check(sql: str, rows: Mapping[RelationName, list[tuple[Any, ...]]], world: W
     }.items():
         reading = InMemory({name: found for name, found in kept.items() if name not in names})
 
-        def cost(name: RelationName, held: InMemory = reading) -> float | None:
+        def cost(name: RelationName, _key_count: int, held: InMemory = reading) -> float | None:
             return (0.0 if name in whole | split else 1.0) if name in held.rows_of else None
 
         found = traced(view, list(expected), reading, cost)
@@ -111,9 +111,9 @@ def test_the_cheapest_is_taken(costs: dict[str, float | None], chosen: Rewriting
     [lineage] = view.lineage
     segments = {one.name: one for one in without_lineage(view).segments}
 
-    def cost(name: RelationName) -> float | None:
+    def cost(name: RelationName, _key_count: int) -> float | None:
         return costs.get(name.name.partition("_")[0], costs["operand"])
 
     wanted = {alias: tuple(own) for alias, own in lineage.columns.items()}
-    assert cheapest(lineage, wanted, cost, segments) is chosen
-    assert cheapest(lineage, {**wanted, "r": ("x", "z")}, cost, segments) is Rewriting.OPERANDS, "z is not kept"
+    assert cheapest(lineage, wanted, 1, cost, segments) is chosen
+    assert cheapest(lineage, {**wanted, "r": ("x", "z")}, 1, cost, segments) is Rewriting.OPERANDS, "z is not kept"

@@ -10,7 +10,9 @@ import json
 import os
 import time
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
+from headwater.changelog.sought_values import noted_bounds
 from headwater.relation import TICK
 
 
@@ -28,13 +31,15 @@ class DataFile:
     path: str
     byte_count: int
     row_count: int
-    lowest: dict[str, int]
-    highest: dict[str, int]
+    lowest: dict[str, int | str]
+    highest: dict[str, int | str]
+    nulls: dict[str, int]
+    """How many rows have NULL, where that is known."""
 
     def add_action(self, *, data_change: bool) -> AddAction:
         """Return the entry that makes this file part of its table."""
         stats = {"numRecords": self.row_count, "minValues": self.lowest, "maxValues": self.highest}
-        stats["nullCount"] = dict.fromkeys(self.lowest, 0)
+        stats["nullCount"] = self.nulls
         return AddAction(self.path, self.byte_count, {}, int(time.time() * 1000), data_change, json.dumps(stats))
 
 
@@ -60,24 +65,34 @@ def write_rows(root: str, rows: pa.Table, *, folder: str = "") -> DataFile:
     return describe(root, path)
 
 
-def describe(root: str, path: str) -> DataFile:
-    """Read a data file's footer: its size, its row count, and the bounds of its tick or sequence column."""
+def describe(root: str, path: str, bounded: Sequence[str] = (TICK, "sequence")) -> DataFile:
+    """Read a data file's footer: its size, its row count, and the bounds of some columns, where they can be told."""
     system, base = place(root)
     file = f"{base}/{path}"
     footer = pq.read_metadata(file, filesystem=system)
-    lowest: dict[str, int] = {}
-    highest: dict[str, int] = {}
+    lowest: dict[str, int | str] = {}
+    highest: dict[str, int | str] = {}
+    nulls: dict[str, int] = {}
     for number in range(footer.num_columns):
         column = footer.schema.column(number)
         assert column.physical_type != "INT96", f"timestamps are TIMESTAMP_MICROS: {column.path} in {path}"
-        if column.path not in (TICK, "sequence") or footer.num_row_groups == 0:
+        if column.path not in bounded or footer.num_row_groups == 0:
             continue
-        bounds = [footer.row_group(group).column(number).statistics for group in range(footer.num_row_groups)]
-        if all(bound is not None and bound.has_min_max for bound in bounds):
-            lowest[column.path] = min(bound.min for bound in bounds)
-            highest[column.path] = max(bound.max for bound in bounds)
+        known = [footer.row_group(group).column(number).statistics for group in range(footer.num_row_groups)]
+        if all(one is not None and one.has_null_count for one in known):
+            nulls[column.path] = sum(one.null_count for one in known)
+        bounds = [found for one in known if (found := noted_bounds(one)) is not None]
+        if len(bounds) == len(known):
+            lowest[column.path] = _written(min(low for low, _ in bounds))
+            highest[column.path] = _written(max(high for _, high in bounds))
     size = system.get_file_info(file).size
-    return DataFile(path=path, byte_count=size, row_count=footer.num_rows, lowest=lowest, highest=highest)
+    rows = footer.num_rows
+    return DataFile(path=path, byte_count=size, row_count=rows, lowest=lowest, highest=highest, nulls=nulls)
+
+
+def _written(bound: int | str | date) -> int | str:
+    """Return a bound as Delta's statistics have it."""
+    return bound.isoformat() if isinstance(bound, date) else bound
 
 
 def read_text(root: str, path: str) -> str | None:

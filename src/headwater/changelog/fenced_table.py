@@ -42,6 +42,7 @@ from deltalake.transaction import RemoveAction
 
 from headwater.changelog.data_file import DataFile, read_text, sync, write_rows
 from headwater.changelog.merge_files import merge_files
+from headwater.changelog.sought_values import SoughtValues
 from headwater.errors import WarehouseRefused
 from headwater.relation import TICK
 
@@ -146,6 +147,14 @@ class FencedTable:
             if (upto is None or low is None or low <= upto) and (after is None or high is None or high > after)
         ]
         return [f"{self.path}/{path}" for _, path in sorted(kept)]
+
+    def files_holding(self, keys: pa.Table) -> list[str]:
+        """Return where the data files are that may hold rows with one of these values, by the bounds they are known by.
+
+        Of a file without bounds nothing is known, so it may.
+        """
+        sought = SoughtValues.of_keys(keys)
+        return [f"{self.path}/{entry['path']}" for entry in self.entries() if _may_hold(entry, sought)]
 
     def append(self, rows: pa.Table, *, numbers: Mapping[str, int], mark: str = "{}") -> bool:
         """Append rows in one data file. False: the version was taken, or may have been; look again."""
@@ -297,6 +306,18 @@ class FencedTable:
         except FileNotFoundError:
             return False
         return self.version == version and _checkpoint_version(self.path) < version
+
+
+def _may_hold(entry: Mapping[str, Any], sought: SoughtValues) -> bool:
+    """Tell whether a file may hold rows with sought values, none of which is NULL."""
+    if any(entry.get(f"null_count.{name}") == entry["num_records"] for name in sought.values):
+        return False
+
+    def bounds(name: str) -> tuple[Any, Any] | None:
+        low, high = entry.get(f"min.{name}"), entry.get(f"max.{name}")
+        return None if low is None or high is None else (low, high)
+
+    return sought.may_be_within(bounds)
 
 
 def _first_of_size(files: Sequence[tuple[str, int]], byte_count: int) -> list[str]:

@@ -20,8 +20,8 @@ from headwater.relation import RelationName
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
 
-Cost = Callable[[RelationName], float | None]
-"""About how many milliseconds it takes to read rows of a relation or segment under some values; None: not held."""
+Cost = Callable[[RelationName, int], float | None]
+"""About how many milliseconds it takes to read rows of a relation or segment under so many keys; None: not held."""
 
 
 class Origin(Enum):

@@ -48,31 +48,33 @@ class Lineages:
     """What is kept of the lineage of a view's joins, by segment, and what reading costs."""
 
     kept: Mapping[RelationName, KeptLineage] = field(default_factory=dict)
-    cost: Cost = lambda _: None
+    cost: Cost = lambda *_: None
 
 
-def cheapest(lineage: KeptLineage, wanted: Wanted, cost: Cost, segments: Mapping[RelationName, Segment]) -> Rewriting:
-    """Return where the operands' rows are read at the least cost; of equal ones, the first."""
+def cheapest(
+    lineage: KeptLineage, wanted: Wanted, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]
+) -> Rewriting:
+    """Return where the operands' rows that derive so many rows are read at the least cost; of equal ones, the first."""
     costs: dict[Rewriting, float] = {}
     if all(set(columns) <= set(lineage.columns[alias]) for alias, columns in wanted.items()):
-        whole = cost(lineage.whole.name) if lineage.is_whole_kept else None
+        whole = cost(lineage.whole.name, key_count) if lineage.is_whole_kept else None
         if whole is not None:
             costs[Rewriting.LINEAGE_VIEW] = whole
-        parts = [cost(name) for name in lineage.split.values()]
+        parts = [cost(name, key_count) for name in lineage.split.values()]
         known = [part for part in parts if part is not None]
         if parts and len(known) == len(parts):
             costs[Rewriting.SPLIT_LINEAGE] = sum(known)
     operands = [o.relation.name for o in lineage.join.occurrences]
-    costs[Rewriting.OPERANDS] = sum(_operand_cost(name, cost, segments) for name in operands)
+    costs[Rewriting.OPERANDS] = sum(_operand_cost(name, key_count, cost, segments) for name in operands)
     return min(costs, key=lambda one: costs[one])
 
 
-def _operand_cost(name: RelationName, cost: Cost, segments: Mapping[RelationName, Segment]) -> float:
+def _operand_cost(name: RelationName, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]) -> float:
     """Return what reading an operand costs; one that is not held is computed from what it reads."""
-    own = cost(name)
+    own = cost(name, key_count)
     if own is not None:
         return own
-    return sum(_operand_cost(below, cost, segments) for below in segments[name].inputs)
+    return sum(_operand_cost(below, key_count, cost, segments) for below in segments[name].inputs)
 
 
 def read_rewritten(

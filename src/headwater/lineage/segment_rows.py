@@ -81,7 +81,7 @@ class SegmentRows:
         if lineage is None or join is not lineage.join:
             return read_occurrences(join, sought, read, known)
         wanted = {occurrence.alias: self._columns_of(occurrence) for occurrence in join.occurrences}
-        rewriting = cheapest(lineage, wanted, self._lineages.cost, self.segments)
+        rewriting = cheapest(lineage, wanted, sought.rows.num_rows, self._lineages.cost, self.segments)
         return read_rewritten(rewriting, lineage, sought, wanted, self._reading, read)
 
     def _read(self, wish: Wish) -> Found:

@@ -47,7 +47,7 @@ class BatchReading:
         kept = self.kept.get(wish.name)
         return None if kept is None else self._found(wish, looked_up(kept, wish), Origin.HIDDEN_TABLE)
 
-    def cost(self, name: RelationName) -> float | None:
+    def cost(self, name: RelationName, _key_count: int) -> float | None:
         """Return about how many milliseconds a lookup takes; None for a segment that is not kept."""
         if name.source != SEGMENTS:
             return _ASKED

@@ -94,7 +94,8 @@ class BornTables:
     def _write(self, segment: Segment, rows: DataFrame) -> HiddenTable:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))
         name = segment_table(segment.name.name, next_generation(first))
-        table = KeptTable.create(segment_folder(self.warehouse, name), segment.relation.arrow_schema(), self.tick)
+        folder, schema = segment_folder(self.warehouse, name), segment.relation.arrow_schema()
+        table = KeptTable.create(folder, schema, self.tick, ordered=len(segment.looked_up_by))
         table.checkpoint.write_from_dataframe(rows, self.tick)
         hidden = HiddenTable(name=name, relation=segment.relation, table=table, spark=self.spark)
         self.made[name] = hidden

@@ -71,15 +71,17 @@ def _in_view(
     view, run = understood.views[name].view, partial(run_stamped, spark)
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
-    needed = {*view.relations[relation.name], *given.column_names}
+    plain = without_lineage(view)
+    needed = {*plain.relations[relation.name], *given.column_names}
     columns = tuple(column for column in relation.column_names if column in needed)
-    wanted = {**view.relations, relation.name: columns}
+    wanted = {**plain.relations, relation.name: columns}
     with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
         marked = _marked(reader, relation, columns, given, run)
-        plain = without_lineage(view)
         possible = may_derive(plain, SegmentRows(plain, reader, run, wanted), relation.name, marked)
-        state = warehouse.view_dataframe(spark, name, tick)
-        selected = select_rows(_among(state, to_dataframe(spark, possible)), None, name)
+        entries = warehouse.view_entries(spark, name, tick)
+        selected = select_rows(
+            _among(entries, to_dataframe(spark, possible)), None, name, understood.views[name].schema
+        )
         traced = trace(view, selected, reader, run, wanted, reader.cost)
     places = sorted(deriving(traced, selected.num_rows, relation.name, marked, run))
     return DerivedRows(view=name, tick=tick, rows=selected.take(pa.array(places, pa.int64())), of=marked)
@@ -96,7 +98,7 @@ def _marked(reader: TickReader, relation: Relation, columns: tuple[str, ...], gi
     return found.rows.take(run(text, {"found": numbered(found.rows), "given": given})[PLACE])
 
 
-def _among(state: DataFrame, rows: DataFrame) -> DataFrame:
-    """Return the rows of a state that are among others."""
-    same = reduce(and_, (state[name].eqNullSafe(rows[name]) for name in quoted(state.columns)))
-    return state.join(rows, same, "left_semi")
+def _among(entries: DataFrame, rows: DataFrame) -> DataFrame:
+    """Return the entries whose rows are among others."""
+    same = reduce(and_, (entries[name].eqNullSafe(rows[name]) for name in quoted(rows.columns)))
+    return entries.join(rows, same, "left_semi")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from headwater.deltas.on_spark import fresh_name
 from headwater.errors import InvalidView
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.law import renamed_sql
@@ -26,11 +26,10 @@ class SelectTypes:
 
     def schema(self, sql: str, relations: Mapping[RelationName, Relation]) -> StructType:
         """Return the columns of a SELECT over relations; what Spark cannot type is refused in its words."""
-        names = {name: fresh_name("typed") for name in relations}
+        names = {name: f"headwater_typed_{number}" for number, name in enumerate(relations)}
         tables = ", ".join(f"{quoted(names[name])} AS ({_empty(relation)})" for name, relation in relations.items())
-        text = f"WITH {tables} SELECT * FROM (\n{renamed_sql(sql, names)}\n) AS typed"
         try:
-            return self.spark.sql(text).schema
+            return _typed(self.spark, f"WITH {tables} SELECT * FROM (\n{renamed_sql(sql, names)}\n) AS typed")
         except AnalysisException as error:
             raise InvalidView(
                 f'Spark cannot run view "{self.view}"',
@@ -43,6 +42,12 @@ class SelectTypes:
         """Return the same as columns of a relation."""
         typed = [(field.name, field.dataType.simpleString()) for field in self.schema(sql, relations)]
         return tuple(Column(name=name, type=kind, native=kind) for name, kind in typed)
+
+
+@lru_cache(maxsize=10_000)
+def _typed(spark: SparkSession, text: str) -> StructType:
+    """Return the columns of a text, which is all that decides about them; views are understood again and again."""
+    return spark.sql(text).schema
 
 
 def _empty(relation: Relation) -> str:

@@ -1,4 +1,7 @@
-"""Look rows up in a kept segment where it is stored: for those that are seldom asked for, and so not held in memory."""
+"""Look rows up in a kept segment where it is stored: for those that are seldom asked for, and so not held in memory.
+
+Where few rows have to be looked at, they are read here: a Spark job would take longer. Where many, on Spark.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,14 @@ from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
+from headwater.runtime.segment_reader import is_among
+from headwater.warehouse import few_rows
 from headwater.warehouse.kept_table import KeptTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSegment:
-    """A kept segment's rows as of `tick`, read on Spark by the entries under the keys."""
+    """A kept segment's rows as of `tick`, read by the entries under the keys."""
 
     relation: Relation
     tick: Tick
@@ -31,15 +36,29 @@ class StoredSegment:
 
         Not readable is what the table does not hold at the tick.
         """
-        entries = self.table.entries_dataframe(self.spark, self.tick)
-        if keys is not None and columns:
-            entries = self._under(entries, columns, keys)
-        rows = to_arrow(entries.select(*quoted((*wanted, COUNT))))
-        typed = rows.cast(pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())]))
+        sought = keys.select(list(columns)) if keys is not None and columns else None
+        rows = self._read_here(wanted, sought)
+        if rows is None:
+            rows = self._read_on_spark(wanted, sought)
+        typed = rows.select([*wanted, COUNT]).cast(
+            pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
+        )
         stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), typed.num_rows)
         return ArrowBag(typed.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
 
-    def _under(self, entries: DataFrame, columns: tuple[str, ...], keys: pa.Table) -> DataFrame:
-        renamed = keys.select(list(columns)).rename_columns([f"key_{place}" for place in range(len(columns))])
-        same = [F.col(name).eqNullSafe(F.col(f"key_{place}")) for place, name in enumerate(quoted(columns))]
+    def _read_here(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table | None:
+        """Return the entries under the keys; None if they are not found in few."""
+        if keys is None:
+            return self.table.few_entries(self.tick, wanted, None, few_rows.FEW_ROWS)
+        needed = tuple(dict.fromkeys((*wanted, *keys.column_names)))
+        rows = self.table.few_entries(self.tick, needed, keys, few_rows.FEW_ROWS)
+        return None if rows is None else rows.filter(is_among(rows, tuple(keys.column_names), keys))
+
+    def _read_on_spark(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
+        entries = self.table.entries_dataframe(self.spark, self.tick, keys)
+        return to_arrow((entries if keys is None else self._under(entries, keys)).select(*quoted((*wanted, COUNT))))
+
+    def _under(self, entries: DataFrame, keys: pa.Table) -> DataFrame:
+        renamed = keys.rename_columns([f"key_{place}" for place in range(keys.num_columns)])
+        same = [F.col(name).eqNullSafe(F.col(f"key_{place}")) for place, name in enumerate(quoted(keys.column_names))]
         return entries.join(F.broadcast(to_dataframe(self.spark, renamed)), reduce(and_, same), "left_semi")

@@ -8,9 +8,8 @@ from functools import partial
 import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.deltas.on_spark import quoted, run_stamped, to_arrow
+from headwater.deltas.on_spark import run_stamped, to_arrow
 from headwater.errors import InvalidView
 from headwater.lineage.trace import trace
 from headwater.lineage.traced import leaves, source_rows
@@ -23,6 +22,7 @@ from headwater.runtime.tick_reader import TickReader
 from headwater.runtime.understand import Understood
 from headwater.views.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
+from headwater.warehouse.state import net
 from headwater.warehouse.traces import note_trace
 
 
@@ -44,7 +44,7 @@ def trace_view(
     view = understood.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
-    selected = select_rows(warehouse.view_dataframe(spark, name, tick), where, name)
+    selected = select_rows(warehouse.view_entries(spark, name, tick), where, name, understood.views[name].schema)
     wanted = {
         relation: understood.relations[relation].column_names if whole_rows else columns
         for relation, columns in without_lineage(view).relations.items()
@@ -61,16 +61,17 @@ def trace_view(
     return TraceResult(view=name, tick=tick, rows=selected, relations=relations, tree=traced)
 
 
-def select_rows(frame: DataFrame, where: str | None, name: str) -> pa.Table:
-    """Return the rows for which a condition is true, each different one once, with `_count`."""
+def select_rows(entries: DataFrame, where: str | None, name: str, schema: pa.Schema) -> pa.Table:
+    """Return the rows of a view for which a condition is true, each once, with `_count`; entries sum up to its rows."""
     try:
-        chosen = frame if where is None else frame.where(where)
-        counted = chosen.groupBy(*quoted(frame.columns)).agg(F.count(F.lit(1)).alias(COUNT))
-        return to_arrow(counted)
+        rows = net(entries, schema.names)
+        found = to_arrow(rows if where is None else rows.where(where))
     except PySparkException as error:
         raise InvalidView(
             f'Spark cannot tell for which rows of "{name}" this is true: {where}',
             code="HW-133",
             detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
-            hint=f"write a condition on its columns: {', '.join(frame.columns)}",
+            hint=f"write a condition on its columns: {', '.join(schema.names)}",
         ) from None
+    counted = pa.schema([*schema, pa.field(COUNT, pa.int64())])
+    return found.select(counted.names).cast(counted)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -135,12 +135,15 @@ def connect_sources(project: Project) -> dict[str, Source]:
     }
 
 
-def understand(project: Project, spark: SparkSession) -> Understood:
-    """Ask the sources about the relations that views name, then declare every view and let Spark type it."""
+def understand(project: Project, spark: SparkSession, only: str | None = None) -> Understood:
+    """Ask the sources about the relations that views name, then declare every view and let Spark type it.
+
+    `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
+    """
     texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
-    lower = {name: views_below(name, texts) for name in texts}
+    lower = {name: views_below(name, texts) for name in texts if only in (None, name)}
     named = {
-        name: relations_named(text.sql, name=name, path=text.path, lower=lower[name]) for name, text in texts.items()
+        name: relations_named(texts[name].sql, name=name, path=texts[name].path, lower=lower[name]) for name in lower
     }
     wanted = sorted({name for names in named.values() for name in names})
     for name in wanted:
@@ -154,12 +157,13 @@ def understand(project: Project, spark: SparkSession) -> Understood:
         name: source.inspect([relation for relation in wanted if relation.source == name])
         for name, source in sources.items()
     }
+    files = [file for file in project.views if file.name in lower]
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
     understood_views = {  # a mistake in a view is told of that view, not of one that reads it
         file.name: _understand_view(file, lower[file.name], catalog, spark, project)
-        for file in sorted(project.views, key=lambda file: len(lower[file.name]))
+        for file in sorted(files, key=lambda file: len(lower[file.name]))
     }
-    views = {file.name: understood_views[file.name] for file in project.views}
+    views = {file.name: understood_views[file.name] for file in files}
     understood = Understood(
         project=project,
         sources=sources,
@@ -184,19 +188,8 @@ def _understand_view(
     spark: SparkSession,
     project: Project,
 ) -> UnderstoodView:
-    types = SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns
     check_keeping(file, chosen_algorithm(file))
-    compiled = compile_view(
-        file.name,
-        file.sql,
-        catalog,
-        types,
-        path=_shown(file),
-        strict=file.strict,
-        lower=lower,
-        recomputed=file.maintenance is not None and file.maintenance.recomputes,
-    )
-    view = keep_lineage(keep_group_tables(compiled, file.group_tables), file.keep)
+    view = _segmented(file, lower, tuple(catalog.values()), spark)
     readings = view_readings(file, view, project)
     return UnderstoodView(
         view=view,
@@ -208,6 +201,24 @@ def _understand_view(
         maintenance=file.maintenance,
         refresh=file.refresh,
     )
+
+
+@lru_cache(maxsize=1_000)
+def _segmented(
+    file: ViewFile, lower: tuple[ViewText, ...], relations: tuple[Relation, ...], spark: SparkSession
+) -> SegmentedView:
+    """Return the segments of a view; the same for the same texts and relations, which somebody who traces has often."""
+    compiled = compile_view(
+        file.name,
+        file.sql,
+        {relation.name: relation for relation in relations},
+        SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns,
+        path=_shown(file),
+        strict=file.strict,
+        lower=lower,
+        recomputed=file.maintenance is not None and file.maintenance.recomputes,
+    )
+    return keep_lineage(keep_group_tables(compiled, file.group_tables), file.keep)
 
 
 def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:

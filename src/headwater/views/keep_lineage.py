@@ -5,6 +5,9 @@
                                 │                                        join: a projection of it, under its old name
                                 └──► split (one per operand)             split: the operand's columns, grouped
 
+Rows of a lineage view are sought by the keys of the group that reads the join; those of a split lineage table by the
+same, or by what its operand joins with. These columns come first, so that a lookup need not read the whole table.
+
 All are maintained as any segment is, in the same batch and commit. The join is computed once: what it gave before is
 read off the lineage view's changes, so segments that read it need not know. Split lineage tables hold each different
 row once, with the number of rows of the lineage view that it is in: it leaves with the last of them.
@@ -26,12 +29,16 @@ from headwater.views.compile.plan import ROWS
 from headwater.views.compile.select_text import select_text
 from headwater.views.declaration import declare
 from headwater.views.kept_lineage import KeptLineage
+from headwater.views.lookups import is_sought_by
 from headwater.views.normal_form import JoinView, Occurrence
+from headwater.views.output_columns import output_columns
 from headwater.views.segment_names import name_of_kind
 from headwater.views.segments import SEGMENTS, GroupStep, JoinStep, RegroupStep, Segment, SegmentedView
 from headwater.views.unique_columns import unique_columns
 
 _ALIAS = "o0"
+_ORDERED = 3
+"""By so many columns at most rows lie in order: more would hardly tell files apart."""
 
 
 def keep_lineage(view: SegmentedView, wishes: Sequence[LineageWish]) -> SegmentedView:
@@ -164,7 +171,10 @@ class _Writing:
     def lineage(self, *, is_kept: bool) -> Segment:
         """Return the join with its operands' columns."""
         held = self.columns()
-        values = [(called, column(alias, name)) for alias, own in held.items() for name, called in own.items()]
+        first = tuple(held[alias][name] for alias, name in self._sought())
+        places = {called: (alias, name) for alias, own in held.items() for name, called in own.items()}
+        names = (*first, *(called for called in places if called not in first))
+        values = [(called, column(*places[called])) for called in names]
         tables = {o.alias: o.relation.name for o in self.join.occurrences}
         text = select_text(tables, (condition.expression for condition in self.join.conditions), values)
         known = {o.relation.name: o.relation for o in self.join.occurrences}
@@ -172,28 +182,51 @@ class _Writing:
         tests = {o.alias for o in self.join.occurrences if o.is_test}
         occurrences = tuple(replace(o, is_test=o.alias in tests) for o in declared.occurrences)
         step = JoinStep(view=replace(declared, occurrences=occurrences))
-        columns = [
-            replace(o.relation.column(name), name=called)
-            for o in self.join.occurrences
-            for name, called in held[o.alias].items()
-        ]
+        columns = [replace(self._column(*places[called]), name=called) for called in names]
         relation = replace(
             self.segment.relation,
             name=name_of_kind("lineage", step, columns),
             columns=tuple(columns),
             not_null=frozenset(),
         )
-        return Segment(relation=relation, step=step, is_kept=is_kept, origin=self.segment.origin)
+        return Segment(relation=relation, step=step, is_kept=is_kept, origin=self.segment.origin, looked_up_by=first)
+
+    def _column(self, alias: str, name: str) -> Column:
+        return self.join.occurrence(alias).relation.column(name)
+
+    def _sought(self) -> tuple[tuple[str, str], ...]:
+        """Return by which columns of the operands, (alias, name), the join's rows are sought: its readers' keys."""
+        readers = [one.step for one in self.view.segments if self.segment.name in one.inputs]
+        keys = [step.keys for step in readers if isinstance(step, GroupStep | RegroupStep)]
+        plain = output_columns(self.join)
+        found = dict.fromkeys(plain[name] for name in (keys[0] if keys else plain) if name in plain)
+        return tuple(one for one in found if is_sought_by(self._column(*one).type))[:_ORDERED]
+
+    def _led_to(self) -> dict[str, tuple[str, ...]]:
+        """Return by alias the columns by which its rows are sought: the join's own, or those of edges from there."""
+        found: dict[str, tuple[str, ...]] = {}
+        for alias, name in self._sought():
+            found[alias] = (*found.get(alias, ()), name)
+        while ways := [edge for edge in self.join.edges if (edge.left in found) != (edge.right in found)]:
+            edge = ways[0]
+            alias, place = (edge.right, 1) if edge.left in found else (edge.left, 0)
+            found[alias] = tuple(pair[place] for pair in edge.pairs)[:_ORDERED]
+        return found
 
     def splits(self, lineage: Segment) -> Iterator[tuple[str, Segment]]:
         """Yield by alias the operand's rows that are in the join, each once."""
         rows = Column(name=ROWS, type="bigint", native="bigint")
+        sought = self._led_to()
         for alias, own in self.columns().items():
-            keys = tuple(own.values())
+            first = tuple(own[name] for name in sought.get(alias, ()))
+            keys = (*first, *(called for called in own.values() if called not in first))
             columns = (*(lineage.relation.column(key) for key in keys), rows)
             step = GroupStep(input=lineage.name, keys=keys, rows=ROWS)
             relation = replace(lineage.relation, name=name_of_kind("split", step, columns), columns=columns)
-            yield alias, Segment(relation=relation, step=step, is_kept=True, origin=self.segment.origin)
+            yield (
+                alias,
+                Segment(relation=relation, step=step, is_kept=True, origin=self.segment.origin, looked_up_by=first),
+            )
 
     def projection(self, lineage: Segment) -> JoinStep:
         """Return what the join gave, from the rows of the lineage view."""

@@ -139,13 +139,15 @@ Step = JoinStep | GroupStep | RegroupStep | UnionStep | RecomputeStep
 class Segment:
     """One step and what it gives: `relation` has the name, the columns and their Spark types.
 
-    `origin` is the lower view whose text it comes from; empty if that is the view's own.
+    `origin` is the lower view whose text it comes from; empty if that is the view's own. By its first columns that are
+    `looked_up_by` its rows will be sought, where that is known: on disk they lie in their order.
     """
 
     relation: Relation
     step: Step
     is_kept: bool
     origin: str = ""
+    looked_up_by: tuple[str, ...] = ()
 
     @property
     def name(self) -> RelationName:

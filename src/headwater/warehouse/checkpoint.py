@@ -1,6 +1,9 @@
 """The plain rows of a kept table as of one tick, replaced as a whole.
 
 Invariant: the rows and the tick they are of change in one Delta commit; a checkpoint never goes back to an older tick.
+
+A checkpoint whose rows are looked up by some columns has them first, and its rows lie in their order, in files whose
+bounds are known: whoever looks up a few keys reads the few files that may hold them.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from headwater.position import Tick
 from headwater.warehouse.spark_files import write_files
 
 AT = "headwater"
+ORDERED = "headwater.ordered"
+"""The number that tells by how many of its first columns the rows lie in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +49,26 @@ class Checkpoint:
         """Open the checkpoint at its newest version."""
         return cls(FencedTable.open(path))
 
+    def order(self) -> tuple[str, ...]:
+        """Return the columns in whose order the rows lie; none: they lie as they came."""
+        return tuple(self.table.schema().names[: self.table.number(ORDERED) or 0])
+
     def tick(self) -> Tick | None:
         """Return the tick the rows are of; None if none was written yet."""
         self.table.reload()
         number = self.table.number(AT)
         return None if number is None else Tick(number)
 
-    def snapshot(self) -> CheckpointSnapshot:
-        """Return the newest state written."""
+    def snapshot(self, keys: pa.Table | None = None) -> CheckpointSnapshot:
+        """Return the newest state written; with keys, of its files those that may hold rows with these values."""
         with self.table.lock:
             tick = self.tick()
             if tick is None:
                 raise NotReadable(
                     "the table has no rows yet", code="HW-413", detail="it is being filled", hint="wait, then ask again"
                 )
-            return CheckpointSnapshot(tick=tick, files=tuple(self.table.files()), version=self.table.version)
+            files = self.table.files() if keys is None else self.table.files_holding(keys)
+            return CheckpointSnapshot(tick=tick, files=tuple(files), version=self.table.version)
 
     def write(self, rows: pa.Table, at: Tick) -> bool:
         """Replace the rows by those of a later tick; False if the checkpoint is at that tick or later already."""
@@ -69,7 +79,7 @@ class Checkpoint:
     def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
         """Replace the rows as `write` does, letting the executors write the data files."""
         ordered = frame.select(*quoted(self.table.schema().names))
-        return self._replace(write_files(ordered, self.table.path), at)
+        return self._replace(write_files(ordered, self.table.path, self.order()), at)
 
     def _replace(self, files: Sequence[DataFile], at: Tick) -> bool:
         while (current := self.tick()) is None or current < at:

@@ -37,7 +37,10 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """What a decision about one Delta table needs; `droppable` is the tick up to which nobody needs its rows."""
+    """What a decision about one Delta table needs; `droppable` is the tick up to which nobody needs its rows.
+
+    A table that is `replaced` as a whole, time and again, has the files that its writer thought right.
+    """
 
     path: str
     file_sizes: Sequence[int]
@@ -46,6 +49,7 @@ class TableFacts:
     vacuumed_at: datetime
     horizon: Tick
     droppable: Tick
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,8 @@ def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
         due.append(DropRows(path=table.path, upto=table.droppable))
     for tier, target in enumerate(TIERS):
         floor = TIERS[tier - 1] // 2 if tier else 0
-        if sum(floor <= size < target // 2 for size in table.file_sizes) >= policy.files_per_tier:
+        small = sum(floor <= size < target // 2 for size in table.file_sizes)
+        if small >= policy.files_per_tier and not table.replaced:
             due.append(Compact(path=table.path, below_bytes=target))
             break
     if now - table.vacuumed_at >= policy.vacuum_every:

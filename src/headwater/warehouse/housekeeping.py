@@ -67,11 +67,11 @@ class Housekeeper:
             at = self._tick(f"{folder}/checkpoint")
             upto = droppable(self._policy, last=last, old_enough=old_enough, needed=min(at, last))
             yield from self._table(f"{folder}/changes", now, upto)
-            yield from self._table(f"{folder}/checkpoint", now, Tick(0))
+            yield from self._table(f"{folder}/checkpoint", now, Tick(0), replaced=True)
         for replica in catalog.replicas.values():
             path = f"{replica_folder(self._warehouse.path, replica.relation, replica.generation)}/checkpoint"
             log_needed.append(self._tick(path))
-            yield from self._table(path, now, Tick(0))
+            yield from self._table(path, now, Tick(0), replaced=True)
         upto = droppable(self._policy, last=head.tick, old_enough=old_enough, needed=min(log_needed))
         yield from self._table(changelog_folder(self._warehouse.path), now, upto)
         yield from self._table(commits_folder(self._warehouse.path), now, Tick(0))
@@ -91,7 +91,7 @@ class Housekeeper:
                     found[segment_folder(path, table)] = min(before, frontier)
         return found
 
-    def _table(self, path: str, now: datetime, upto: Tick) -> Iterator[ChoreDone]:
+    def _table(self, path: str, now: datetime, upto: Tick, *, replaced: bool = False) -> Iterator[ChoreDone]:
         handle = self._handle(path)
         handle.table.reload()
         facts = TableFacts(
@@ -102,6 +102,7 @@ class Housekeeper:
             vacuumed_at=handle.vacuumed_at,
             horizon=Tick(handle.table.number(HORIZON) or 0),
             droppable=upto,
+            replaced=replaced,
         )
         for chore in chores(facts, self._policy, now):
             started = time.perf_counter()

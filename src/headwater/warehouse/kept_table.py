@@ -15,8 +15,8 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,9 +30,12 @@ from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
-from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
+from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
+from headwater.warehouse.few_rows import read_few
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
+
+Read = TypeVar("Read")
 
 UPTO = "headwater"
 BIRTH = "headwater.birth"
@@ -48,14 +51,18 @@ class KeptTable:
         self.checkpoint = checkpoint
 
     @classmethod
-    def create(cls, folder: str, schema: pa.Schema, birth: Tick) -> Self:
-        """Create both tables for a view whose first state is the one at tick `birth`; the same again is harmless."""
+    def create(cls, folder: str, schema: pa.Schema, birth: Tick, *, ordered: int = 0) -> Self:
+        """Create both tables for a view whose first state is the one at tick `birth`; the same again is harmless.
+
+        By so many of its first columns as are `ordered` its rows are looked up: on disk they lie in their order.
+        """
         numbers = {UPTO: birth, BIRTH: birth}
         if not FencedTable.exists(f"{folder}/changes"):
             columns = pa.schema([pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64()), *schema])
             FencedTable.create(f"{folder}/changes", columns, numbers=numbers, mark="{}")
         if not FencedTable.exists(f"{folder}/checkpoint"):
-            FencedTable.create(f"{folder}/checkpoint", schema, numbers={}, mark="{}", indexed=8)
+            order = {ORDERED: ordered} if ordered else {}
+            FencedTable.create(f"{folder}/checkpoint", schema, numbers=order, mark="{}", indexed=8)
         return cls.open(folder)
 
     @classmethod
@@ -99,6 +106,12 @@ class KeptTable:
 
     def changes_dataframe(self, spark: SparkSession, after: Tick, upto: Tick) -> DataFrame:
         """Return the signed rows with after < tick <= upto."""
+        files = self._change_files(after, upto)
+        frame = read_files(spark, files, stamped_schema(self.schema))
+        return frame.where((F.col(TICK) > after) & (F.col(TICK) <= upto)) if files else frame
+
+    def _change_files(self, after: Tick, upto: Tick) -> list[str]:
+        """Return where the data files are that may hold changes of these ticks."""
         self.changes.reload()
         if after < (horizon := self.horizon()):
             raise NotReadable(
@@ -107,27 +120,45 @@ class KeptTable:
                 detail="they are before the table's birth, or retention has dropped them",
                 hint="ask for a later tick, or keep more history: raise the project's retention",
             )
-        files = self.changes.files(after=after, upto=upto)
-        frame = read_files(spark, files, stamped_schema(self.schema))
-        return frame.where((F.col(TICK) > after) & (F.col(TICK) <= upto)) if files else frame
+        return self.changes.files(after=after, upto=upto)
 
     def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
         """Return the plain rows at a tick; the caller has checked it against the committed frontier."""
         return self._from_checkpoint(lambda snapshot: self._rolled(spark, snapshot, at))
 
-    def entries_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
+    def entries_dataframe(self, spark: SparkSession, at: Tick, keys: pa.Table | None = None) -> DataFrame:
         """Return what sums up to the rows at a tick, with `_count`: the checkpoint's rows, and changes from there.
 
-        For whoever wants few of the rows, and sums those up: nothing is compared here, so nothing is shuffled.
+        For whoever wants few of the rows, and sums those up: nothing is compared here, so nothing is shuffled. With
+        keys, rows that have other values may be missing: files that hold only such are not read.
         """
-        return self._from_checkpoint(lambda snapshot: self._entries(spark, snapshot, at))
+        return self._from_checkpoint(lambda snapshot: self._entries(spark, snapshot, at), keys)
 
-    def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], DataFrame]) -> DataFrame:
-        snapshot = self.checkpoint.snapshot()
+    def few_entries(self, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int) -> pa.Table | None:
+        """Return the same without Spark, some columns and `_count`; None if more than few rows had to be read."""
+        return self._from_checkpoint(lambda snapshot: self._few_entries(snapshot, at, columns, keys, few), keys)
+
+    def _few_entries(
+        self, snapshot: CheckpointSnapshot, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int
+    ) -> pa.Table | None:
+        low, high = min(at, snapshot.tick), max(at, snapshot.tick)
+        plain = pa.schema([self.schema.field(name) for name in columns])
+        typed = None if keys is None else keys.cast(pa.schema([self.schema.field(one) for one in keys.column_names]))
+        rows = read_few(snapshot.files, plain, typed, few)
+        changes = read_few(self._change_files(low, high) if low < high else (), stamped_schema(plain), typed, few)
+        if rows is None or changes is None:
+            return None
+        due = changes.filter(pc.and_(pc.greater(changes[TICK], low), pc.less_equal(changes[TICK], high)))
+        counts = due[COUNT] if at > snapshot.tick else pc.negate(due[COUNT])
+        ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+        return pa.concat_tables([rows.append_column(COUNT, ones), due.select(plain.names).append_column(COUNT, counts)])
+
+    def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:
+        snapshot = self.checkpoint.snapshot(keys)
         try:
             return read(snapshot)
         except NotReadable:
-            later = self.checkpoint.snapshot()
+            later = self.checkpoint.snapshot(keys)
             if later.tick == snapshot.tick:
                 raise
             return read(later)  # it moved on, and the changes before it were dropped, meanwhile

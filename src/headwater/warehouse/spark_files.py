@@ -17,7 +17,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.changelog.data_file import DataFile, describe, place, sync
+from headwater.deltas.on_spark import quoted
 
+ROWS_PER_FILE = 100_000
+"""So many rows at most are in a file of rows that lie in order: the fewer, the less is read beside what is sought."""
+ROWS_PER_GROUP = 8192
+_ROWS_PER_GROUP = "parquet.block.row.count.limit"
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
@@ -33,16 +38,25 @@ def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> 
     return spark.read.schema(spark_schema(schema)).parquet(*files)
 
 
-def write_files(frame: DataFrame, root: str) -> list[DataFile]:
-    """Let the executors write a frame below a table's folder; the files are not part of the table yet."""
+def write_files(frame: DataFrame, root: str, order: Sequence[str] = ()) -> list[DataFile]:
+    """Let the executors write a frame below a table's folder; the files are not part of the table yet.
+
+    With an order, rows lie in that of these columns, in many small files whose bounds tell them apart.
+    """
     kind = frame.sparkSession.conf.get(_TIMESTAMPS)
     assert kind == "TIMESTAMP_MICROS", f"timestamps are TIMESTAMP_MICROS: {_TIMESTAMPS} is {kind}"
     folder = f"data-{uuid.uuid4()}"
-    frame.write.parquet(f"{root}/{folder}", compression="zstd")
+    if order:
+        columns = quoted(order)
+        ordered = frame.repartitionByRange(*columns).sortWithinPartitions(*columns)
+        writing = ordered.write.option("maxRecordsPerFile", ROWS_PER_FILE).option(_ROWS_PER_GROUP, ROWS_PER_GROUP)
+        writing.parquet(f"{root}/{folder}", compression="zstd")
+    else:
+        frame.write.parquet(f"{root}/{folder}", compression="zstd")
     system, base = place(root)
     found = system.get_file_info(pafs.FileSelector(f"{base}/{folder}"))
     names = sorted(info.base_name for info in found if info.base_name.endswith(".parquet"))
-    described = [describe(root, f"{folder}/{name}") for name in names]
+    described = [describe(root, f"{folder}/{name}", order) for name in names]
     filled = [file for file in described if file.row_count]
     if filled:
         sync(root, *(file.path for file in filled))
