@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import inf, prod
 from random import Random
 
 from headwater.advisor.flow import rows_of
@@ -27,15 +27,29 @@ class _Drawing:
         self._relations: list[RelationNode] = []
         self._segments: list[SegmentNode] = []
         self._source = SystemStatistics(
-            block_size=8192, disk_cost=10, net_cost=self._magnitude(-4, -1), trip_cost=chance.choice([0.0, 5.0])
+            block_size=8192,
+            disk_cost=10,
+            net_cost=self._magnitude(-4, -1),
+            trip_cost=chance.choice([0.0, 5.0]),
+            wait_cost=chance.choice([0.0, 300.0]),
         )
 
     def structure(self) -> Structure:
         chance = self._chance
         return Structure(
             top=self._segment(chance.choice([1, 2, 3])),
-            usage=UsageStatistics(query_rate=chance.choice([0, 1, 20, 100]), query_size=chance.choice([1, 10])),
-            warehouse=SystemStatistics(block_size=8192, disk_cost=10),
+            usage=UsageStatistics(
+                query_rate=chance.choice([0, 1, 20, 100]),
+                query_size=chance.choice([1, 10]),
+                batch_rate=chance.choice([inf, 1.0, 10.0]),
+            ),
+            warehouse=SystemStatistics(
+                block_size=8192,
+                disk_cost=10,
+                trip_cost=chance.choice([0, 100]),
+                read_cost=chance.choice([0, 20]),
+                write_cost=chance.choice([0, 100]),
+            ),
         )
 
     def _magnitude(self, least: float, most: float) -> float:

@@ -19,6 +19,15 @@ N rows of t bytes, k keys that find r rows, blocks of B bytes; milliseconds.
                          Σ join(other operands) + write(LV) + Σ write(SLT_x) + (write(AG), or members(touched) + c)
     total              = query_rate · trace(top, query_size) + Σ_R update_rate · maintain(R)
 
+Some things are not in the paper, and cost nothing where statistics leave them out. On an engine of batches and jobs
+they are most of the cost, however many keys and rows are about:
+
+    a question to a source, to BT      + trip_cost           a round trip; a Spark job
+    a question to LV, SLT_x            + read_cost           to read few rows on disk; to AG as well, to trace
+    a question to a source, to trace   + wait_cost           until the log has come to what was seen there
+    a table that a batch changes       + write_cost          AG, BT, LV, each SLT_x
+    the updates of a batch             are one update        of all their rows, at batch_rate
+
 A lookup in a lineage view reads every row that its operand's row is in: |LV| / |SLT_x| of them.
 Rows are counted after the selection: a condition that spans operands goes with the question that it can go with.
 Every cost here rises with the cost of what it is made of; `algorithms/exact` rests on that.
@@ -32,7 +41,7 @@ from math import ceil
 from typing import NamedTuple
 
 from headwater.advisor.candidates import Auxiliary, AuxiliaryKind, Kept
-from headwater.advisor.flow import Question, SegmentFlow, flows_of
+from headwater.advisor.flow import Question, SegmentFlow, flows_of, update_of
 from headwater.advisor.statistics import SystemStatistics
 from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
 
@@ -66,7 +75,8 @@ def remote(relation: RelationNode, question: Question) -> float:
     known = relation.statistics
     moved = _KEY_BYTES * question.keys + known.tuple_size * question.rows
     there = local(known.source, known.tuple_num, known.tuple_size, question)
-    return there + moved * known.source.net_cost + known.source.trip_cost
+    wait = known.source.wait_cost if question.is_traced else 0.0
+    return there + moved * known.source.net_cost + known.source.trip_cost + wait
 
 
 def write(system: SystemStatistics, tuple_num: float, tuple_size: float, changed: float) -> float:
@@ -145,8 +155,9 @@ class CostModel:
         """Return what it costs to keep a relation's replica, if it is kept."""
         if self._tables[relation.name].replica not in kept:
             return 0.0
-        known = relation.statistics
-        return known.update_rate * write(self._warehouse, known.tuple_num, known.tuple_size, known.update_size)
+        known, update = relation.statistics, update_of(relation, self.structure.usage)
+        blocks = write(self._warehouse, known.tuple_num, known.tuple_size, update.rows)
+        return update.rate * (blocks + self._warehouse.write_cost)
 
     # -- what a question costs ------------------------------------------------------------------------------------
 
@@ -155,27 +166,29 @@ class CostModel:
         if isinstance(node, SegmentNode):
             flow = self.flows[node.name]
             if self._has_groups(node, kept):
-                return local(self._warehouse, flow.group_count, flow.group_size, question)
-            return self.members(node, kept, question.rows, self.fetched(node, kept)) + self._warehouse.compute_cost
+                fixed = self._warehouse.read_cost if question.is_traced else 0.0  # who maintains has them in memory
+                return local(self._warehouse, flow.group_count, flow.group_size, question) + fixed
+            return self.members(node, kept, question, self.fetched(node, kept)) + self._warehouse.compute_cost
         if self._tables[node.name].replica in kept:
-            return local(self._warehouse, node.statistics.tuple_num, node.statistics.tuple_size, question)
+            known = node.statistics
+            return local(self._warehouse, known.tuple_num, known.tuple_size, question) + self._warehouse.trip_cost
         return remote(node, question)
 
     def fetched(self, segment: SegmentNode, kept: Kept) -> Fetched:
         """Return what questions to a segment's operands cost with a set of auxiliary tables."""
         return lambda place, question: self.fetch(segment.operands[place], kept, question)
 
-    def members(self, segment: SegmentNode, kept: Kept, groups: float, fetched: Fetched) -> float:
-        """Return what it costs to find all rows of the operands that so many rows of a segment come from."""
+    def members(self, segment: SegmentNode, kept: Kept, question: Question, fetched: Fetched) -> float:
+        """Return what it costs to find all rows of the operands that rows of a segment come from."""
         flow = self.flows[segment.name]
-        groups = min(groups, flow.group_count)
         places = range(segment.fan_out)
-        from_operands = sum(fetched(place, flow.question_behind(place, groups)) for place in places)
-        return min(self.members_kept(segment, kept, groups), from_operands)
+        from_operands = sum(fetched(place, flow.question_behind(place, question)) for place in places)
+        return min(self.members_kept(segment, kept, question), from_operands)
 
-    def members_kept(self, segment: SegmentNode, kept: Kept, groups: float) -> float:
+    def members_kept(self, segment: SegmentNode, kept: Kept, question: Question) -> float:
         """Return the same from the segment's own LV or SLT; infinite where neither is kept."""
         flow, found = self.flows[segment.name], [float("inf")]
+        groups = min(question.rows, flow.group_count)
         rows = flow.behind(groups)
         if self._tables[segment.name].lineage in kept:
             found.append(self._in_lineage_view(flow, Question(groups, rows)))
@@ -200,16 +213,18 @@ class CostModel:
         return min(found)
 
     def _in_lineage_view(self, flow: SegmentFlow, question: Question) -> float:
-        return local(self._warehouse, flow.lineage_rows, flow.lineage_size, question)
+        known = self._warehouse
+        return local(known, flow.lineage_rows, flow.lineage_size, question) + known.read_cost
 
     def _in_split_lineage(self, flow: SegmentFlow, place: int, question: Question) -> float:
-        return local(self._warehouse, flow.split_rows[place], flow.operand_sizes[place], question)
+        known = self._warehouse
+        return local(known, flow.split_rows[place], flow.operand_sizes[place], question) + known.read_cost
 
     # -- what a segment costs, given what its operands' fetches cost -----------------------------------------------
 
     def tracing(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
         """Return what tracing through a segment costs; its operands' own tracing is theirs."""
-        found = sum(self.members(segment, kept, groups, fetched) for groups in self.flows[segment.name].traced)
+        found = sum(self.members(segment, kept, question, fetched) for question in self.flows[segment.name].traced)
         return self.structure.usage.query_rate * found
 
     def updating(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
@@ -219,7 +234,7 @@ class CostModel:
         if fixed is not None:
             touches = self.flows[segment.name].touches
             cost += sum(
-                rate * (self.members(segment, kept, touch.groups, fetched) + fixed) for touch, rate in touches.items()
+                rate * (self.members(segment, kept, touch.question, fetched) + fixed) for touch, rate in touches.items()
             )
         return cost
 
@@ -250,7 +265,8 @@ class CostModel:
     def segment_writes(self, segment: SegmentNode, kept: Kept) -> float:
         """Return what it costs to write a segment's kept tables; the topmost segment is the view, always written."""
         flow = self.flows[segment.name]
-        cost = 0.0
+        touched = min(self.structure.usage.batch_rate, sum(flow.touches.values()))
+        cost = touched * self._warehouse.write_cost * self._written_tables(segment, kept)
         for touch, rate in flow.touches.items():
             rows, each = touch.lineage_rows, 0.0
             if self.is_written(segment, kept):
@@ -269,6 +285,12 @@ class CostModel:
                 )
             cost += rate * each
         return cost
+
+    def _written_tables(self, segment: SegmentNode, kept: Kept) -> int:
+        """Return how many tables of a segment are written when it changes."""
+        tables = self._tables[segment.name]
+        split = segment.fan_out if tables.split in kept else 0
+        return int(self.is_written(segment, kept)) + int(tables.lineage in kept) + split
 
     def _bytes_of(self, table: Auxiliary) -> float:
         if table.kind is AuxiliaryKind.REPLICA:

@@ -7,7 +7,8 @@
 
 A tracing query asks for the rows behind `query_size` rows of the view, and so on for the rows it finds below. An update
 of a relation changes `update_size` rows; of a segment that reads it, it changes d · |LV| / |T_i| rows of the lineage
-view and D(that, |AG|) rows of the output, which are the change that the segment above sees.
+view and D(that, |AG|) rows of the output, which are the change that the segment above sees. Where updates are more than
+batches, those of a batch are one update.
 
 A union joins nothing: |LV| = Σ |T_i|, a changed row of an operand is one changed row, and no other operand is asked.
 """
@@ -19,16 +20,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, prod
 
-from headwater.advisor.statistics import SegmentStatistics, UnionStatistics
+from headwater.advisor.statistics import SegmentStatistics, UnionStatistics, UsageStatistics
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Which rows have these keys: how many keys are asked for, and how many rows that finds. Both are expectations."""
+    """Which rows have these keys: how many keys are asked for, and how many rows that finds. Both are expectations.
+
+    It is asked to trace, or to maintain.
+    """
 
     keys: float
     rows: float
+    is_traced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,11 @@ class Touch:
     lineage_rows: float
     groups: float
 
+    @property
+    def question(self) -> Question:
+        """The question for the groups."""
+        return Question(self.groups, self.groups)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentFlow:
@@ -61,8 +71,8 @@ class SegmentFlow:
     operand_sizes: tuple[float, ...]
     split_rows: tuple[float, ...]
     """|SLT_i|: the rows of each operand that are in the lineage view."""
-    traced: tuple[float, ...]
-    """How many of its rows a tracing query asks about, for each way that leads here."""
+    traced: tuple[Question, ...]
+    """For which of its rows a tracing query asks, on each way that leads here."""
     joined: tuple[Mapping[Question, float], ...]
     """What is asked of each operand to join the changes that come through others, and how often."""
     touches: Mapping[Touch, float]
@@ -76,10 +86,27 @@ class SegmentFlow:
         """Return how many lineage rows so many rows of the output come from."""
         return min(groups, self.group_count) * self.lineage_rows / self.group_count
 
-    def question_behind(self, place: int, groups: float) -> Question:
-        """Return what is asked of an operand to find the rows that so many rows of the output come from."""
-        rows = self.behind(groups)
-        return Question(groups, _made_of(self.segment, rows, self.operand_rows[place], self.lineage_rows))
+    def question_behind(self, place: int, question: Question) -> Question:
+        """Return what is asked of an operand to find the rows that the rows of the output come from that are found."""
+        groups = min(question.rows, self.group_count)
+        rows = _made_of(self.segment, self.behind(groups), self.operand_rows[place], self.lineage_rows)
+        return Question(groups, rows, question.is_traced)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What changes a relation at once: so often, and so many rows."""
+
+    rate: float
+    rows: float
+
+
+def update_of(relation: RelationNode, usage: UsageStatistics) -> Update:
+    """Return the updates of a relation; where they are more than batches, all those of a batch are one."""
+    known = relation.statistics
+    if known.update_rate <= usage.batch_rate:
+        return Update(known.update_rate, known.update_size)
+    return Update(usage.batch_rate, known.update_size * known.update_rate / usage.batch_rate)
 
 
 def met(rows: float, things: float) -> float:
@@ -120,7 +147,7 @@ def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
             operand_rows=tuple(operand.tuple_num for operand in operands),
             operand_sizes=tuple(operand.tuple_size for operand in operands),
             split_rows=tuple(met(size.lineage_rows, operand.tuple_num) for operand in operands),
-            traced=tuple(traced[segment.name]),
+            traced=tuple(Question(groups, groups, is_traced=True) for groups in traced[segment.name]),
             joined=tuple(
                 _joined(place, operand, arrivals[segment.name] if segment.is_join else {})
                 for place, operand in enumerate(operands)
@@ -183,8 +210,9 @@ def _traced(structure: Structure, sizes: Mapping[str, _Size]) -> Mapping[str, li
         if isinstance(node, RelationNode):
             return
         size = sizes[node.name]
-        found[node.name].append(groups)
-        rows = min(groups, size.tuple_num) * size.lineage_rows / size.tuple_num
+        traced = min(groups, size.tuple_num)
+        found[node.name].append(traced)
+        rows = traced * size.lineage_rows / size.tuple_num
         for operand in node.operands:
             descend(operand, _made_of(node, rows, sizes[operand.name].tuple_num, size.lineage_rows))
 
@@ -205,8 +233,8 @@ def _propagate(
     touches: Mapping[str, defaultdict[Touch, float]],
 ) -> None:
     """Carry an update of a relation through all segments above it, and note what arrives where."""
-    rate = relation.statistics.update_rate
-    changed = {relation.name: relation.statistics.update_size}
+    update = update_of(relation, structure.usage)
+    rate, changed = update.rate, {relation.name: update.rows}
     for segment in reversed(structure.segments):
         size = sizes[segment.name]
         found = [

@@ -1,12 +1,14 @@
 """What the cost model knows about a view: paper 004's Table 1, every statistic under the paper's own name.
 
-`rel_num`, the fan-out, is not among them: a segment knows its operands (`structure`).
+`rel_num`, the fan-out, is not among them: a segment knows its operands (`structure`). What is not in Table 1 says so;
+where it is left out, costs are the paper's.
 The unit of time of rates is free, but one for all: per hour, say. Costs are milliseconds in that time.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,14 +22,22 @@ class SystemStatistics:
     net_cost: float = 0.0
     """Milliseconds to move a byte between this source and the warehouse."""
     trip_cost: float = 0.0
-    """Milliseconds that a question to this source takes besides its bytes. Not in Table 1: the paper has none."""
+    """Milliseconds that a question takes besides its blocks and bytes: a round trip to a source, or a Spark job over a
+    replica. Not in Table 1."""
+    wait_cost: float = 0.0
+    """Milliseconds until what a tracing query saw of this source can be brought to a tick. Not in Table 1."""
+    read_cost: float = 0.0
+    """Milliseconds that it takes to read few rows of the warehouse's disk besides their blocks. Not in Table 1."""
+    write_cost: float = 0.0
+    """Milliseconds that it takes to change a table besides its blocks: the jobs and the commit. Not in Table 1."""
     compute_cost: float = 0.0
     """Milliseconds to compute rows of a segment that are not kept, however few they are: a query. Not in Table 1."""
 
     def __post_init__(self) -> None:
         """Hold that blocks have bytes and that nothing costs less than nothing."""
         assert self.block_size > 0, "a block has bytes"
-        assert min(self.disk_cost, self.net_cost, self.trip_cost, self.compute_cost) >= 0, "costs are not negative"
+        fixed = (self.trip_cost, self.wait_cost, self.read_cost, self.write_cost, self.compute_cost)
+        assert min(self.disk_cost, self.net_cost, *fixed) >= 0, "costs are not negative"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +100,10 @@ class UsageStatistics:
     """Tracing queries per unit of time."""
     query_size: float = 1.0
     """Rows of the view that one of them traces."""
+    batch_rate: float = inf
+    """Batches per unit of time, in each of which all updates since the last are maintained together. Not in Table 1:
+    the paper maintains every update for itself."""
 
     def __post_init__(self) -> None:
         """Hold that nothing is counted below nothing."""
-        assert min(self.query_rate, self.query_size) >= 0, "counts are not negative"
+        assert min(self.query_rate, self.query_size, self.batch_rate) >= 0, "counts are not negative"

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
 
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
@@ -17,6 +18,8 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.changelog.data_file import place
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
+from headwater.runtime.batch_pace import batch_pace
+from headwater.runtime.tick_reader import ASKED, READ
 from headwater.runtime.understand import Understood
 from headwater.sources.measure import SourceMeasure
 from headwater.views.segments import SEGMENTS, SegmentedView
@@ -28,10 +31,11 @@ from headwater.warehouse.traces import traces_per_hour
 _BLOCK_BYTES = 8192
 _BLOCK_MILLISECONDS = 0.05
 """What a block costs in a warehouse that has too little to time."""
-_COMPUTE_MILLISECONDS = 150.0
-"""What it costs to compute a few rows of a segment that has no group table: a query on Spark, warm."""
 _TIMED_BYTES = 1_000_000
 _RECENT_TICKS = 5_000
+_RECENT_COMMITS = 1_000
+_ASKING_MILLISECONDS = 5.0
+"""What a question to a source takes here, besides the trip: to be written, and its answer to be read and rebased."""
 _LEAST_HOURS = 1 / 60
 """What happened within a minute is no reason to expect as much of every other."""
 _ASSUMED_TRACES = 1.0
@@ -87,7 +91,9 @@ def measure_view(
     known = {RelationName(source=SEGMENTS, name=name): float(row_count(kept[name], frontier)) for name in kept}
     known[view.output.name] = float(row_count(warehouse.kept_table(view.name), frontier))
     estimates = RowEstimates(view=view, relations=sizes, known=known)
-    rates = _update_rates(warehouse.log, view.relations)
+    recent = recent_ticks(warehouse.log)
+    rates = _update_rates(warehouse.log, view.relations, recent)
+    pace = batch_pace(warehouse.commits.read(max(0, warehouse.head().sequence - _RECENT_COMMITS)), recent.after)
     return Measured(
         relations={
             name: RelationStatistics(
@@ -101,11 +107,16 @@ def measure_view(
         },
         segment_rows=estimates.segment_rows(),
         segment_row_sizes=estimates.segment_row_sizes(),
-        usage=UsageStatistics(query_rate=traced.per_hour),
+        usage=UsageStatistics(
+            query_rate=traced.per_hour, batch_rate=pace.batch_count / recent.hours if pace.batch_count else inf
+        ),
         warehouse=SystemStatistics(
             block_size=_BLOCK_BYTES,
             disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()]),
-            compute_cost=_COMPUTE_MILLISECONDS,
+            trip_cost=pace.job_milliseconds,
+            read_cost=READ,
+            write_cost=pace.job_milliseconds,
+            compute_cost=pace.job_milliseconds,
         ),
     )
 
@@ -115,7 +126,8 @@ def _system(source: SourceMeasure) -> SystemStatistics:
         block_size=source.block_bytes,
         disk_cost=1000 * source.block_seconds,
         net_cost=1000 * source.byte_seconds,
-        trip_cost=1000 * source.trip_seconds,
+        trip_cost=1000 * source.trip_seconds + _ASKING_MILLISECONDS,
+        wait_cost=ASKED,
     )
 
 
@@ -128,9 +140,10 @@ def recent_ticks(log: ChangeLog) -> RecentTicks:
     return RecentTicks(after=after, upto=last, hours=hours)
 
 
-def _update_rates(log: ChangeLog, relations: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, _Rate]:
+def _update_rates(
+    log: ChangeLog, relations: Mapping[RelationName, tuple[str, ...]], recent: RecentTicks
+) -> dict[RelationName, _Rate]:
     """Return how many transactions per hour change each relation, and how many rows each of them, lately."""
-    recent = recent_ticks(log)
     found = {}
     for name, columns in relations.items():
         rows = log.rows(name, columns[:1], recent.after, recent.upto) if name in log.relations() else None

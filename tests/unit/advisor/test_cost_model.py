@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -17,6 +18,7 @@ SYSTEM = SystemStatistics(block_size=1000, disk_cost=10)
 
 V8 = figure_14(0.032, 5)
 BOTH_REPLICAS = frozenset({Auxiliary("R", AuxiliaryKind.REPLICA), Auxiliary("S", AuxiliaryKind.REPLICA)})
+ASKED = replace(V8, top=replace(V8.top, is_joined_by_lineage=False))
 LINEAGE = frozenset({Auxiliary("V", AuxiliaryKind.LINEAGE_VIEW)})
 
 
@@ -28,9 +30,10 @@ def test_local_reads_a_block_per_key_and_row_or_all_blocks(question: Question, e
 def test_remote_adds_keys_there_and_rows_back() -> None:
     relation = V8.relations[0]
     assert remote(relation, Question(2, 3)) == pytest.approx(50 + (2 * 8 + 3 * 200) * 0.032)
-    source = replace(relation.statistics.source, trip_cost=7)
+    source = replace(relation.statistics.source, trip_cost=7, wait_cost=60)
     farther = replace(relation, statistics=replace(relation.statistics, source=source))
     assert remote(farther, Question(2, 3)) == pytest.approx(50 + (2 * 8 + 3 * 200) * 0.032 + 7)
+    assert remote(farther, Question(2, 3, is_traced=True)) == pytest.approx(50 + (2 * 8 + 3 * 200) * 0.032 + 7 + 60)
 
 
 def test_write_reads_and_writes_blocks() -> None:
@@ -62,6 +65,35 @@ def test_v8_with_a_lineage_view_by_hand() -> None:
     s_change = 10 * (1 + r_rows) + 0.032 * (8 + 200 * r_rows) + 20 * 320 * 5 / 1075
     by_hand = 50 * (r_change + 20) + 43 * (s_change + 20) + 5 * 10 * 59
     assert CostModel(V8).total(LINEAGE) == pytest.approx(by_hand)
+
+
+def with_fixed_costs(batch_rate: float) -> CostModel:
+    warehouse = replace(V8.warehouse, trip_cost=100, read_cost=20, write_cost=30)
+    return CostModel(replace(ASKED, warehouse=warehouse, usage=replace(V8.usage, batch_rate=batch_rate)))
+
+
+def test_questions_and_writes_have_fixed_costs() -> None:
+    """93 updates look up a replica and write it and the view; 5 traces look up two replicas, or read a lineage view."""
+    model, plain = with_fixed_costs(inf), CostModel(ASKED)
+    replicas = model.cost(BOTH_REPLICAS)
+    assert replicas.tracing == pytest.approx(plain.cost(BOTH_REPLICAS).tracing + 5 * 2 * 100)
+    assert replicas.maintaining == pytest.approx(plain.cost(BOTH_REPLICAS).maintaining + 93 * (100 + 30 + 30))
+    lineage = model.cost(LINEAGE)
+    assert lineage.tracing == pytest.approx(plain.cost(LINEAGE).tracing + 5 * 20)
+    assert lineage.maintaining == pytest.approx(plain.cost(LINEAGE).maintaining + 93 * (30 + 30))
+    split = frozenset({Auxiliary("V", AuxiliaryKind.SPLIT_LINEAGE)})
+    assert model.cost(split).tracing == pytest.approx(plain.cost(split).tracing + 5 * 2 * 20)
+    assert model.cost(split).maintaining == pytest.approx(plain.cost(split).maintaining + 93 * 3 * 30)
+
+
+def test_the_updates_of_a_batch_are_one() -> None:
+    """In each of 10 batches, 5 rows of R and 4.3 of S; each asks the other side once, all write the view once."""
+    model = with_fixed_costs(10)
+    asked = [(question.keys, question.rows, rate) for one in model.flows["V"].joined for question, rate in one.items()]
+    assert asked == [pytest.approx((4.3, met(4.3 * 1600 / 1075, 320), 10)), pytest.approx((5, met(25, 1075), 10))]
+    known = CostModel(replace(ASKED, usage=replace(V8.usage, batch_rate=10))).cost(BOTH_REPLICAS)
+    fixed = 10 * (100 + 100 + 30 + 30 + 30)
+    assert model.cost(BOTH_REPLICAS).maintaining == pytest.approx(known.maintaining + fixed)
 
 
 def test_what_is_kept_has_its_size() -> None:
@@ -107,5 +139,7 @@ def test_a_union_passes_changes_on_and_shares_what_is_traced() -> None:
     flow = CostModel(structure).flows["U"]
     assert [touch.lineage_rows for touch in flow.touches] == [1]
     assert sum(flow.touches.values()) == 50 + 43
-    assert [flow.question_behind(place, 10).rows for place in (0, 1)] == pytest.approx([3200 / 1395, 10750 / 1395])
+    assert [flow.question_behind(place, Question(10, 10)).rows for place in (0, 1)] == pytest.approx(
+        [3200 / 1395, 10750 / 1395]
+    )
     assert flow.group_size == 200

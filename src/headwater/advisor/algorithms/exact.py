@@ -14,9 +14,10 @@ and the cost of the whole rises with every one of these numbers: it is made of s
    Without it, a sum over some operands can be dropped if, even with the cheapest of all operands to come, it would end
    in a state that the one with the group table beats.
 3. A relation or segment that is read twice is one thing with two readers. What is kept of those is decided first, one
-   after the other; the rest is solved for each decision. As long as some are undecided, they are taken to have every
-   table at no cost, which makes nothing dearer: a bound from below. Where that is not under the best answer known (at
-   first that of greedy and three-step), no decision is looked at further.
+   after the other; the rest is solved for each decision. As long as some are undecided, each of their questions is
+   answered with or without the undecided table, whichever is cheaper, and the table is written at no cost: a bound from
+   below. Where that is not under the best answer known (at first that of greedy and three-step), no decision is looked
+   at further.
 
 Each step drops only what cannot win, so the answer costs what the cheapest set costs.∎
 
@@ -33,7 +34,7 @@ from dataclasses import dataclass, replace
 from headwater.advisor.algorithms.choice import Choice
 from headwater.advisor.algorithms.combined import combined
 from headwater.advisor.candidates import NOTHING, Auxiliary, Kept, search_space
-from headwater.advisor.cost_model import CostModel
+from headwater.advisor.cost_model import CostModel, Fetched
 from headwater.advisor.flow import Question
 from headwater.advisor.structure import Node, RelationNode, SegmentNode
 
@@ -98,15 +99,32 @@ class _Search:
         model = self.model
         if isinstance(node, RelationNode):
             return model.replica_writes(node, fixed.decided)
-        fetched = model.fetched(node, fixed.at_hand)
+        fetched = self.least_of(node, fixed)
         spent = model.tracing(node, fixed.at_hand, fetched) + model.updating(node, fixed.at_hand, fetched)
         return spent + model.segment_writes(node, fixed.decided)
+
+    def least(self, node: Node, fixed: _Fixed, question: Question) -> float:
+        """Return the least that a question to something read twice may cost, however the undecided is decided."""
+        model = self.model
+        if isinstance(node, RelationNode):
+            return min(model.fetch(node, kept, question) for kept in (fixed.decided, fixed.at_hand))
+        found = []
+        if model.is_written(node, fixed.at_hand):
+            found.append(model.fetch(node, fixed.at_hand, question))
+        if not model.is_written(node, fixed.decided):
+            computed = model.members(node, fixed.at_hand, question, self.least_of(node, fixed))
+            found.append(computed + model.structure.warehouse.compute_cost)
+        return min(found)
+
+    def least_of(self, segment: SegmentNode, fixed: _Fixed) -> Fetched:
+        """Return the least that questions to a segment's operands may cost."""
+        return lambda place, question: self.least(segment.operands[place], fixed, question)
 
     def states(self, node: Node, fixed: _Fixed) -> list[_State]:
         """Return the states of a node that may win."""
         questions = self.questions[node.name]
         if node.name in fixed.names:
-            answers = tuple(self.model.fetch(node, fixed.at_hand, question) for question in questions)
+            answers = tuple(self.least(node, fixed, question) for question in questions)
             return [_State(spent=0.0, answers=answers, kept=NOTHING)]
         if isinstance(node, RelationNode):
             return _undominated([self._of_relation(node, kept, questions) for kept in self._options(node)])
@@ -142,9 +160,7 @@ class _Search:
         self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]], rival: _State | None
     ) -> list[_State]:
         """Return the states of a segment whose groups are computed anew, but for those that a rival beats."""
-        flow = self.model.flows[segment.name]
-        asked = [min(question.rows, flow.group_count) for question in self.questions[segment.name]]
-        return _Summing(self, segment, option, asked).sums(operands, rival)
+        return _Summing(self, segment, option, self.questions[segment.name]).sums(operands, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,15 +179,15 @@ class _Summing:
     asked for from above, if these have to be computed.
     """
 
-    def __init__(self, search: _Search, segment: SegmentNode, option: Kept, asked: Sequence[float] = ()) -> None:
+    def __init__(self, search: _Search, segment: SegmentNode, option: Kept, asked: Sequence[Question] = ()) -> None:
         self._search, self._segment, self._option = search, segment, option
         model = search.model
         self._flow = model.flows[segment.name]
         self._writes = model.segment_writes(segment, option)
         computing = model.computing_groups(segment, option)
         touches = self._flow.touches if computing is not None else {}
-        self._groups = (*self._flow.traced, *(touch.groups for touch in touches), *asked)
-        self._kept_members = [model.members_kept(segment, option, count) for count in self._groups]
+        self._groups = (*self._flow.traced, *(touch.question for touch in touches), *asked)
+        self._kept_members = [model.members_kept(segment, option, question) for question in self._groups]
         self._rates = [model.structure.usage.query_rate] * len(self._flow.traced) + list(touches.values())
         self._fixed = [0.0] * len(self._flow.traced) + [computing or 0.0] * len(touches)
         self._fixed += [model.structure.warehouse.compute_cost] * len(asked)
@@ -193,7 +209,7 @@ class _Summing:
         """Return what each state of an operand adds: spent below and on joins, and what is behind the groups."""
         operand = self._segment.operands[place]
         questions = {question: number for number, question in enumerate(self._search.questions[operand.name])}
-        behind = [questions[self._flow.question_behind(place, count)] for count in self._groups]
+        behind = [questions[self._flow.question_behind(place, question)] for question in self._groups]
         found = []
         for state in states:
             joins = self._search.model.joining(self._segment, self._option, place, _answered(questions, state.answers))
@@ -242,13 +258,9 @@ def _questions(model: CostModel) -> Mapping[str, tuple[Question, ...]]:
     asked: dict[str, dict[Question, None]] = {model.structure.top.name: {}}
     for segment in model.structure.segments:
         flow = model.flows[segment.name]
-        groups = [
-            *flow.traced,
-            *(touch.groups for touch in flow.touches),
-            *(min(question.rows, flow.group_count) for question in asked[segment.name]),
-        ]
+        groups = [*flow.traced, *(touch.question for touch in flow.touches), *asked[segment.name]]
         for place, operand in enumerate(segment.operands):
             of_operand = asked.setdefault(operand.name, {})
-            of_operand |= dict.fromkeys(flow.question_behind(place, count) for count in groups)
+            of_operand |= dict.fromkeys(flow.question_behind(place, question) for question in groups)
             of_operand |= dict.fromkeys(flow.joined[place])
     return {name: tuple(questions) for name, questions in asked.items()}
