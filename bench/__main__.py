@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from bench.measure import (
     BatchFigures,
     BusyWriter,
@@ -64,7 +66,7 @@ def main() -> None:
 
 
 def _measure_scale(
-    report: Report, spark: object, scale: float, urls: dict[str, str], options: argparse.Namespace
+    report: Report, spark: SparkSession, scale: float, urls: dict[str, str], options: argparse.Namespace
 ) -> None:
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     whole, least, most = measure_recompute(spark, scale, folder, 6)

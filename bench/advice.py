@@ -1,9 +1,10 @@
 """`python -m bench.advice`: is what the advisor prefers really the cheapest?
 
 For each view and each rate of traces, what the advisor prefers to keep is kept, and measured against nothing,
-everything and sets drawn at random. All sets have a warehouse of their own, side by side: they maintain the same
-transactions, batch by batch, in turn, and trace the same rows. What is compared is what the cost model adds up, in
-measured milliseconds: maintaining a transaction, and as many traces as come with it. Writes bench/results/advice.md.
+everything, group tables alone (which is what the advisor sees when it is asked) and sets drawn at random. All sets
+have a warehouse of their own, side by side: they maintain the same transactions, batch by batch, in turn, and trace the
+same rows. What is compared is what the cost model adds up, in measured milliseconds: maintaining a transaction, and as
+many traces as come with it. Writes bench/results/advice.md.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,21 +19,17 @@ from statistics import median
 
 from pyspark.sql import SparkSession
 
+from bench.kept_sets import WARMING, Spent, keeping, measure, write_and_maintain
 from bench.report import Report
-from bench.setting import Setting, keep_text, setting
-from bench.traces import draw_conditions, time_traces
+from bench.setting import Setting, setting
 from bench.tracing import VIEW as GOOD_CUSTOMERS
 from bench.worlds import World, store_world, tpch_world
 from headwater.advisor.algorithms.exact import exact
 from headwater.advisor.algorithms.naive import naive
 from headwater.advisor.candidates import NOTHING, AuxiliaryKind, Kept, SearchSpace, search_space
 from headwater.advisor.cost_model import CostModel
-from headwater.lineage_wish import LineageWish
-from headwater.results.lineage import TraceResult
 from headwater.runtime.advise import cost_model
-from headwater.runtime.apply_advice import LINEAGE_KINDS
 from headwater.runtime.measure_view import Traced, measure_sources, measure_view, recent_ticks
-from headwater.runtime.trace_view import trace_view
 from headwater.views.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
 
@@ -60,29 +56,17 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a set of tables costs: milliseconds to maintain a transaction and to trace a row."""
-
-    maintaining: float
-    tracing: float
-
-    def total(self, rate: float) -> float:
-        """Return the milliseconds of a transaction, with the traces that come with it."""
-        return self.maintaining + rate / 100 * self.tracing
-
-
-@dataclass(frozen=True)
 class Prediction:
     """What the advisor goes by, at one rate of traces."""
 
     model: CostModel
     transactions_per_hour: float
 
-    def of(self, kept: Kept) -> Measured:
+    def of(self, kept: Kept) -> Spent:
         """Return what a set is expected to cost."""
         cost = self.model.cost(kept)
         traces = self.model.structure.usage.query_rate
-        return Measured(maintaining=cost.maintaining / self.transactions_per_hour, tracing=cost.tracing / traces)
+        return Spent(maintaining=cost.maintaining / self.transactions_per_hour, tracing=cost.tracing / traces)
 
 
 @dataclass(frozen=True)
@@ -92,7 +76,7 @@ class Case:
     view: str
     rate: float
     preferred: Kept
-    measured: Mapping[Kept, Measured]
+    measured: Mapping[Kept, Spent]
 
     @property
     def cheapest(self) -> Kept:
@@ -135,39 +119,26 @@ def _cases(report: Report, spark: SparkSession, world: World, view: str, options
     texts = {"good_customers": GOOD_CUSTOMERS, **world.texts}
     views = {name: texts[name] for name in (*BELOW.get(view, ()), view)}
     with ExitStack() as stack:
-
-        def opened(kept: Kept) -> Setting:
-            place = stack.enter_context(setting(spark, world.urls, "probe", views, _settings(view, kept)))
-            place.maintainer.upkeep.stop()
-            return place
-
-        nothing = opened(NOTHING)
-        _write_and_maintain(world, {NOTHING: nothing}, 2)
-        predicted = {rate: _predict(nothing, view, rate) for rate in RATES}
+        today = stack.enter_context(setting(spark, world.urls, "probe", views))
+        write_and_maintain(world, {NOTHING: today}, WARMING)
+        predicted = {rate: _predict(today, view, rate) for rate in RATES}
         preferred = {rate: exact(one.model).kept for rate, one in predicted.items()}
         everything = naive(predicted[RATES[0]].model).kept
         space = search_space(predicted[RATES[0]].model.structure)
-        sets = dict.fromkeys((*preferred.values(), everything, *_drawn(space)))
-        places = {NOTHING: nothing, **{kept: opened(kept) for kept in sets if kept}}
-        measured = _measure(world, view, places, options)
+        group_tables = frozenset(one for one in space.candidates if one.kind is AuxiliaryKind.GROUP_TABLE)
+        places = {group_tables: today}
+        for kept in (*preferred.values(), NOTHING, everything, *_drawn(space)):
+            if kept not in places:
+                places[kept] = stack.enter_context(keeping(spark, world, views, view, kept))
+        for place in places.values():
+            place.maintainer.upkeep.stop()  # it rolls when it likes, in the middle of what is measured
+        measured = measure(world, view, places, options.batches, options.traces)
     for kept, found in measured.items():
         print(_details(kept, space, found, predicted[RATES[-1]]), flush=True)
     cases = [Case(view=view, rate=rate, preferred=preferred[rate], measured=measured) for rate in RATES]
     for case in cases:
         report.row(*_cells(case, space, everything))
     return cases
-
-
-def _settings(view: str, kept: Kept) -> str:
-    """Return what a project says so that these tables are kept."""
-    replicas = [f'[relations."{one.of}"]\nreading = "replica"\n' for one in kept if one.kind is AuxiliaryKind.REPLICA]
-    wishes = [
-        LineageWish(kind=LINEAGE_KINDS[one.kind], of=one.of.removeprefix("segments."))
-        for one in kept
-        if one.kind in LINEAGE_KINDS
-    ]
-    groups = [one.of.removeprefix("segments.") for one in kept if one.kind is AuxiliaryKind.GROUP_TABLE]
-    return "".join([*replicas, keep_text(view, wishes), f"group_tables = {groups}\n"])
 
 
 def _predict(place: Setting, view: str, rate: float) -> Prediction:
@@ -188,57 +159,6 @@ def _drawn(space: SearchSpace) -> Iterator[Kept]:
         yield frozenset(one for one in picked if one is not None)
 
 
-def _measure(
-    world: World, view: str, places: Mapping[Kept, Setting], options: argparse.Namespace
-) -> dict[Kept, Measured]:
-    _write_and_maintain(world, places, 2)
-    maintaining = _write_and_maintain(world, places, options.batches)
-    rows = _rows(next(iter(places.values())), view, options.traces + 2)
-    tracing: dict[Kept, list[float]] = {kept: [] for kept in places}
-    for number, condition in enumerate(rows):
-        for kept, place in _in_turn(places, number):
-            [one] = time_traces(lambda where, place=place: _trace(place, view, where), [condition])  # type: ignore[misc]
-            if number >= 2 or len(rows) <= 2:
-                tracing[kept].append(one.seconds)
-    return {
-        kept: Measured(maintaining=1000 * median(maintaining[kept]), tracing=1000 * median(tracing[kept]))
-        for kept in places
-    }
-
-
-def _rows(place: Setting, view: str, count: int) -> list[str]:
-    """Return conditions for rows of the view; where it has few, some come again."""
-    warehouse = Warehouse.open(str(place.understood.project.warehouse))
-    rows = warehouse.view_dataframe(place.spark, view, warehouse.frontier(view)).toArrow()
-    drawn = draw_conditions(rows, count)
-    return (drawn * count)[:count]
-
-
-def _trace(place: Setting, view: str, where: str) -> TraceResult:
-    return trace_view(place.spark, place.understood, view, where=where, at=None, whole_rows=False)
-
-
-def _write_and_maintain(world: World, places: Mapping[Kept, Setting], batches: int) -> dict[Kept, list[float]]:
-    """Write batches, and let every place maintain each in turn; return the seconds for a transaction."""
-    seconds: dict[Kept, list[float]] = {kept: [] for kept in places}
-    for number in range(batches):
-        count = world.write()
-        for place in places.values():
-            place.catch_up()
-        for kept, place in _in_turn(places, number):
-            started = time.perf_counter()
-            place.maintain()
-            seconds[kept].append((time.perf_counter() - started) / count)
-    return seconds
-
-
-def _in_turn(places: Mapping[Kept, Setting], number: int) -> Sequence[tuple[Kept, Setting]]:
-    """Return the places, another one first every time."""
-    listed = list(places.items())
-    first = number % len(listed)
-    return [*listed[first:], *listed[:first]]
-
-
 def _shown(kept: Kept, space: SearchSpace) -> str:
     """Return a set of tables for a person; joins are numbered from the view down."""
     joins = {choice[0].of: f"join {number}" for number, choice in enumerate(space.lineage_choices, start=1)}
@@ -246,7 +166,7 @@ def _shown(kept: Kept, space: SearchSpace) -> str:
     return ", ".join(sorted(names)) or "nothing"
 
 
-def _details(kept: Kept, space: SearchSpace, measured: Measured, prediction: Prediction) -> str:
+def _details(kept: Kept, space: SearchSpace, measured: Spent, prediction: Prediction) -> str:
     expected = prediction.of(kept)
     return (
         f"    {_shown(kept, space)}: maintaining {measured.maintaining:.1f} ms a transaction (predicted "

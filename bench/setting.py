@@ -155,12 +155,15 @@ def setting(
     settings: str = "",
 ) -> Iterator[Setting]:
     """Bootstrap the warehouse of a project, and take it down again."""
-    with project(urls, reading, views, settings) as said:
-        yield from _maintained(spark, understand(said, spark), urls)
+    with project(urls, reading, views, settings) as said, maintained(spark, said, urls) as place:
+        yield place
 
 
-def _maintained(spark: SparkSession, understood: Understood, urls: dict[str, str]) -> Iterator[Setting]:
+@contextmanager
+def maintained(spark: SparkSession, said: Project, urls: dict[str, str]) -> Iterator[Setting]:
+    """Bootstrap the warehouse of a project that is written."""
     ear = Ear()
+    understood = understand(said, spark)
     maintainer = start_maintainer(spark, understood, ear)
     connections = {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()}
     try:

@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import pyarrow as pa
 from sqlglot import exp
@@ -41,7 +40,7 @@ def _condition(row: dict[str, object]) -> str:
     "`city` <=> 'Bo\\\\'s' AND `sold` <=> NULL"
     """
     same = [exp.NullSafeEQ(this=exp.column(name, quoted=True), expression=exp.convert(row[name])) for name in row]
-    return spark_text(reduce(lambda one, other: exp.And(this=one, expression=other), same))
+    return spark_text(exp.and_(*same))
 
 
 def time_traces(trace: Callable[[str], TraceResult], conditions: Sequence[str]) -> list[TimedTrace]:

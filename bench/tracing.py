@@ -52,6 +52,7 @@ NAMES = {
 }
 COLUMNS = ("kept", "warm ms", "cold ms", "traced rows", "source rows", "read from", "Spark jobs", "bootstrap s")
 CHANGES = 200
+PAUSE_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def _measure(report: Report, place: Setting, ways: Sequence[str], count: int) ->
     conditions = draw_conditions(opened.view(ways[0]).arrow(), 2 * count)
     found = []
     for way in ways:
-        with BusyWriter(place.urls):
+        with BusyWriter(place.urls, PAUSE_SECONDS):
             figures = _trace(opened, place.spark, way, conditions[:count], conditions[count:])
         report.row(*_cells(way, figures, place.bootstrap_seconds))
         found.append(figures)

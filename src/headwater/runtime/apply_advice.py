@@ -23,8 +23,7 @@ from headwater.toml_edit import Value, header_text, set_value, value_text
 from headwater.views.group_tables import choosable_group_tables, group_tables
 from headwater.views.keep_lineage import without_lineage
 
-LINEAGE_KINDS = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
-"""What `keep` calls the tables that advice is about."""
+_LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +64,7 @@ def _keeps(project: Project, given: tuple[Advice, ...]) -> list[Setting]:
     found = []
     for advice in given:
         wishes = [
-            LineageWish(kind=LINEAGE_KINDS[one.kind], of=one.of)
-            for one in advice.recommended.tables
-            if one.kind in LINEAGE_KINDS
+            LineageWish(kind=_LINEAGE[one.kind], of=one.of) for one in advice.recommended.tables if one.kind in _LINEAGE
         ]
         if set(wishes) != set(project.view(advice.view).keep):
             value = [str(wish) for wish in wishes] or None
