@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from headwater.changelog.data_file import place
 from headwater.changelog.sought_values import Bounds, SoughtValues, noted_bounds
 
-FEW_ROWS = 2_000_000
+FEW_ROWS = 3_000_000
 """So many are looked at in about the time of a Spark job or two, if few are found."""
 
 
