@@ -1,7 +1,7 @@
 """`python -m bench.tracing`: how long it takes to trace one row of a two-level view, by what is kept for it.
 
-Of each way several rows are traced for warming up, and then as many others, each once, by `Headwater.trace`: what a
-Python program calls, from the condition to the source rows. Meanwhile a writer changes lineitems, and the view has not
+Of each way many rows are traced for warming up, and then a few others, each once, by `Headwater.trace`: what a Python
+program calls, from the condition to the source rows. Meanwhile a writer changes lineitems, and the view has not
 come to that: what is asked of sources has to be brought back. All ways have to find the same rows.
 Writes bench/results/tracing.md.
 """
@@ -52,7 +52,9 @@ NAMES = {
 }
 COLUMNS = ("kept", "warm ms", "cold ms", "traced rows", "source rows", "read from", "Spark jobs", "bootstrap s")
 CHANGES = 200
-PAUSE_SECONDS = 0.2
+PAUSE_SECONDS = 1.0
+WARMING = 3
+"""So many times as many rows as are measured are traced before."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,10 @@ def main() -> None:
 
     spark = spark_session()
     report = Report("tracing.md")
-    about = "Medians of warm traces of one row each; least and most in brackets."
+    about = (
+        "Medians of warm traces of one row each; least and most in brackets. A writer goes on meanwhile, and nobody merges "
+        "the small files of the change log: what sources answer is brought back over more and more of them."
+    )
     report.begin("Tracing one row of a two-level view", spark, about)
     for scale in options.scale:
         with servers(scale) as urls:
@@ -108,11 +113,11 @@ def _measure(report: Report, place: Setting, ways: Sequence[str], count: int) ->
     place.catch_up()
     place.maintain()
     opened = open_project(place.understood.project.folder)
-    conditions = draw_conditions(opened.view(ways[0]).arrow(), 2 * count)
+    conditions = draw_conditions(opened.view(ways[0]).arrow(), (1 + WARMING) * count)
     found = []
     for way in ways:
         with BusyWriter(place.urls, PAUSE_SECONDS):
-            figures = _trace(opened, place.spark, way, conditions[:count], conditions[count:])
+            figures = _trace(opened, place.spark, way, conditions[:-count], conditions[-count:])
         report.row(*_cells(way, figures, place.bootstrap_seconds))
         found.append(figures)
     return found
