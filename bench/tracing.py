@@ -82,8 +82,8 @@ def main() -> None:
     spark = spark_session()
     report = Report("tracing.md")
     about = (
-        "Medians of warm traces of one row each; least and most in brackets. A writer goes on meanwhile, and nobody merges "
-        "the small files of the change log: what sources answer is brought back over more and more of them."
+        "Medians of warm traces of one row each; least and most in brackets. A writer goes on meanwhile, and nobody "
+        "merges the small files of the change log: what sources answer is brought back over more and more of them."
     )
     report.begin("Tracing one row of a two-level view", spark, about)
     for scale in options.scale:
