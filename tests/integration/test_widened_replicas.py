@@ -124,6 +124,7 @@ def test_what_lacks_is_read_and_nothing_else(world: AuditedWorld, spark: SparkSe
     )
 
 
+@pytest.mark.thorough
 def test_who_needs_rows_that_are_not_held_asks_the_source(world: AuditedWorld) -> None:
     world.write_project({"dear": DEAR}, probed=())
     run(world)

@@ -159,7 +159,7 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     assert (fresh.tick, bag(fresh.dataframe(), content)) == (15, history.rows(15, content))
 
 
-@pytest.mark.parametrize("newest", [0, 40, 1_000])
+@pytest.mark.parametrize("newest", [40, *(pytest.param(rows, marks=pytest.mark.thorough) for rows in (0, 1_000))])
 def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
     spark: SparkSession, warehouse: Warehouse, history: History, newest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
