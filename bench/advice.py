@@ -33,8 +33,8 @@ from headwater.runtime.measure_view import Traced, measure_sources, measure_view
 from headwater.views.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
 
-STORE = ("high_profit", "store_profits", "away_sales", "paid_more_than_boss")
-TPCH = ("good_customers", "q03", "q05", "q10", "q11", "q12", "q14", "q18")
+STORE = ("high_profit", "store_profits", "away_sales")
+TPCH = ("good_customers", "q03", "q05", "q10", "q12")
 BELOW = {"high_profit": ("store_profits",)}
 """Views that others read."""
 RATES = (1, 10, 100)
