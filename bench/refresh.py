@@ -86,13 +86,18 @@ class Refresh:
         return Change("sales", statements, count + sum(self._lines[key] for key in keys))
 
     def _delete(self, count: int) -> Change:
-        self._random.shuffle(self._orders)
-        keys, self._orders = self._orders[:count], self._orders[count:]
+        keys = [self._take_order() for _ in range(count)]
         statements = (
             ("DELETE FROM lineitem WHERE l_orderkey = ANY(%s)", (keys,)),
             ("DELETE FROM orders WHERE o_orderkey = ANY(%s)", (keys,)),
         )
         return Change("sales", statements, count + sum(self._lines.pop(key) for key in keys))
+
+    def _take_order(self) -> int:
+        """Take an order out: the last one comes into its place."""
+        place = self._random.randrange(len(self._orders))
+        self._orders[place], self._orders[-1] = self._orders[-1], self._orders[place]
+        return self._orders.pop()
 
     def _lines_change(self, count: int) -> Change:
         keys = self._random.sample(self._orders, count)
