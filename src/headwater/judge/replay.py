@@ -38,7 +38,7 @@ from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
-from headwater.views.exact_sums import FloatAggregate, write_sums
+from headwater.views.exact_sums import FloatAggregate, write_aggregates
 
 if TYPE_CHECKING:
     import duckdb
@@ -192,7 +192,7 @@ class _Stage:
 
     def text(self, tree: exp.Expr) -> str:
         """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined."""
-        return write_sums(tree, self._are_floating, _exact_call).sql(dialect="duckdb")
+        return write_aggregates(tree, self._are_floating, _exact_call).sql(dialect="duckdb")
 
     def _are_floating(self, text: str) -> list[bool]:
         import duckdb  # noqa: PLC0415 - as above

@@ -24,7 +24,7 @@ _RECENT_COMMITS = 50
 _JOB_SECONDS = 0.6
 _ROW_SECONDS = 0.7e-6
 _FETCH_SECONDS = 4e-6
-"""Of recomputing, each row's: `bench/results` has them for two cores."""
+"""Seconds of recomputing, as `bench` finds them on two cores: a job, each row of it, each row fetched for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

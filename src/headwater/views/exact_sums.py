@@ -60,7 +60,7 @@ def exact_sums_on_spark(
             return []
 
     tree = sqlglot.parse_one(sql, read="spark")
-    written = write_sums(tree, are_floating, write_on_spark)
+    written = write_aggregates(tree, are_floating, write_on_spark)
     return sql if written == tree else spark_text(written)
 
 
@@ -78,7 +78,7 @@ def text_on_spark(found: FloatAggregate, *, over: str = "") -> str:
     return sum_of_values(values[0], over=over, is_distinct=found.is_distinct, is_average=is_average)
 
 
-def write_sums(
+def write_aggregates(
     tree: exp.Expr, are_floating: Callable[[str], Sequence[bool]], write: Callable[[FloatAggregate], exp.Expr]
 ) -> exp.Expr:
     """Return a query with its aggregates of doubles written anew.
@@ -95,12 +95,12 @@ def write_sums(
         asked = zip(calls, are_floating(_asked(calls)), strict=False)
         due += [call for call, is_floating in asked if is_floating]
     for call in due:
-        whole, found = describe_sum(call)
+        whole, found = describe_aggregate(call)
         whole.replace(write(found))
     return result
 
 
-def describe_sum(call: exp.Expr) -> tuple[exp.Expr, FloatAggregate]:
+def describe_aggregate(call: exp.Expr) -> tuple[exp.Expr, FloatAggregate]:
     """Return an aggregate as it is written, with its FILTER and its window: the whole expression, and what it says."""
     whole, arguments = call, _arguments(call)
     if isinstance(whole.parent, exp.Filter):

@@ -29,6 +29,7 @@ from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
 
 _FEW_ROWS = 20_000
+"""A view of no more rows is read here and handed to Spark; more take longer to hand over than Spark takes to read."""
 
 
 class Warehouse:

@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 
 from headwater.views.compile.reduce_aggregates import Need, Reduced
-from headwater.views.exact_sums import FloatAggregate, describe_sum, text_on_spark
+from headwater.views.exact_sums import FloatAggregate, describe_aggregate, text_on_spark
 from headwater.views.float_sums import amount_text, place_text
 from headwater.views.moments import MOMENTS
 from headwater.views.spark_text import spark_text
@@ -30,7 +30,7 @@ def find_float_aggregate(call: exp.Expr, type_of: Callable[[exp.Expr], str]) -> 
     inner = call.find(exp.Sum, exp.Avg, *MOMENTS)
     if inner is None:
         return None
-    _, found = describe_sum(inner)
+    _, found = describe_aggregate(inner)
     if found.function in MOMENTS:
         return found
     return None if value_of_type(type_of(found.arguments[0])).kind in {Kind.INTEGER, Kind.DECIMAL} else found
@@ -49,5 +49,5 @@ def float_aggregate_text(call: exp.Expr, *, over: str = "") -> str:
     """Return the Spark expression for an aggregate of doubles, FILTER and DISTINCT included, from all of its rows."""
     inner = call.find(exp.Sum, exp.Avg, *MOMENTS)
     assert inner is not None, "an aggregate of doubles is a SUM, an AVG or a moment"
-    _, found = describe_sum(inner)
+    _, found = describe_aggregate(inner)
     return text_on_spark(found, over=over)
