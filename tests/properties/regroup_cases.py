@@ -9,6 +9,7 @@ from random import Random
 from stamped_history import INPUT, History, Run, check_every_tick, counted, plain, random_history, run_on_duckdb
 
 from headwater.deltas.in_memory import Row
+from headwater.deltas.order import By
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.extremes_law import extremes_law_sql
 from headwater.views.regroup_law import regroup_law_sql
@@ -43,7 +44,7 @@ RANKED = Windows(
         ("n", "COUNT(x) OVER (PARTITION BY {partition})"),
     )
 )
-ORDER = "x DESC, d, w, f, g, k"
+ORDER = (By("x", is_descending=True, are_nulls_first=False), *map(By, "dwfgk"))
 CASES = [
     regroup((), MINIMA, least="int", most="decimal(12,2)", last="string"),
     regroup(("k",), MINIMA, least="int", most="decimal(12,2)", last="string"),

@@ -18,11 +18,14 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.order import Order
 from headwater.lineage.reach import restrict
 from headwater.lineage.segment_rows import SegmentRows
 from headwater.position import Tick
 from headwater.relation import COUNT, Relation
+from headwater.runtime.old_rows import first_rows
 from headwater.runtime.segment_reader import SegmentReader, is_among
 
 
@@ -47,6 +50,10 @@ class ComputedSegment:
             reader.absorb(self._computed(fresh, columns), self.tick)
             self._known[columns] = pa.concat_tables([known, fresh]), reader
         return reader.lookup(wanted, columns, sought)
+
+    def first(self, order: Order, count: int) -> FirstRows:
+        """Return at least the first `count` rows in an order, or all if they are fewer."""
+        return first_rows(self, order, count)
 
     def _computed(self, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
         """Return exactly the rows that have one of the keys."""

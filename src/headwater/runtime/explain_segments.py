@@ -29,6 +29,7 @@ from headwater.views.segments import (
     UnionStep,
     Windows,
 )
+from headwater.views.whole import order_text
 
 
 def explain_segments(understood: Understood, name: str) -> ExplainResult:
@@ -137,6 +138,8 @@ def _step(segment: Segment) -> tuple[list[str], str]:
             detail = [f"by {by}", f"{step.rows} = COUNT(*)" + (f", {totals}" if totals else "")]
             own = "its own old rows of touched keys" if segment.is_kept else "its input's old rows of touched keys"
             return detail, f"from its input's changes, and {own}"
+        case RegroupStep(computed=First() as first, keys=()):
+            return _computed(first), "computed anew when one of the first rows of its input changes, from those"
         case RegroupStep():
             where = f"partitions by {', '.join(step.keys)}" if step.keys else "one partition: all rows"
             detail = [where, *_computed(step.computed)]
@@ -154,7 +157,7 @@ def _computed(computed: Aggregates | Windows | First) -> list[str]:
     match computed:
         case First():
             skipped = f" after {computed.offset}" if computed.offset else ""
-            return [f"the first {computed.limit}{skipped} ordered by {computed.order}"]
+            return [f"the first {computed.limit}{skipped} ordered by {order_text(computed.order)}"]
         case Aggregates() | Windows():
             return [f"{name} = {text}" for name, text in computed.outputs]
         case _:

@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.deltas.on_spark import run_stamped, stamped_names
+from headwater.deltas.order import can_order
 from headwater.deltas.unfolded import unfolded
 from headwater.errors import ImpossibleRow
 from headwater.guarantee import Guarantee
@@ -47,6 +48,7 @@ from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
 from headwater.views.segments import (
     SEGMENTS,
+    First,
     GroupStep,
     JoinStep,
     RecomputeStep,
@@ -192,11 +194,35 @@ class _Batch:
 
     def _regroup(self, segment: Segment, step: RegroupStep) -> ArrowBag:
         reader = self.readers[step.input]
+        if (
+            isinstance(step.computed, First)
+            and not step.keys
+            and can_order(reader.relation.arrow_schema(), step.computed.order)
+        ):
+            return self._first(segment, step, step.computed, reader)
         tables = self._with_old(step.input, step.keys, reader)
         is_hot = tables["changes"].num_rows * tables["old"].num_rows > _HOT_ROWS
         law = extremes_law_sql if is_hot and is_extremes(step) else regroup_law_sql
         names = stamped_names(tables).values()
         return self._run(segment, law(step, reader.relation, segment.relation, *names), tables)
+
+    def _first(self, segment: Segment, step: RegroupStep, computed: First, reader: OldRows) -> ArrowBag:
+        """Compute the first rows anew at each tick, from those that can be among them at some tick of the batch."""
+        changes = self.changes[step.input].table
+        started = time.perf_counter()
+        first = reader.first(computed.order, computed.last)
+        showing = first.showing(changes, computed.last)
+        if showing is None:  # so many more are enough, even if every change touches one of them
+            first = reader.first(computed.order, computed.last + changes.num_rows)
+            showing = first.showing(changes, computed.last)
+        assert showing is not None, "more rows are known than are wanted and touched"
+        self.seconds_asking += time.perf_counter() - started
+        self._note_read(reader.relation.name, max(first.read_rows, showing.old.num_rows))
+        if not showing.changes.num_rows:
+            return ArrowBag(empty_table(segment.relation.arrow_schema()))
+        tables: dict[Literal["changes", "old"], pa.Table] = {"changes": showing.changes, "old": showing.old}
+        sql = regroup_law_sql(step, reader.relation, segment.relation, *stamped_names(tables).values())
+        return self._run(segment, sql, tables)
 
     def _with_old(
         self, name: RelationName, keys: tuple[str, ...], reader: OldRows
@@ -207,13 +233,13 @@ class _Batch:
         old = reader.lookup(reader.relation.column_names, keys, changes.select(keys))
         self.seconds_asking += time.perf_counter() - started
         self._note_read(reader.relation.name, len(old))
-        return {"changes": changes, "old": old.table}
+        return {"changes": changes, "old": old.table.drop_columns([TICK])}
 
     def _run(self, segment: Segment, sql: str, tables: Mapping[Literal["changes", "old"], pa.Table]) -> ArrowBag:
         """Run a step's law; on Spark the ticks count from the batch's beginning."""
         lo, names = self.span[0], stamped_names(tables)
         schema = empty_table(segment.relation.arrow_schema()).schema
-        placed = {names[word]: shifted(table, -lo) for word, table in tables.items()}
+        placed = {names["changes"]: shifted(tables["changes"], -lo), names["old"]: tables["old"]}
         found = shifted(run_stamped(self.spark, sql, placed), lo)
         return ArrowBag(found.select(schema.names).cast(schema))
 

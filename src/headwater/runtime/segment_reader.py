@@ -2,6 +2,9 @@
 
     base (netted rows, as of some tick)  +  recent (signed rows since)  ⋉  keys, NULL being a key like any other
 
+The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
+are ordered again only when so many of them are gone.
+
 A lookup scans the key columns of what is here, a few milliseconds for a million rows, and nets only what it finds.
 Recent changes are folded into the base once they are a fifth of it, so that every row is moved a few times at most.
 What is kept of a view's segments has to fit into the maintainer's memory; its rows on disk are the kept table's.
@@ -9,19 +12,23 @@ What is kept of a view's segments has to fit into the maintainer's memory; its r
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.order import Order
 from headwater.deltas.summed_up import summed_up
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
+from headwater.runtime.old_rows import first_rows
 
 _RECENT_ROWS = 20_000
 _RECENT_SHARE = 0.2
+_SPARE_ROWS = 1_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,6 +39,7 @@ class SegmentReader:
     tick: Tick
     base: pa.Table
     recent: list[pa.Table] = field(default_factory=list)
+    _first: dict[Order, FirstRows] = field(default_factory=dict)
 
     @classmethod
     def of_rows(cls, relation: Relation, plain: pa.Table, tick: Tick) -> SegmentReader:
@@ -54,12 +62,23 @@ class SegmentReader:
         stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows)
         return ArrowBag(found.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
 
+    def first(self, order: Order, count: int) -> FirstRows:
+        """Return at least the first `count` rows in an order, or all if they are fewer."""
+        known = self._first.get(order)
+        if known is not None and (known.is_whole or known.rows.num_rows >= count):
+            return known
+        found = first_rows(self, order, count + _SPARE_ROWS)
+        self._first[order] = replace(found, read_rows=0)
+        return found
+
     def absorb(self, rows: pa.Table | None, upto: Tick) -> None:
         """Lay the signed rows of the ticks (tick, upto] on top."""
         self.tick = upto
         if rows is None or not rows.num_rows:
             return
-        self.recent.append(rows.select([*self.relation.column_names, COUNT]).cast(self.base.schema))
+        typed = rows.select([*self.relation.column_names, COUNT]).cast(self.base.schema)
+        self._first = {order: known.after(typed) for order, known in self._first.items()}
+        self.recent.append(typed)
         if self.row_count - self.base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * self.base.num_rows):
             self.base, self.recent = _netted([self.base, *self.recent]), []
 

@@ -13,10 +13,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
+from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
+from headwater.deltas.order import Order
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
+from headwater.runtime.old_rows import first_rows
 from headwater.runtime.segment_reader import is_among
 from headwater.warehouse import few_rows
 from headwater.warehouse.kept_table import KeptTable
@@ -45,6 +48,10 @@ class StoredSegment:
         )
         stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), typed.num_rows)
         return ArrowBag(typed.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
+
+    def first(self, order: Order, count: int) -> FirstRows:
+        """Return at least the first `count` rows in an order, or all if they are fewer."""
+        return first_rows(self, order, count)
 
     def _read_here(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table | None:
         """Return the entries under the keys; None if they are not found in few."""

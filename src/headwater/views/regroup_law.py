@@ -119,9 +119,7 @@ HAVING SUM(_side) <> 0"""
 def _alive(step: RegroupStep, given: Relation, changes: str, old: str) -> str:
     """Return the query for the rows alive at every turn of their partition, each as often as it counts."""
     columns = ", ".join(f"lives.{quoted(name)} AS {quoted(name)}" for name in given.column_names)
-    copies = (
-        f"LEAST(copies, {step.computed.offset + step.computed.limit})" if isinstance(step.computed, First) else "copies"
-    )
+    copies = f"LEAST(copies, {step.computed.last})" if isinstance(step.computed, First) else "copies"
     lives = lives_sql(given, entries_sql(given, changes, old), "born")
     same = [f"lives.{quoted(key)} <=> turns.{quoted(key)}" for key in step.keys]
     there = [f"born <= {TICK}", f"(dead > {TICK} OR dead IS NULL)", "copies > 0"]

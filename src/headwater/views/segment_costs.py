@@ -26,6 +26,7 @@ from headwater.relation import Relation, RelationName
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
     Aggregates,
+    First,
     GroupStep,
     JoinStep,
     RecomputeStep,
@@ -145,6 +146,8 @@ def _spreads(
         case GroupStep():
             read = 1.0 if segment.is_kept else _behind(segment, described, sizes)
             return {step.input: _Spread(read=read, changed=_OLD_AND_NEW)}
+        case RegroupStep(computed=First() as first, keys=()):
+            return {step.input: _Spread(read=min(first.last, sizes.of(step.input)), changed=_OLD_AND_NEW)}
         case RegroupStep():
             partition = sizes.found(described[step.input], step.keys) if step.keys else sizes.of(step.input)
             changed = _OLD_AND_NEW * (partition if isinstance(step.computed, Windows) else 1.0)
@@ -208,6 +211,8 @@ def _output_rows(segment: Segment, described: Mapping[RelationName, Relation], s
         case GroupStep() | RegroupStep(computed=Aggregates()):
             rows = sizes.of(step.input)
             return rows / sizes.found(described[step.input], step.keys) if step.keys else 1.0
+        case RegroupStep(computed=First() as first, keys=()):
+            return min(first.limit, sizes.of(step.input))
         case RegroupStep():
             return sizes.of(step.input)
         case UnionStep():

@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from headwater.deltas.order import Order
 from headwater.relation import Relation, RelationName
 from headwater.views.kept_lineage import KeptLineage
 from headwater.views.lower_views import ViewText
@@ -89,11 +90,16 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class First:
-    """The first rows of a partition in an order, as they are. `order` is a Spark ORDER BY list, total on the input."""
+    """The first rows of a partition in an order, as they are; it names every column of the input, so it is total."""
 
-    order: str
+    order: Order
     limit: int
     offset: int = 0
+
+    @property
+    def last(self) -> int:
+        """The place of the last row that shows, counted from one."""
+        return self.offset + self.limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

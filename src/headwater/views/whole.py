@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import assert_never
 
+from headwater.deltas.order import Order
 from headwater.relation import Relation, RelationName
 from headwater.views.law import recompute_sql
 from headwater.views.segments import (
@@ -89,10 +90,22 @@ def windows_sql(computed: Windows, keys: Sequence[str], table: str, also: Sequen
 def first_sql(computed: First, keys: Sequence[str], table: str, columns: Sequence[str]) -> str:
     """Return the query for the first rows of every partition of a table, by keys."""
     partition = f"PARTITION BY {_listed(keys)} " if keys else ""
-    place = f"ROW_NUMBER() OVER ({partition}ORDER BY {computed.order}) AS _place"
-    last = computed.offset + computed.limit
+    place = f"ROW_NUMBER() OVER ({partition}ORDER BY {order_text(computed.order)}) AS _place"
     placed = f"(SELECT {_listed(columns)}, {place} FROM {table}) AS placed"
-    return f"SELECT {_listed(columns)} FROM {placed} WHERE _place > {computed.offset} AND _place <= {last}"
+    return f"SELECT {_listed(columns)} FROM {placed} WHERE _place > {computed.offset} AND _place <= {computed.last}"
+
+
+def order_text(order: Order) -> str:
+    """Return an order as Spark's ORDER BY takes it.
+
+    >>> from headwater.deltas.order import By
+    >>> order_text((By("a", is_descending=True, are_nulls_first=False), By("b")))
+    '`a` DESC NULLS LAST, `b` ASC NULLS FIRST'
+    """
+    return ", ".join(
+        f"{quoted(by.column)} {'DESC' if by.is_descending else 'ASC'} NULLS {'FIRST' if by.are_nulls_first else 'LAST'}"
+        for by in order
+    )
 
 
 def _united(step: UnionStep, columns: Sequence[str], tables: Mapping[RelationName, str]) -> str:

@@ -97,9 +97,10 @@ def test_a_group_without_a_table_reads_what_is_behind_it() -> None:
     ("sql", "read"),
     [
         ("SELECT s.store, MAX(s.amount) AS most FROM shop.sales s GROUP BY s.store", 1 + 2 * 20),
-        ("SELECT s.no FROM shop.sales s ORDER BY s.amount LIMIT 3", 10_000),
+        ("SELECT s.no FROM shop.sales s ORDER BY s.amount LIMIT 3", 3),
+        ("SELECT s.no, RANK() OVER (ORDER BY s.amount) AS place FROM shop.sales s", 10_000),
     ],
-    ids=["a partition of distinct values", "all rows"],
+    ids=["a partition of distinct values", "the first rows", "all rows"],
 )
 def test_what_is_computed_anew_reads_its_partition(sql: str, read: float) -> None:
     assert cost(sql, group=400).relations[SALES] == read

@@ -47,9 +47,8 @@ WHOLE_WINDOW = Why(
 )
 FIRST = Why(
     code="HW-265",
-    what="ORDER BY ... LIMIT is computed again from all rows of its input whenever one of them changes",
-    remedy="leave LIMIT out and limit the rows when reading, or accept it where the input is small",
-    whole=True,
+    what="ORDER BY ... LIMIT is computed again from the first rows of its input whenever one of them changes",
+    remedy="nothing to do: the first rows and some more are kept, all are read only when those are used up",
 )
 SINGLE_VALUE = Why(
     code="HW-266",
@@ -90,6 +89,12 @@ CHOSEN = Why(
     remedy='remove maintenance = "recompute-…" for this view',
     whole=True,
 )
+FIRST_OF_ALL = Why(
+    code="HW-274",
+    what="ORDER BY ... LIMIT over arrays is computed again from all rows of its input whenever one of them changes",
+    remedy="leave arrays out of the view, or LIMIT: limit the rows when reading",
+    whole=True,
+)
 
 WHYS: tuple[Why, ...] = (
     EXTREME,
@@ -105,6 +110,7 @@ WHYS: tuple[Why, ...] = (
     DOUBLES,
     COPIES,
     CHOSEN,
+    FIRST_OF_ALL,
 )
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
+from headwater.deltas.order import By, can_order
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, is_linked
 from headwater.views.compile.plan import Block
-from headwater.views.compile.reasons import FIRST, LINKED, UNCOMMON, NoIncrementalForm
+from headwater.views.compile.reasons import FIRST, FIRST_OF_ALL, LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.segments import First
-from headwater.views.spark_text import quoted
 
 
 def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: Draft) -> Block:
@@ -24,14 +25,17 @@ def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: 
     count = _number(limit, 2**31 - 1)
     node, names = draft.join(block.occurrences, block.conditions, [*block.values, *order])
     written = query.args["order"].expressions if query.args.get("order") else []
-    directions = [
-        f"{quoted(name)} {'DESC' if one.args.get('desc') else 'ASC'} "
-        f"{'NULLS FIRST' if one.args.get('nulls_first') else 'NULLS LAST'}"
+    wanted = [
+        By(name, is_descending=bool(one.args.get("desc")), are_nulls_first=bool(one.args.get("nulls_first")))
         for name, one in zip(names[len(block.values) :], written, strict=True)
     ]
-    ties = [quoted(one.name) for one in node.columns]
-    first = First(order=", ".join([*directions, *ties]), limit=count, offset=_number(offset, 0))
-    found = draft.occurrence(draft.regroup(node, (), first, why=FIRST.code))
+    by_column: dict[str, By] = {}
+    for by in (*wanted, *(By(one.name) for one in node.columns)):
+        by_column.setdefault(by.column, by)
+    first = First(order=tuple(by_column.values()), limit=count, offset=_number(offset, 0))
+    schema = pa.schema([one.arrow_field for one in node.columns])
+    why = FIRST if can_order(schema, first.order) else FIRST_OF_ALL
+    found = draft.occurrence(draft.regroup(node, (), first, why=why.code))
     return Block(
         occurrences=(found,),
         conditions=(),

@@ -23,8 +23,8 @@ from headwater.views.whole import whole_sql
 
 Rows = Sequence[tuple[object, ...]]
 
-_TO_DUCKDB = {"int": "INTEGER", "string": "VARCHAR"}
-_FROM_DUCKDB = {"integer": "int", "varchar": "string", "hugeint": "decimal(38,0)"}
+_TO_DUCKDB = {"int": "INTEGER", "string": "VARCHAR", "array<int>": "INTEGER[]"}
+_FROM_DUCKDB = {"integer": "int", "integer[]": "array<int>", "varchar": "string", "hugeint": "decimal(38,0)"}
 
 
 def relation(source: str, name: str, *, key: tuple[str, ...] = (), **types: str) -> Relation:

@@ -1,0 +1,95 @@
+"""The first rows of a bag in an order, kept while the bag changes, and what of a batch can show among the first m.
+
+    bag, in order     a   b   c   d   e   f   g   h   ...
+    kept              a   b   c   d   e                    all rows up to some place
+    batch touches     ×       ×               ×            m = 2: b and d stay there all the time, so that nothing
+    can show          a   b   c   d                        after d is ever among the first two
+
+A row that no change of the batch touches is there at every tick of it. So once m such rows are passed nothing that
+comes later can be among the first m at any tick: what is after them need not be looked at, changed or not.
+
+Invariants
+1. What is kept is netted, in order, and all of the bag up to the last row that is kept; the whole bag if it says so.
+2. The order is total: two rows that are equal in it are equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.deltas.order import Order, in_order, upto
+from headwater.deltas.summed_up import summed_up
+from headwater.relation import COUNT
+
+_IS_TOUCHED = "_is_touched"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """What of a batch can show among the first rows: changes, and old rows of the bag with `_count`."""
+
+    changes: pa.Table
+    old: pa.Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstRows:
+    """The first rows of a bag, with `_count`; once they are more than `most` the last are let go.
+
+    `read_rows` is how many rows were read to find them, if they were not kept.
+    """
+
+    order: Order
+    rows: pa.Table
+    is_whole: bool
+    most: int
+    read_rows: int = 0
+
+    @classmethod
+    def of(cls, rows: pa.Table, order: Order, count: int) -> Self:
+        """Return the first `count` of netted rows, or all if they are fewer."""
+        ordered = in_order(rows, order, count).slice(0, count)
+        return cls(order=order, rows=ordered, is_whole=rows.num_rows <= count, most=2 * count, read_rows=rows.num_rows)
+
+    def after(self, changes: pa.Table) -> FirstRows:
+        """Return the first rows once the bag has changed by signed rows: perhaps fewer."""
+        reaching = changes if self.is_whole else self._upto_last(changes)
+        if not reaching.num_rows:
+            return self
+        rows = in_order(summed_up(pa.concat_tables([self.rows, reaching.select(self.rows.column_names)])), self.order)
+        is_whole = self.is_whole and rows.num_rows <= self.most
+        return replace(self, rows=rows.slice(0, self.most), is_whole=is_whole)
+
+    def showing(self, changes: pa.Table, count: int) -> Showing | None:
+        """Return what of a batch can show among the first `count` rows; None if too few are kept to tell."""
+        bound = self._last_untouched(changes, count)
+        if bound is not None:
+            return Showing(changes=upto(changes, bound, self.order), old=upto(self.rows, bound, self.order))
+        return Showing(changes=changes, old=self.rows) if self.is_whole else None
+
+    def _last_untouched(self, changes: pa.Table, count: int) -> pa.Table | None:
+        """Return the row with which the rows that no change touches become `count`, if they do."""
+        names = [by.column for by in self.order]
+        old = self.rows.select([*names, COUNT]).append_column(_IS_TOUCHED, _repeated(0, self.rows))
+        touched = changes.select(names).append_column(COUNT, _repeated(0, changes))
+        both = pa.concat_tables(
+            [old, touched.append_column(_IS_TOUCHED, _repeated(1, changes)).select(old.schema.names)]
+        )
+        grouped = both.group_by(names, use_threads=False).aggregate([(COUNT, "sum"), (_IS_TOUCHED, "max")])
+        untouched = in_order(grouped.filter(pc.equal(grouped[f"{_IS_TOUCHED}_max"], 0)), self.order)
+        passed = pc.cumulative_sum(untouched[f"{COUNT}_sum"])
+        place = pc.index(pc.greater_equal(passed, count), value=True).as_py()
+        return None if place < 0 else untouched.select(names).slice(place, 1)
+
+    def _upto_last(self, changes: pa.Table) -> pa.Table:
+        if not self.rows.num_rows:
+            return changes.slice(0, 0)
+        return upto(changes, self.rows.slice(self.rows.num_rows - 1, 1), self.order)
+
+
+def _repeated(value: int, rows: pa.Table) -> pa.Array:
+    return pa.repeat(pa.scalar(value, pa.int64()), rows.num_rows)
