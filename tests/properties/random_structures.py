@@ -47,6 +47,7 @@ class _Drawing:
                 block_size=8192,
                 disk_cost=10,
                 trip_cost=chance.choice([0, 100]),
+                memory_size=chance.choice([0, 1e6]),
                 read_cost=chance.choice([0, 20]),
                 write_cost=chance.choice([0, 100]),
             ),

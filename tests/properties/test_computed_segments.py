@@ -14,6 +14,7 @@ from random_views import Chance
 from stamped_history import run_on_duckdb
 from volume import volume
 
+from headwater.deltas.indexed_rows import IndexedRows
 from headwater.judge.compare import Row
 from headwater.keeping import TheseGroupTables
 from headwater.lineage.rewritings import Lineages
@@ -64,7 +65,7 @@ def compare(
         relation = computing.segments[name].relation
         if any(not kind.type.startswith(("int", "bigint", "decimal")) for kind in relation.columns):
             continue
-        kept = SegmentReader(relation=relation, tick=Tick(7), base=held[name].drop_columns([TICK]))
+        kept = SegmentReader(relation=relation, tick=Tick(7), base=IndexedRows(held[name].drop_columns([TICK])))
         computed = ComputedSegment(relation=relation, tick=Tick(7), rows=computing)
         for columns in [*lookups(view.segments)[name]] * 3:
             keys = random_keys(chance, relation, columns)

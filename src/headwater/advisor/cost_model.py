@@ -22,10 +22,10 @@ N rows of t bytes, k keys that find r rows, blocks of B bytes; milliseconds.
 Some things are not in the paper, and cost nothing where statistics leave them out. On an engine of batches and jobs
 they are most of the cost, however many keys and rows are about:
 
-    a question to a source, to BT      + trip_cost           a round trip; a Spark job
+    a question to a source, to BT      + trip_cost           a round trip; a Spark job, but not to maintain, in memory
     a question to LV, SLT_x            + read_cost           to read few rows on disk; to AG as well, to trace
     a question to a source, to trace   + wait_cost           until the log has come to what was seen there
-    a table that a batch changes       + write_cost          AG, BT, LV, each SLT_x
+    a table that a batch changes       + write_cost          AG, LV, each SLT_x; BT if it is not in memory
     the updates of a batch             are one update        of all their rows, at batch_rate
 
 A lookup in a lineage view reads every row that its operand's row is in: |LV| / |SLT_x| of them.
@@ -157,7 +157,12 @@ class CostModel:
             return 0.0
         known, update = relation.statistics, update_of(relation, self.structure.usage)
         blocks = write(self._warehouse, known.tuple_num, known.tuple_size, update.rows)
-        return update.rate * (blocks + self._warehouse.write_cost)
+        return update.rate * (blocks + (0.0 if self._is_held(relation) else self._warehouse.write_cost))
+
+    def _is_held(self, relation: RelationNode) -> bool:
+        """Tell whether a replica is held in memory by who maintains."""
+        known = relation.statistics
+        return known.tuple_num * known.tuple_size <= self._warehouse.memory_size
 
     # -- what a question costs ------------------------------------------------------------------------------------
 
@@ -171,7 +176,8 @@ class CostModel:
             return self.members(node, kept, question, self.fetched(node, kept)) + self._warehouse.compute_cost
         if self._tables[node.name].replica in kept:
             known = node.statistics
-            return local(self._warehouse, known.tuple_num, known.tuple_size, question) + self._warehouse.trip_cost
+            fixed = 0.0 if self._is_held(node) and not question.is_traced else self._warehouse.trip_cost
+            return local(self._warehouse, known.tuple_num, known.tuple_size, question) + fixed
         return remote(node, question)
 
     def fetched(self, segment: SegmentNode, kept: Kept) -> Fetched:

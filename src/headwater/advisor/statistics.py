@@ -24,6 +24,8 @@ class SystemStatistics:
     trip_cost: float = 0.0
     """Milliseconds that a question takes besides its blocks and bytes: a round trip to a source, or a Spark job over a
     replica. Not in Table 1."""
+    memory_size: float = 0.0
+    """Bytes of a replica that is held in memory while a view is maintained: no job is needed. Not in Table 1."""
     wait_cost: float = 0.0
     """Milliseconds until what a tracing query saw of this source can be brought to a tick. Not in Table 1."""
     read_cost: float = 0.0
@@ -37,7 +39,7 @@ class SystemStatistics:
         """Hold that blocks have bytes and that nothing costs less than nothing."""
         assert self.block_size > 0, "a block has bytes"
         fixed = (self.trip_cost, self.wait_cost, self.read_cost, self.write_cost, self.compute_cost)
-        assert min(self.disk_cost, self.net_cost, *fixed) >= 0, "costs are not negative"
+        assert min(self.disk_cost, self.net_cost, self.memory_size, *fixed) >= 0, "costs are not negative"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import FirstRows
+from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.order import Order
 from headwater.lineage.reach import restrict
@@ -26,7 +27,7 @@ from headwater.lineage.segment_rows import SegmentRows
 from headwater.position import Tick
 from headwater.relation import COUNT, Relation
 from headwater.runtime.old_rows import first_rows
-from headwater.runtime.segment_reader import SegmentReader, is_among
+from headwater.runtime.segment_reader import SegmentReader
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,7 +66,7 @@ class ComputedSegment:
         return pa.concat_tables(found)
 
     def _reader(self, rows: pa.Table) -> SegmentReader:
-        return SegmentReader(relation=self.relation, tick=self.tick, base=rows)
+        return SegmentReader(relation=self.relation, tick=self.tick, base=IndexedRows(rows))
 
     def _nothing(self) -> pa.Table:
         return pa.schema([*self.relation.arrow_schema(), pa.field(COUNT, pa.int64())]).empty_table()

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import to_dataframe
 from headwater.guarantee import Guarantee
@@ -78,7 +79,7 @@ class Replay:
         played = [self._play(kind, form, batch) for batch in self.batches]
         hidden = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.base.nbytes for name, reader in readers.items() if name in hidden)
+        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in hidden)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -153,15 +154,16 @@ class Replay:
 
 
 def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick) -> ReplicaReader:
-    """Return a replica of a relation's rows at a tick that is kept nowhere but on Spark."""
+    """Return a replica of a relation's rows at a tick that is kept nowhere but in memory."""
     columns = tuple(rows.columns)
-    base = to_dataframe(spark, rows.table.select([*columns, COUNT])).persist()
+    table = rows.table.select([*columns, COUNT])
     return ReplicaReader(
         spark=spark,
         relation=relation,
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
-        base=base,
-        base_row_count=base.count(),
+        base=to_dataframe(spark, table),
+        base_row_count=table.num_rows,
+        held=IndexedRows(table.combine_chunks()),
         tick=tick,
     )
 

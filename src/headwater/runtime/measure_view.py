@@ -19,6 +19,7 @@ from headwater.changelog.data_file import place
 from headwater.position import Tick
 from headwater.relation import TICK, RelationName
 from headwater.runtime.batch_pace import batch_pace
+from headwater.runtime.replica_reader import HELD_BYTES
 from headwater.runtime.tick_reader import ASKED, READ
 from headwater.runtime.understand import Understood
 from headwater.sources.measure import SourceMeasure
@@ -114,6 +115,7 @@ def measure_view(
             block_size=_BLOCK_BYTES,
             disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()]),
             trip_cost=pace.job_milliseconds,
+            memory_size=HELD_BYTES,
             read_cost=READ,
             write_cost=pace.job_milliseconds,
             compute_cost=pace.job_milliseconds,

@@ -1,12 +1,14 @@
-"""Look rows up in a replica: a relation's rows at one tick, cached on Spark.
+"""Look rows up in a replica: a relation's rows at one tick, in memory, or cached on Spark where they are too many.
 
-    base (cached, as of the replica's checkpoint)  ∪  recent (cached: the change log since)  ⋉  keys (broadcast)
-                                                   ∪  newest (here: the last few changes)    ⋉  keys
+    base (in memory, indexed; or cached on Spark)                              ⋉  keys
+    ∪  recent (on Spark: changes since the base was stored, once they are many)  ⋉  keys (broadcast)
+    ∪  newest (in memory: the last changes)                                      ⋉  keys
 
 A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
-rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. Laying them into Spark's
-cache is a job, so the newest stay in the maintainer's memory until they are some thousands. Of the change log only
-those rows count that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
+rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. In memory a lookup costs
+as much as what it finds, on Spark it is a job or two over the key columns of all rows; there changes are laid into
+Spark's cache once they are some thousands. Of the change log only those rows count that the replica holds
+(`ReplicaEntry.rows`): an update may bring a row in, or take it out.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
+from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe
 from headwater.maintenance.questions import Answer, SawTicks
@@ -28,15 +31,20 @@ from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation, RelationName
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.log_rows import spark_rows
-from headwater.warehouse.replica import Replica
+from headwater.warehouse.replica import Replica, ReplicaState
 from headwater.warehouse.state import net, unfold
 
+HELD_BYTES = 512 * 2**20
+"""A replica of no more bytes is held in the maintainer's memory."""
+_TEXT_BYTES = 32
+"""What a value without a fixed size is taken for."""
 _NEWEST_ROWS = 20_000
+_MOST_CHUNKS = 100
 
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaReader:
-    """Rows of a relation on Spark, as of `tick`."""
+    """Rows of a relation as of `tick`; `base` are those of its checkpoint on Spark, `held` the same in memory."""
 
     spark: SparkSession
     relation: Relation
@@ -44,6 +52,7 @@ class ReplicaReader:
     base: DataFrame
     base_row_count: int
     tick: Tick
+    held: IndexedRows | None = None
     recent: DataFrame | None = None
     newest: ArrowBag | None = None
     recent_row_count: int = 0
@@ -73,17 +82,24 @@ class ReplicaReader:
 
     def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None) -> Answer[ArrowBag]:
         """Return the rows that it holds under the keys, or all of them."""
-        frame = self._cached().select(*quoted((*wanted, COUNT)))
-        if keys is not None:
-            looked_up = to_dataframe(self.spark, keys.table.rename_columns(list(columns)))
-            frame = frame.join(F.broadcast(looked_up), list(columns), "left_semi").select(*quoted((*wanted, COUNT)))
         schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
-        found = to_arrow(frame).cast(schema)
+        named = None if keys is None else keys.table.rename_columns(list(columns))
+        if self.held is None:
+            found = to_arrow(self._under(columns, named).select(*quoted(schema.names))).cast(schema)
+        else:
+            rows = self.held.table if named is None else self.held.matching(columns, named)
+            found = rows.select(schema.names).cast(schema)
         if self.newest is not None:
             newest = self.newest if keys is None else self.newest.matching(columns, keys)
             found = pa.concat_tables([found, newest.table.select(schema.names).cast(schema)])
         typed = found.append_column(TICK, pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows))
         return Answer(rows=ArrowBag(typed.select([*wanted, TICK, COUNT])), sight=SawTicks(upto=self.tick))
+
+    def _under(self, columns: tuple[str, ...], keys: pa.Table | None) -> DataFrame:
+        """Return the entries that Spark has under the keys."""
+        if keys is None:
+            return self._cached()
+        return self._cached().join(F.broadcast(to_dataframe(self.spark, keys)), list(columns), "left_semi")
 
     def dataframe(self) -> DataFrame:
         """Return the rows at `tick`, netted, with `_count`."""
@@ -108,11 +124,11 @@ class ReplicaReader:
         """Lay the changes of the ticks (tick, upto] on top."""
         newest = changes if self.newest is None else self.newest.plus(changes)
         self.recent_row_count += len(changes)
-        if len(newest) > _NEWEST_ROWS:
+        if self.held is None and len(newest) > _NEWEST_ROWS:
             self._lay_into_cache(newest, upto)
         else:
             with self._lock:
-                self.newest, self.tick = newest if len(newest) else None, upto
+                self.newest, self.tick = _in_few_chunks(newest) if len(newest) else None, upto
 
     def _lay_into_cache(self, changes: ArrowBag, upto: Tick) -> None:
         added = self._on_spark(changes)
@@ -132,29 +148,55 @@ class ReplicaReader:
             self.recent.unpersist()
 
 
+def _in_few_chunks(bag: ArrowBag) -> ArrowBag:
+    chunks = bag.table.column(0).num_chunks
+    return ArrowBag(bag.table.combine_chunks()) if chunks > _MOST_CHUNKS else bag
+
+
 def contents(replicas: Mapping[RelationName, ReplicaReader]) -> dict[RelationName, Content]:
     """Return what replicas hold."""
     return {name: reader.entry.content for name, reader in replicas.items()}
 
 
 def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
-    """Read a stored replica into Spark's cache."""
-    stored = stored_replica(spark, relation, entry, replica)
-    base = stored.base.persist()
-    return replace(stored, base=base, base_row_count=base.count())
+    """Read a stored replica into memory, or into Spark's cache if it is large."""
+    state = replica.newest(spark)
+    reader = _reader(spark, relation, entry, state)
+    rows = state.read_few(HELD_BYTES // _row_bytes(state.schema))
+    if rows is not None:
+        return replace(reader, held=IndexedRows(rows.combine_chunks()), base_row_count=rows.num_rows)
+    base = reader.base.persist()
+    return replace(reader, base=base, base_row_count=base.count())
+
+
+def _row_bytes(schema: pa.Schema) -> int:
+    """Return about how many bytes a row takes.
+
+    >>> _row_bytes(pa.schema([("a", pa.int64()), ("b", pa.decimal128(12, 2)), ("c", pa.string())]))
+    56
+    """
+    sized = (field.type for field in schema if pa.types.is_primitive(field.type) or pa.types.is_decimal(field.type))
+    sizes = [-(-kind.bit_width // 8) for kind in sized]
+    return int(sum(sizes)) + _TEXT_BYTES * (len(schema) - len(sizes))
 
 
 def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> ReplicaReader:
     """Bring a stored replica to the tick that its reader has come to, and return another reader, of that tick."""
     spark, upto = reader.spark, reader.tick  # the reader goes on meanwhile
-    at, _ = replica.dataframe(spark)
+    at = replica.newest(spark).tick
     changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
     replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
-    return load_replica(spark, reader.relation, reader.entry, replica)
+    fresh = load_replica(spark, reader.relation, reader.entry, replica)
+    if fresh.held is not None and reader.held is not None:
+        fresh.held.make_indexes(reader.held.indexed)
+    return fresh
 
 
 def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
     """Return a reader of a replica where it is stored: for a few lookups; its rows are not counted."""
-    tick, frame = replica.dataframe(spark)
-    base = frame.select(*quoted((*entry.columns, COUNT)))
-    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=0, tick=tick)
+    return _reader(spark, relation, entry, replica.newest(spark))
+
+
+def _reader(spark: SparkSession, relation: Relation, entry: ReplicaEntry, state: ReplicaState) -> ReplicaReader:
+    base = state.dataframe.select(*quoted((*entry.columns, COUNT)))
+    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=0, tick=state.tick)

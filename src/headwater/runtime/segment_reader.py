@@ -5,7 +5,7 @@
 The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
 are ordered again only when so many of them are gone.
 
-A lookup scans the key columns of what is here, a few milliseconds for a million rows, and nets only what it finds.
+A lookup searches the base's index and scans the key columns of what is recent, and nets only what it finds.
 Recent changes are folded into the base once they are a fifth of it, so that every row is moved a few times at most.
 What is kept of a view's segments has to fit into the maintainer's memory; its rows on disk are the kept table's.
 """
@@ -13,12 +13,11 @@ What is kept of a view's segments has to fit into the maintainer's memory; its r
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import FirstRows
+from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.order import Order
 from headwater.deltas.summed_up import summed_up
@@ -37,7 +36,7 @@ class SegmentReader:
 
     relation: Relation
     tick: Tick
-    base: pa.Table
+    base: IndexedRows
     recent: list[pa.Table] = field(default_factory=list)
     _first: dict[Order, FirstRows] = field(default_factory=dict)
 
@@ -46,18 +45,19 @@ class SegmentReader:
         """Return a reader of plain rows: a row with count k stands k times."""
         ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
         typed = plain.select(list(relation.column_names)).cast(relation.arrow_schema())
-        return cls(relation=relation, tick=tick, base=_netted([typed.append_column(COUNT, ones)]))
+        return cls(relation=relation, tick=tick, base=IndexedRows(_netted([typed.append_column(COUNT, ones)])))
 
     @property
     def row_count(self) -> int:
         """How many entries are here, netted or not."""
-        return int(sum(part.num_rows for part in (self.base, *self.recent)))
+        return int(sum(part.num_rows for part in (self.base.table, *self.recent)))
 
     def lookup(self, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table | None) -> ArrowBag:
         """Return the rows whose `columns` hold one of the keys, NULLs included, or all rows; stamped with `tick`."""
-        parts = [self.base, *self.recent]
+        parts = [self.base.table, *self.recent]
         if keys is not None and columns:
-            parts = [part.filter(is_among(part, columns, keys)) for part in parts]
+            recent = (part.filter(is_among(part, columns, keys)) for part in self.recent)
+            parts = [self.base.matching(columns, keys), *recent]
         found = pa.concat_tables([part.select([*wanted, COUNT]) for part in parts])
         stamps = pa.repeat(pa.scalar(self.tick, pa.int64()), found.num_rows)
         return ArrowBag(found.append_column(TICK, stamps).select([*wanted, TICK, COUNT])).net()
@@ -76,40 +76,14 @@ class SegmentReader:
         self.tick = upto
         if rows is None or not rows.num_rows:
             return
-        typed = rows.select([*self.relation.column_names, COUNT]).cast(self.base.schema)
+        typed = rows.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
         self._first = {order: known.after(typed) for order, known in self._first.items()}
         self.recent.append(typed)
-        if self.row_count - self.base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * self.base.num_rows):
-            self.base, self.recent = _netted([self.base, *self.recent]), []
+        base = self.base.table
+        if self.row_count - base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * base.num_rows):
+            self.base, self.recent = IndexedRows(_netted([base, *self.recent])), []
 
 
 def _netted(parts: list[pa.Table]) -> pa.Table:
     rows = pa.concat_tables(parts)
     return summed_up(rows).combine_chunks()
-
-
-def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
-    """Tell for each row whether it holds one of the keys; NULL is NULL.
-
-    Each column's value becomes its place among the keys' values of that column, none if it is not there; the places of
-    a row's columns become one number.
-    """
-    typed = [keys[name].cast(rows.schema.field(name).type) for name in columns]
-    if len(columns) == 1:
-        return pc.is_in(rows[columns[0]], value_set=typed[0].combine_chunks())
-    sets = [values.unique() for values in typed]
-    row_numbers = _numbers([rows[name] for name in columns], sets)
-    key_numbers = _numbers(typed, sets)
-    return pc.fill_null(pc.is_in(row_numbers, value_set=key_numbers.combine_chunks(), skip_nulls=True), False)
-
-
-def _numbers(columns: list[pa.ChunkedArray], sets: list[pa.Array]) -> pa.ChunkedArray:
-    places = [
-        pc.cast(pc.index_in(column, value_set=found), pa.int64()) for column, found in zip(columns, sets, strict=True)
-    ]
-    sized = list(zip(places, sets, strict=True))
-    return reduce(
-        lambda number, one: pc.add(pc.multiply(number, pa.scalar(len(one[1]), pa.int64())), one[0]),
-        sized[1:],
-        places[0],
-    )

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
 from headwater.deltas.first_rows import FirstRows
+from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow, to_dataframe
 from headwater.deltas.order import Order
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, Relation
 from headwater.runtime.old_rows import first_rows
-from headwater.runtime.segment_reader import is_among
 from headwater.warehouse import few_rows
 from headwater.warehouse.kept_table import KeptTable
 

@@ -1,12 +1,13 @@
 """A replica: some columns of some rows of a relation as of one tick, netted, with a count column.
 
 Its changes are the change log, so it has only a checkpoint; bringing it to a later tick takes the log's rows. It is
-sorted by its key within files, so that row groups can be skipped by key ranges. It is not bucketed: a lookup of
-scattered keys reads the key columns of the whole replica. What that costs is for a benchmark to show.
+sorted by its key within files, so that row groups can be skipped by key ranges. It is not bucketed: who looks up
+scattered keys where it is stored reads the key columns of the whole replica.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Self
 
 import pyarrow as pa
@@ -16,9 +17,33 @@ from headwater.changelog.fenced_table import FencedTable
 from headwater.deltas.on_spark import quoted
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
-from headwater.warehouse.checkpoint import Checkpoint
+from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
+from headwater.warehouse.few_rows import read_few
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import net
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaState:
+    """A replica's counted rows at one tick, as they are stored."""
+
+    spark: SparkSession
+    snapshot: CheckpointSnapshot
+    schema: pa.Schema
+
+    @property
+    def tick(self) -> Tick:
+        """The tick of the rows."""
+        return self.snapshot.tick
+
+    @property
+    def dataframe(self) -> DataFrame:
+        """The rows on Spark."""
+        return read_files(self.spark, self.snapshot.files, self.schema)
+
+    def read_few(self, few: int) -> pa.Table | None:
+        """Read the rows into this process, unless they are more than a few."""
+        return read_few(self.snapshot.files, self.schema, None, few)
 
 
 class Replica:
@@ -57,14 +82,13 @@ class Replica:
         ordered = netted.sortWithinPartitions(*quoted(key)) if key else netted
         return self.checkpoint.write_from_dataframe(ordered, at)
 
-    def dataframe(self, spark: SparkSession) -> tuple[Tick, DataFrame]:
-        """Return the tick and the counted rows of the newest state."""
-        snapshot = self.checkpoint.snapshot()
-        return snapshot.tick, read_files(spark, snapshot.files, self.checkpoint.table.schema())
+    def newest(self, spark: SparkSession) -> ReplicaState:
+        """Return the newest state."""
+        return ReplicaState(spark=spark, snapshot=self.checkpoint.snapshot(), schema=self.checkpoint.table.schema())
 
     def roll_forward(self, spark: SparkSession, changes: DataFrame, upto: Tick, key: tuple[str, ...]) -> bool:
         """Bring the replica to a later tick with the log's signed rows that it holds, of its own tick up to there."""
-        at, rows = self.dataframe(spark)
-        if at >= upto:
+        newest = self.newest(spark)
+        if newest.tick >= upto:
             return False
-        return self.write_from_dataframe(rows.unionByName(changes.drop(TICK)), upto, key)
+        return self.write_from_dataframe(newest.dataframe.unionByName(changes.drop(TICK)), upto, key)

@@ -86,6 +86,16 @@ def test_questions_and_writes_have_fixed_costs() -> None:
     assert model.cost(split).maintaining == pytest.approx(plain.cost(split).maintaining + 93 * 3 * 30)
 
 
+def test_a_replica_in_memory_is_looked_up_without_a_job() -> None:
+    """R's 64,000 bytes are held, S's 107,500 are not: 43 updates of S look R up, and 50 of R write it, for nothing."""
+    model = with_fixed_costs(inf)
+    warehouse = replace(model.structure.warehouse, memory_size=100_000)
+    held = CostModel(replace(model.structure, warehouse=warehouse)).cost(BOTH_REPLICAS)
+    known = model.cost(BOTH_REPLICAS)
+    assert held.tracing == pytest.approx(known.tracing)
+    assert held.maintaining == pytest.approx(known.maintaining - 43 * 100 - 50 * 30)
+
+
 def test_the_updates_of_a_batch_are_one() -> None:
     """In each of 10 batches, 5 rows of R and 4.3 of S; each asks the other side once, all write the view once."""
     model = with_fixed_costs(10)

@@ -163,6 +163,7 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
 def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
     spark: SparkSession, warehouse: Warehouse, history: History, newest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(replica_reader, "HELD_BYTES", 0)
     monkeypatch.setattr(replica_reader, "_NEWEST_ROWS", newest)
     content = Content(columns=("id", "n", "city"))
     reader = replica(spark, warehouse, history, content)
@@ -179,6 +180,34 @@ def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
     assert bag(reader.dataframe(), content) == history.rows(LAST, content)
     assert (reader.recent is None) is (newest == 1_000)
     assert stayed_here is (newest > 0)
+
+
+@pytest.mark.parametrize("chunks", [1, 1_000])
+def test_a_small_one_is_looked_up_in_memory(
+    spark: SparkSession, warehouse: Warehouse, history: History, chunks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_reader, "_NEWEST_ROWS", 0)
+    monkeypatch.setattr(replica_reader, "_MOST_CHUNKS", chunks)
+    content = Content(columns=("id", "n", "city"))
+    reader = replica(spark, warehouse, history, content)
+    assert reader.held is not None
+    sought = {"id": list(range(5)), "city": ["Oslo"], "n": [1, 2]}
+    for tick in range(MADE + 1, LAST + 1):
+        reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
+        assert reader.recent is None
+        for place, name in enumerate(content.columns):
+            keys = ArrowKeys(pa.table({name: pa.array(sought[name], SALES.arrow_schema().field(name).type)}))
+            found = reader.lookup(("city", "id"), (name,), keys).rows.net().table
+            under = Counter[Row]()
+            for row, count in history.rows(tick, content).items():
+                if row[place] in sought[name]:
+                    under[row[2], row[0]] += count
+            assert Counter({(row["city"], row["id"]): row[COUNT] for row in found.to_pylist()}) == under
+    stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
+    fresh = refresh_replica(reader, stored, warehouse.log)
+    assert fresh.held is not None
+    assert fresh.held.indexed == reader.held.indexed == content.columns
+    assert bag(fresh.dataframe(), content) == bag(reader.dataframe(), content) == history.rows(LAST, content)
 
 
 @pytest.mark.parametrize("name", EXTENTS)
