@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from bench import tpch
 from bench.measure import BatchFigures, measure_batches
 from bench.refresh import Refresh
-from bench.setting import Setting, servers, setting
+from bench.setting import servers, setting
 from headwater.relation import RelationName
 from headwater.runtime.explain_costs import explain_cost
 from headwater.views.law import renamed_sql
@@ -32,10 +32,9 @@ from headwater.views.law import renamed_sql
 RESULTS = Path(__file__).parent / "results"
 QUERIES = Path(__file__).parents[1] / "tests" / "tpch" / "queries"
 SHARES = (0.0001, 0.001, 0.01, 0.1)
-LARGEST_SHARE, MEASURED_ONCE = 0.1, 0.01
-LARGE = 1.0
-"""From this scale factor on only some views are measured, and not the largest batches: they take minutes each."""
-LARGE_VIEWS = ("q01", "q03", "q06", "q10", "q13", "q18")
+WARM_BATCHES = 10
+MEASURED_ONCE = 50_000
+"""Changed rows of batches that are measured just once."""
 PLACES = {table: source for source, tables in tpch.SOURCES.items() for table in tables}
 
 
@@ -54,10 +53,10 @@ class ViewFigures:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tpch_views", description=__doc__)
-    parser.add_argument("--scale", type=float, nargs="+", default=[0.1])
+    parser.add_argument("--scale", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="changed rows of all rows")
     parser.add_argument("--views", nargs="+", default=sorted(file.stem for file in QUERIES.glob("*.sql")))
-    parser.add_argument("--large-views", nargs="+", default=LARGE_VIEWS, help=f"from scale factor {LARGE:g} on")
+    parser.add_argument("--most-rows", type=int, default=100_000, help="changed rows of the largest batch measured")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
@@ -71,7 +70,7 @@ def main() -> None:
         try:
             tables = whole_tables(spark, scale, folder)
             with servers(scale, PLACES) as urls:
-                for view in options.views if scale < LARGE else options.large_views:
+                for view in options.views:
                     recomputed = measure_recompute(spark, _sql(view), tables, folder / "result", options.repeats)
                     found.append(_measure(spark, urls, view, scale, recomputed, options))
                     print(_row(found[-1], options.shares), flush=True)
@@ -116,21 +115,17 @@ def _measure(
     with setting(spark, urls, "replica", {view: _sql(view)}) as place:
         refresh = Refresh(11, {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()})
         smallest = round(options.shares[0] * refresh.row_count)
-        measure_batches(place, smallest, options.repeats, refresh.take)  # warm
+        measure_batches(place, smallest, WARM_BATCHES, refresh.take)
         batches, told = {}, {}
         for share in options.shares:
-            if scale >= LARGE and share >= LARGEST_SHARE:
+            rows = round(share * refresh.row_count)
+            if rows > options.most_rows:
                 continue
-            batches[share] = _batches(place, refresh, share, options.repeats)
+            repeats = options.repeats if rows < MEASURED_ONCE else 1
+            batches[share] = measure_batches(place, rows, repeats, refresh.take)
             told[share] = explain_cost(place.understood, view).is_recomputing_faster
         codes = tuple(sorted({reason.code for reason in place.understood.views[view].view.reasons}))
     return ViewFigures(view, scale, recompute_seconds, batches, told, codes)
-
-
-def _batches(place: Setting, refresh: Refresh, share: float, repeats: int) -> BatchFigures:
-    return measure_batches(
-        place, round(share * refresh.row_count), repeats if share < MEASURED_ONCE else 1, refresh.take
-    )
 
 
 def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) -> None:

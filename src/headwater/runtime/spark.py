@@ -2,8 +2,10 @@
 
 Pinned for every warehouse: UTC, ANSI mode, microsecond timestamps in Parquet (Spark's default INT96 turned 9999-12-31
 into 1816). Chosen for small batches: few shuffle partitions, no user interface, only small tables turned into rows by
-the driver (`deltas.on_spark`), and no adaptive execution, which takes a third of a small query's time. `SPARK_MASTER`
-and the usual `spark-defaults.conf` still decide where it runs.
+the driver (`deltas.on_spark`), no adaptive execution, which takes a third of a small query's time, and room to keep the
+code of all queries: they are the same in every batch, and Spark compiles what it has forgotten anew (by default it
+keeps a hundred pieces; a view of five segments has more). `SPARK_MASTER` and the usual `spark-defaults.conf` still
+decide where it runs.
 """
 
 from __future__ import annotations
@@ -83,4 +85,5 @@ _SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.localRelationThreshold": "256KB",
+    "spark.sql.codegen.cache.maxEntries": "5000",
 }
