@@ -15,6 +15,9 @@ from bench.stream import Change
 TRANSACTIONS = 50
 """A batch has about so many at most, of a dozen changed rows at least."""
 
+STRIDE = 100_000_000
+"""More than any order's key; copies made together have keys that are so much larger, or twice, and so on."""
+
 COPY_ORDERS = """INSERT INTO orders SELECT o_orderkey + %s, o_custkey, o_orderstatus, o_totalprice, o_orderdate,
     o_orderpriority, o_clerk, o_shippriority, o_comment FROM orders WHERE o_orderkey = ANY(%s)"""
 COPY_LINES = """INSERT INTO lineitem SELECT l_orderkey + %s, l_partkey, l_suppkey, l_linenumber, l_quantity,
@@ -41,8 +44,7 @@ class Refresh:
         counted = connections["sales"].execute("SELECT l_orderkey, count(*) FROM lineitem GROUP BY 1").fetchall()
         self._lines = {key: int(lines) for key, lines in counted}
         self._orders = list(self._lines)
-        self._copied = max(self._orders) + 1
-        self._offset = 0
+        self._offset = max(self._orders) // STRIDE * STRIDE
         self._counts = {(source, table): self._count(connections[source], table) for source, table, *_ in OTHERS}
         stocks = 4 * self._counts["supply", "part"]
         self.row_count = sum(self._counts.values()) + stocks + len(self._orders) + sum(self._lines.values())
@@ -77,13 +79,22 @@ class Refresh:
         return Change(source, ((statement, (keys,)),), 2 * each * len(keys))
 
     def _copy(self, count: int) -> Change:
-        keys = self._random.sample(self._orders, count)
-        self._offset += self._copied
+        keys = self._draw_originals(count)
+        self._offset += STRIDE
         for key in keys:
             self._lines[key + self._offset] = self._lines[key]
             self._orders.append(key + self._offset)
         statements = ((COPY_ORDERS, (self._offset, keys)), (COPY_LINES, (self._offset, keys)))
         return Change("sales", statements, count + sum(self._lines[key] for key in keys))
+
+    def _draw_originals(self, count: int) -> list[int]:
+        """Draw orders that are no copies: copies of copies would have keys twice as large each time."""
+        drawn: set[int] = set()
+        while len(drawn) < count:
+            key = self._random.choice(self._orders)
+            if key < STRIDE:
+                drawn.add(key)
+        return sorted(drawn)
 
     def _delete(self, count: int) -> Change:
         keys = [self._take_order() for _ in range(count)]

@@ -15,6 +15,8 @@ from headwater.deltas.order import By, in_order
 from headwater.views.whole import order_text
 
 VALUES: dict[str, tuple[pa.DataType, list[object]]] = {
+    "tinyint": (pa.int8(), [3, None, -128, 127]),
+    "smallint": (pa.int16(), [3, None, -7, 2**15 - 1]),
     "int": (pa.int32(), [3, None, -7, 0, 2**31 - 1]),
     "bigint": (pa.int64(), [2**62, None, -(2**63), 1]),
     "double": (pa.float64(), [math.nan, None, math.inf, -math.inf, -1.5, 5e-324, 1e308, 0.0]),
@@ -24,6 +26,7 @@ VALUES: dict[str, tuple[pa.DataType, list[object]]] = {
     "binary": (pa.binary(), [b"\xff", None, b"", b"\x00", b"\x7f\x80", b"\x80"]),
     "boolean": (pa.bool_(), [True, None, False]),
     "date": (pa.date32(), [date(2026, 1, 1), None, date(1, 1, 1), date(9999, 12, 31)]),
+    "timestamp_ntz": (pa.timestamp("us"), [datetime(2026, 1, 1), None, datetime(1900, 1, 1)]),  # noqa: DTZ001
     "timestamp": (
         pa.timestamp("us", "UTC"),
         [datetime(2026, 1, 1, tzinfo=UTC), None, datetime(1900, 1, 1, tzinfo=UTC)],

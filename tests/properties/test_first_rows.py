@@ -14,6 +14,9 @@ from volume import volume
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.in_memory import Row
 from headwater.deltas.order import By, Order, can_order
+from headwater.position import Tick
+from headwater.relation import Column, Relation, RelationName
+from headwater.runtime.segment_reader import SegmentReader
 
 SCHEMA = pa.schema([("a", pa.int32()), ("d", pa.decimal128(9, 2)), ("s", pa.string()), ("f", pa.float64())])
 VALUES: tuple[tuple[object, ...], ...] = (
@@ -28,7 +31,7 @@ COUNTED = pa.schema([*SCHEMA, ("_count", pa.int64())])
 
 def random_order(random: Random) -> Order:
     names = random.sample(SCHEMA.names, len(SCHEMA.names))
-    return tuple(By(name, random.random() < 0.5, random.random() < 0.5) for name in names)
+    return tuple(By(name, is_descending=random.random() < 0.5, are_nulls_first=random.random() < 0.5) for name in names)
 
 
 def sorted_by(rows: list[Row], order: Order) -> list[Row]:
@@ -82,7 +85,7 @@ def random_batch(random: Random, bag: Counter[Row], tick_count: int) -> list[Cou
 @pytest.mark.parametrize("seed", range(volume(60, 3_000)))
 def test_oracle_first_rows_at_every_tick(seed: int) -> None:
     random = Random(seed)
-    order, limit = random_order(random), random.choice((1, 2, 5, 20))
+    order, limit = random_order(random), random.choice((0, 1, 2, 5, 20))
     state: Counter[Row] = Counter()
     for row in random_batch(random, Counter(), random.choice((3, 60))):
         state.update(row)
@@ -143,3 +146,16 @@ def test_what_is_kept_does_not_grow_without_end() -> None:
 def test_arrays_cannot_be_ordered_here() -> None:
     assert can_order(SCHEMA, tuple(map(By, SCHEMA.names)))
     assert not can_order(pa.schema([("a", pa.list_(pa.int32()))]), (By("a"),))
+
+
+def test_a_negative_zero_is_the_zero_that_changes_tell_of() -> None:
+    relation = Relation(
+        name=RelationName(source="segments", name="losses"), columns=(Column(name="f", type="double", native="double"),)
+    )
+    reader = SegmentReader.of_rows(relation, pa.table({"f": [-0.0, 5.0]}), Tick(7))
+    changes = pa.table({"f": [0.0], "_tick": [8], "_count": [-1]})
+    showing = reader.first((By("f"),), 1).showing(changes, 1)
+    assert showing is not None
+    assert (showing.old["f"].to_pylist(), showing.changes["f"].to_pylist()) == ([0.0, 5.0], [0.0])
+    reader.absorb(changes.select(["f", "_count"]), Tick(8))
+    assert reader.first((By("f"),), 1).rows.to_pylist() == [{"f": 5.0, "_count": 1}]

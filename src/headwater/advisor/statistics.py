@@ -39,7 +39,8 @@ class SystemStatistics:
         """Hold that blocks have bytes and that nothing costs less than nothing."""
         assert self.block_size > 0, "a block has bytes"
         fixed = (self.trip_cost, self.wait_cost, self.read_cost, self.write_cost, self.compute_cost)
-        assert min(self.disk_cost, self.net_cost, self.memory_size, *fixed) >= 0, "costs are not negative"
+        assert min(self.disk_cost, self.net_cost, *fixed) >= 0, "costs are not negative"
+        assert self.memory_size >= 0, "a size is not negative"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,8 @@ comes later can be among the first m at any tick: what is after them need not be
 
 Invariants
 1. What is kept is netted, in order, and all of the bag up to the last row that is kept; the whole bag if it says so.
-2. The order is total: two rows that are equal in it are equal.
+2. The order is total: two rows that are equal in it are equal. So whoever brings rows has one zero and one NaN: to
+   Spark -0.0 and 0.0 are equal, to Arrow they are not.
 """
 
 from __future__ import annotations
@@ -66,6 +67,8 @@ class FirstRows:
 
     def showing(self, changes: pa.Table, count: int) -> Showing | None:
         """Return what of a batch can show among the first `count` rows; None if too few are kept to tell."""
+        if not count:
+            return Showing(changes=changes.slice(0, 0), old=self.rows.slice(0, 0))
         bound = self._last_untouched(changes, count)
         if bound is not None:
             return Showing(changes=upto(changes, bound, self.order), old=upto(self.rows, bound, self.order))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -89,25 +88,21 @@ def can_lead(kind: pa.DataType) -> bool:
 def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
     """Tell for each row whether it holds one of the keys; NULL is NULL.
 
-    Each column's value becomes its place among the keys' values of that column, none if it is not there; the places of
-    a row's columns become one number.
+    Column by column what a row holds so far becomes the number of a key that begins so, none if no key does.
     """
     typed = [keys[name].cast(rows.schema.field(name).type) for name in columns]
     if len(columns) == 1:
         return pc.is_in(rows[columns[0]], value_set=typed[0].combine_chunks())
-    sets = [values.unique() for values in typed]
-    row_numbers = _numbers([rows[name] for name in columns], sets)
-    key_numbers = _numbers(typed, sets)
-    return pc.fill_null(pc.is_in(row_numbers, value_set=key_numbers.combine_chunks(), skip_nulls=True), False)
+    held, sought = pa.scalar(0, pa.int64()), pa.scalar(0, pa.int64())
+    for name, values in zip(columns, typed, strict=True):
+        known = values.unique()
+        held, sought = (_joined(so_far, column, known) for so_far, column in ((held, rows[name]), (sought, values)))
+        begun = sought.unique()
+        held, sought = (pc.cast(pc.index_in(numbers, value_set=begun), pa.int64()) for numbers in (held, sought))
+    return pc.is_valid(held)
 
 
-def _numbers(columns: list[pa.ChunkedArray], sets: list[pa.Array]) -> pa.ChunkedArray:
-    places = [
-        pc.cast(pc.index_in(column, value_set=found), pa.int64()) for column, found in zip(columns, sets, strict=True)
-    ]
-    sized = list(zip(places, sets, strict=True))
-    return reduce(
-        lambda number, one: pc.add(pc.multiply(number, pa.scalar(len(one[1]), pa.int64())), one[0]),
-        sized[1:],
-        places[0],
-    )
+def _joined(so_far: pa.Scalar | pa.ChunkedArray, column: pa.ChunkedArray, known: pa.Array) -> pa.ChunkedArray:
+    """Return the numbers with the place of each value among the known ones; none where it is not there."""
+    places = pc.cast(pc.index_in(column, value_set=known), pa.int64())
+    return pc.add(pc.multiply(so_far, pa.scalar(len(known), pa.int64())), places)

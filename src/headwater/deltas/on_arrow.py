@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.extent import Extent, Remainder
+from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.selection import Selection
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK
@@ -185,14 +186,7 @@ class ArrowBag:
         """Return the rows whose columns hold one of the keys."""
         if not len(self) or not len(keys):
             return ArrowBag(self.table.slice(0, 0))
-        if len(columns) == 1:
-            found = pc.is_in(self.table[columns[0]], value_set=keys.table.column(0).combine_chunks())
-            return ArrowBag(self.table.filter(found))
-        positions = pa.array(range(len(self)), pa.int64())
-        looked_up = self.table.select(columns).append_column("position", positions)
-        wanted = keys.table.rename_columns(list(columns))
-        found = looked_up.join(wanted, list(columns), join_type="left semi")["position"]
-        return ArrowBag(self.table.take(found.sort()))
+        return ArrowBag(self.table.filter(is_among(self.table, columns, keys.table.rename_columns(list(columns)))))
 
     def selected(self, extent: Extent) -> ArrowBag:
         """Return the rows of an extent."""

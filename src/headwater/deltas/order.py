@@ -6,7 +6,7 @@ with Spark. Arrow puts NULLs and NaNs at one end of all columns, so that each be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ class By:
     """A column to order by; without more said, as Spark orders: ascending, NULLs first."""
 
     column: str
+    _: KW_ONLY
     is_descending: bool = False
     are_nulls_first: bool = True
 

@@ -4,7 +4,7 @@
                                    ▲ old rows at lo: of copies, of hidden tables, or of sources that were asked now
 
 An answer that is read now is brought back to lo by the change log, as a maintainer's answers are. Copies of relations
-are replicas on Spark, made for the purpose where the warehouse keeps none.
+are replicas in memory, made for the purpose where the warehouse keeps none.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import to_dataframe
 from headwater.guarantee import Guarantee
 from headwater.keeping import Maintenance
 from headwater.position import Tick
@@ -161,9 +160,8 @@ def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick)
         spark=spark,
         relation=relation,
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
-        base=to_dataframe(spark, table),
+        base=IndexedRows(table.combine_chunks()),
         base_row_count=table.num_rows,
-        held=IndexedRows(table.combine_chunks()),
         tick=tick,
     )
 

@@ -1,4 +1,4 @@
-"""Perform an algorithm's questions: on live sources, in one snapshot each per batch, or in replicas on Spark.
+"""Perform an algorithm's questions: on live sources, in one snapshot each per batch, or in replicas.
 
 The snapshots of a batch are opened first and the change log is followed past what they saw; only then is the end of the
 batch chosen. So an answer never saw a transaction that the log does not know.

@@ -5,10 +5,10 @@
     ∪  newest (in memory: the last changes)                                      ⋉  keys
 
 A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
-rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. In memory a lookup costs
-as much as what it finds, on Spark it is a job or two over the key columns of all rows; there changes are laid into
-Spark's cache once they are some thousands. Of the change log only those rows count that the replica holds
-(`ReplicaEntry.rows`): an update may bring a row in, or take it out.
+rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. In memory a lookup
+costs as much as what it finds, and a scan of the newest changes; on Spark it is a job or two over the key columns of
+all rows, and changes are laid into Spark's cache once they are some thousands. Of the change log only those rows count
+that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from headwater.warehouse.replica import Replica, ReplicaState
 from headwater.warehouse.state import net, unfold
 
 HELD_BYTES = 512 * 2**20
-"""A replica of no more bytes is held in the maintainer's memory."""
+"""A replica of no more bytes is held in the maintainer's memory; another copy while it is refreshed."""
 _TEXT_BYTES = 32
 """What a value without a fixed size is taken for."""
 _NEWEST_ROWS = 20_000
@@ -44,15 +44,14 @@ _MOST_CHUNKS = 100
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaReader:
-    """Rows of a relation as of `tick`; `base` are those of its checkpoint on Spark, `held` the same in memory."""
+    """Rows of a relation as of `tick`; `base` are those of its checkpoint, on Spark or in memory."""
 
     spark: SparkSession
     relation: Relation
     entry: ReplicaEntry
-    base: DataFrame
+    base: DataFrame | IndexedRows
     base_row_count: int
     tick: Tick
-    held: IndexedRows | None = None
     recent: DataFrame | None = None
     newest: ArrowBag | None = None
     recent_row_count: int = 0
@@ -70,8 +69,9 @@ class ReplicaReader:
         return ArrowBag(log.rows(self.relation.name, self.columns, after, upto)).selected(self.entry.rows)
 
     def _cached(self) -> DataFrame:
-        """Every entry that Spark has, signed: the base's and those laid on top."""
-        return self.base if self.recent is None else self.base.unionByName(self.recent)
+        """Every entry but the newest, signed: the base's and those laid on top."""
+        base = self.base if isinstance(self.base, DataFrame) else to_dataframe(self.spark, self.base.table)
+        return base if self.recent is None else base.unionByName(self.recent)
 
     def _rows(self) -> DataFrame:
         """Every entry, signed."""
@@ -84,11 +84,11 @@ class ReplicaReader:
         """Return the rows that it holds under the keys, or all of them."""
         schema = pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
         named = None if keys is None else keys.table.rename_columns(list(columns))
-        if self.held is None:
-            found = to_arrow(self._under(columns, named).select(*quoted(schema.names))).cast(schema)
-        else:
-            rows = self.held.table if named is None else self.held.matching(columns, named)
+        if isinstance(self.base, IndexedRows):
+            rows = self.base.table if named is None else self.base.matching(columns, named)
             found = rows.select(schema.names).cast(schema)
+        else:
+            found = to_arrow(self._under(columns, named).select(*quoted(schema.names))).cast(schema)
         if self.newest is not None:
             newest = self.newest if keys is None else self.newest.matching(columns, keys)
             found = pa.concat_tables([found, newest.table.select(schema.names).cast(schema)])
@@ -104,7 +104,7 @@ class ReplicaReader:
     def dataframe(self) -> DataFrame:
         """Return the rows at `tick`, netted, with `_count`."""
         is_bare = self.recent is None and self.newest is None
-        return self.base if is_bare else net(self._rows(), list(self.columns))
+        return self._cached() if is_bare else net(self._rows(), list(self.columns))
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
         """Return the rows at a tick, before or after this one, netted, with `_count`."""
@@ -124,7 +124,7 @@ class ReplicaReader:
         """Lay the changes of the ticks (tick, upto] on top."""
         newest = changes if self.newest is None else self.newest.plus(changes)
         self.recent_row_count += len(changes)
-        if self.held is None and len(newest) > _NEWEST_ROWS:
+        if isinstance(self.base, DataFrame) and len(newest) > _NEWEST_ROWS:
             self._lay_into_cache(newest, upto)
         else:
             with self._lock:
@@ -143,7 +143,8 @@ class ReplicaReader:
 
     def release(self) -> None:
         """Give the cached rows back."""
-        self.base.unpersist()
+        if isinstance(self.base, DataFrame):
+            self.base.unpersist()
         if self.recent is not None:
             self.recent.unpersist()
 
@@ -163,9 +164,9 @@ def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, r
     state = replica.newest(spark)
     reader = _reader(spark, relation, entry, state)
     rows = state.read_few(HELD_BYTES // _row_bytes(state.schema))
-    if rows is not None:
-        return replace(reader, held=IndexedRows(rows.combine_chunks()), base_row_count=rows.num_rows)
-    base = reader.base.persist()
+    if rows is not None and rows.nbytes <= HELD_BYTES:
+        return replace(reader, base=IndexedRows(rows.combine_chunks()), base_row_count=rows.num_rows)
+    base = state.dataframe.select(*quoted((*entry.columns, COUNT))).persist()
     return replace(reader, base=base, base_row_count=base.count())
 
 
@@ -187,8 +188,8 @@ def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> 
     changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
     replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
     fresh = load_replica(spark, reader.relation, reader.entry, replica)
-    if fresh.held is not None and reader.held is not None:
-        fresh.held.make_indexes(reader.held.indexed)
+    if isinstance(fresh.base, IndexedRows) and isinstance(reader.base, IndexedRows):
+        fresh.base.make_indexes(reader.base.indexed)
     return fresh
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.indexed_rows import IndexedRows, is_among
@@ -44,7 +45,7 @@ class SegmentReader:
     def of_rows(cls, relation: Relation, plain: pa.Table, tick: Tick) -> SegmentReader:
         """Return a reader of plain rows: a row with count k stands k times."""
         ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
-        typed = plain.select(list(relation.column_names)).cast(relation.arrow_schema())
+        typed = _with_one_zero(plain.select(list(relation.column_names)).cast(relation.arrow_schema()))
         return cls(relation=relation, tick=tick, base=IndexedRows(_netted([typed.append_column(COUNT, ones)])))
 
     @property
@@ -82,6 +83,20 @@ class SegmentReader:
         base = self.base.table
         if self.row_count - base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * base.num_rows):
             self.base, self.recent = IndexedRows(_netted([base, *self.recent])), []
+
+
+def _with_one_zero(rows: pa.Table) -> pa.Table:
+    """Return rows as Spark groups them, and as changes have them: one zero, and one NaN.
+
+    >>> _with_one_zero(pa.table({"a": [-0.0, None]})).to_pylist()
+    [{'a': 0.0}, {'a': None}]
+    """
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_floating(column.type):
+            values = pc.add(rows[column.name], pa.scalar(0, column.type))
+            nan = pa.scalar(float("nan"), column.type)
+            rows = rows.set_column(place, column, pc.if_else(pc.is_nan(values), nan, values))
+    return rows
 
 
 def _netted(parts: list[pa.Table]) -> pa.Table:

@@ -44,8 +44,9 @@ def regroup_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, cha
 
     `given` describes the input, `regrouped` the output. `changes` names a table of the input's changes: its columns,
     `_tick` (from 1 on) and `_count`, netted or not. `old` names one of the input's rows before the batch with `_count`:
-    all of every touched partition; rows of others do no harm. The result has the output's columns, `_tick` and
-    `_count`; no two rows are equal in all but the count.
+    all of every touched partition; rows of others do no harm. (For `First` those and their changes suffice that can be
+    among the first: `deltas.first_rows`.) The result has the output's columns, `_tick` and `_count`; no two rows are
+    equal in all but the count.
     """
     alive = _alive(step, given, changes, old)
     keys = (*step.keys, TICK, UNTIL)

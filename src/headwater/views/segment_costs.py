@@ -5,7 +5,7 @@ does. It is what a batch counts (`read_rows`). From how many rows relations and 
 
     a join       its other occurrences, along its equalities: as many rows of each as one value finds there
     a group      the old row of its group
-    a regroup    its partition's rows
+    a regroup    its partition's rows; the first rows where there is LIMIT
     a union      nothing
     recompute    all rows of its inputs, once per commit, whatever has changed
 

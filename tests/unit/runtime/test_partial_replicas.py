@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
 from headwater.deltas.extent import EVERYTHING, Extent, Remainder
+from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowKeys, remaining
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.selection import Selection
@@ -190,7 +191,7 @@ def test_a_small_one_is_looked_up_in_memory(
     monkeypatch.setattr(replica_reader, "_MOST_CHUNKS", chunks)
     content = Content(columns=("id", "n", "city"))
     reader = replica(spark, warehouse, history, content)
-    assert reader.held is not None
+    assert isinstance(reader.base, IndexedRows)
     sought = {"id": list(range(5)), "city": ["Oslo"], "n": [1, 2]}
     for tick in range(MADE + 1, LAST + 1):
         reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
@@ -203,10 +204,13 @@ def test_a_small_one_is_looked_up_in_memory(
                 if row[place] in sought[name]:
                     under[row[2], row[0]] += count
             assert Counter({(row["city"], row["id"]): row[COUNT] for row in found.to_pylist()}) == under
-    stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
-    fresh = refresh_replica(reader, stored, warehouse.log)
-    assert fresh.held is not None
-    assert fresh.held.indexed == reader.held.indexed == content.columns
+    folder = replica_folder(warehouse.path, NAME, reader.entry.generation)
+    before = {*Path(folder).rglob("*.parquet")}
+    fresh = refresh_replica(reader, Replica.open(folder), warehouse.log)
+    for file in before:
+        file.unlink()  # as housekeeping does, while the older reader is in use
+    assert isinstance(fresh.base, IndexedRows)
+    assert fresh.base.indexed == reader.base.indexed == content.columns
     assert bag(fresh.dataframe(), content) == bag(reader.dataframe(), content) == history.rows(LAST, content)
 
 

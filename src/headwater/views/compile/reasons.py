@@ -91,8 +91,8 @@ CHOSEN = Why(
 )
 FIRST_OF_ALL = Why(
     code="HW-274",
-    what="ORDER BY ... LIMIT over arrays is computed again from all rows of its input whenever one of them changes",
-    remedy="leave arrays out of the view, or LIMIT: limit the rows when reading",
+    what="LIMIT over arrays, and OFFSET without LIMIT, look at all rows of their input whenever one of them changes",
+    remedy="leave arrays out of the view, or say LIMIT; or limit the rows when reading",
     whole=True,
 )
 

@@ -34,7 +34,7 @@ def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: 
         by_column.setdefault(by.column, by)
     first = First(order=tuple(by_column.values()), limit=count, offset=_number(offset, 0))
     schema = pa.schema([one.arrow_field for one in node.columns])
-    why = FIRST if can_order(schema, first.order) else FIRST_OF_ALL
+    why = FIRST if limit is not None and can_order(schema, first.order) else FIRST_OF_ALL
     found = draft.occurrence(draft.regroup(node, (), first, why=why.code))
     return Block(
         occurrences=(found,),

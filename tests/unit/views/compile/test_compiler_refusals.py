@@ -49,6 +49,7 @@ def test_a_refused_view_says_why_and_where(code: str, sql: str, marked: str | No
     ("code", "sql"),
     [
         ("HW-274", "SELECT x, ARRAY(x, y) AS both FROM a.r ORDER BY x LIMIT 3"),
+        ("HW-274", "SELECT x FROM a.r ORDER BY x OFFSET 3"),
         ("HW-264", "SELECT x, RANK() OVER (ORDER BY x) AS k FROM a.r"),
         ("HW-269", "SELECT x FROM a.r UNION BY NAME SELECT x FROM a.s"),
         ("HW-268", "SELECT x FROM a.r WHERE y > (SELECT SUM(w) FROM a.s WHERE s.x < r.x)"),
