@@ -48,6 +48,8 @@ class ViewFigures:
     batches: Mapping[float, BatchFigures]
     told: Mapping[float, bool]
     """Whether `explain` says, after batches of this size, that recomputing would be faster."""
+    estimated_seconds: float
+    """What `explain` takes recomputing for."""
     codes: tuple[str, ...]
 
 
@@ -123,22 +125,28 @@ def _measure(
                 continue
             repeats = options.repeats if rows < MEASURED_ONCE else 1
             batches[share] = measure_batches(place, rows, repeats, refresh.take)
-            told[share] = explain_cost(place.understood, view).is_recomputing_faster
+            explained = explain_cost(place.understood, view)
+            told[share] = explained.is_recomputing_faster
         codes = tuple(sorted({reason.code for reason in place.understood.views[view].view.reasons}))
-    return ViewFigures(view, scale, recompute_seconds, batches, told, codes)
+    return ViewFigures(view, scale, recompute_seconds, batches, told, explained.recompute_seconds, codes)
 
 
 def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) -> None:
     """Write what is measured so far: the table, and the chart."""
     RESULTS.mkdir(exist_ok=True)
-    header = ["scale", "view", "recompute ms", *(f"{share:.2%} changed: batch ms (× faster)" for share in shares)]
+    header = [
+        "scale",
+        "view",
+        "recompute ms (estimate)",
+        *(f"{share:.2%} changed: batch ms (× faster)" for share in shares),
+    ]
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}"
     lines = [
         f"# TPC-H views: a batch of changes against Spark recompute, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "",
         f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm.",
         "What is computed anew within a view is named by its code; see `headwater explain`. Where `explain` said after",
-        "a batch that recomputing would be faster, there is an R.",
+        "a batch that recomputing would be faster, there is an R; its estimate of recomputing is in brackets.",
         "",
         _right(found),
         "",
@@ -153,7 +161,7 @@ def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) ->
 
 
 def _row(figures: ViewFigures, shares: list[float]) -> str:
-    whole = figures.recompute_seconds
+    whole, estimate = figures.recompute_seconds, 1000 * figures.estimated_seconds
     cells = [
         f"{batch.seconds * 1000:.0f} ({whole / batch.seconds:.1f}){' R' if figures.told[share] else ''}"
         if (batch := figures.batches.get(share))
@@ -161,7 +169,9 @@ def _row(figures: ViewFigures, shares: list[float]) -> str:
         for share in shares
     ]
     codes = ", ".join(figures.codes)
-    return f"| {figures.scale:g} | {figures.view} | {whole * 1000:.0f} | {' | '.join(cells)} | {codes} |"
+    return (
+        f"| {figures.scale:g} | {figures.view} | {whole * 1000:.0f} ({estimate:.0f}) | {' | '.join(cells)} | {codes} |"
+    )
 
 
 def _right(found: list[ViewFigures]) -> str:

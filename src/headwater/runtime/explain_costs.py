@@ -1,30 +1,44 @@
 """What maintaining a view is expected to cost, for `explain`: from the rows that there are, and the last batch seen.
 
 A batch's seconds are those that it really took. Nobody has computed the view anew meanwhile, so what that would take is
-estimated: a job of Spark's, its rows, and for relations that have no replica the way from their source.
+estimated: a job of Spark's, its joins, its rows and what is summed up of them, and for relations that have no replica
+the way from their source.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from headwater.position import Tick
 from headwater.project import Reading
 from headwater.relation import RelationName
 from headwater.runtime.understand import Understood
+from headwater.views.keep_lineage import without_lineage
 from headwater.views.segment_costs import ViewCost, view_cost
-from headwater.views.segments import SEGMENTS
+from headwater.views.segments import (
+    SEGMENTS,
+    Aggregates,
+    GroupStep,
+    JoinStep,
+    RegroupStep,
+    SegmentedView,
+    Step,
+    Windows,
+)
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
-_JOB_SECONDS = 0.6
-_ROW_SECONDS = 0.7e-6
+_JOB_SECONDS = 0.15
+_STEP_SECONDS = 0.15
+_ROW_SECONDS = 0.14e-6
+_TOTAL_SECONDS = 0.18e-6
 _FETCH_SECONDS = 4e-6
-"""Seconds of recomputing, as `bench` finds them on two cores: a job, each row of it, each row fetched for it."""
+"""Seconds of recomputing, as `bench.tpch_views` finds them on two cores: a job; each join and each aggregate in it, to
+plan and compile them; each row that is read, and again for each aggregate; each row fetched from a source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +52,41 @@ class SeenBatch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """How many joins and how many aggregates a view computes."""
+
+    join_count: int = 0
+    aggregate_count: int = 0
+
+    @classmethod
+    def of(cls, view: SegmentedView) -> Self:
+        """Count them in a view's segments."""
+        steps = [segment.step for segment in view.segments]
+        joins = sum(len(step.view.occurrences) - 1 for step in steps if isinstance(step, JoinStep))
+        return cls(join_count=joins, aggregate_count=sum(map(_aggregate_count, steps)))
+
+
+def _aggregate_count(step: Step) -> int:
+    match step:
+        case GroupStep():
+            return len(step.totals)
+        case RegroupStep(computed=Aggregates() | Windows() as computed):
+            return len(computed.outputs)
+        case _:
+            return 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExplainedCost:
     """What a view is expected to cost, and the last batch that changed something it reads, if one is known.
 
-    `fetched` are the rows that recomputing it would have to get from sources.
+    `fetched` are the rows that recomputing it would have to get from sources, `work` what it would do with all.
     """
 
     cost: ViewCost
     batch: SeenBatch | None
     fetched: int = 0
+    work: Work = Work()
 
     @property
     def lines(self) -> list[str]:
@@ -73,7 +113,9 @@ class ExplainedCost:
     @property
     def recompute_seconds(self) -> float:
         """What recomputing the view is estimated to take."""
-        return _JOB_SECONDS + _ROW_SECONDS * self.cost.whole + _FETCH_SECONDS * self.fetched
+        job = _JOB_SECONDS + _STEP_SECONDS * (self.work.join_count + self.work.aggregate_count)
+        row = _ROW_SECONDS + _TOTAL_SECONDS * self.work.aggregate_count
+        return job + row * self.cost.whole + _FETCH_SECONDS * self.fetched
 
     @property
     def is_recomputing_faster(self) -> bool:
@@ -110,16 +152,16 @@ def explain_cost(understood: Understood, name: str) -> ExplainedCost:
     view, readings = understood.views[name].view, understood.views[name].readings
     rows = {relation: understood.relations[relation].row_estimate for relation in view.relations}
     fetched = sum(rows[relation] for relation in view.relations if readings[relation] is Reading.PROBE)
-    path = str(understood.project.warehouse)
+    path, work = str(understood.project.warehouse), Work.of(without_lineage(view))
     if not is_warehouse(path):
-        return ExplainedCost(cost=view_cost(view, rows), batch=None, fetched=fetched)
+        return ExplainedCost(cost=view_cost(view, rows), batch=None, fetched=fetched, work=work)
     warehouse = Warehouse.open(path)
     if name in warehouse.catalog().views:
         frontier = warehouse.frontier(name)
         for segment, table in warehouse.kept_segments(name).items():
             rows[RelationName(source=SEGMENTS, name=segment)] = row_count(table, frontier)
     batch = _last_batch(warehouse, name, view.relations)
-    return ExplainedCost(cost=view_cost(view, rows), batch=batch, fetched=fetched)
+    return ExplainedCost(cost=view_cost(view, rows), batch=batch, fetched=fetched, work=work)
 
 
 def _last_batch(warehouse: Warehouse, view: str, relations: Mapping[RelationName, tuple[str, ...]]) -> SeenBatch | None:

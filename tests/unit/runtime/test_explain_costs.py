@@ -6,29 +6,34 @@ import pytest
 
 from headwater.position import Tick
 from headwater.relation import RelationName
-from headwater.runtime.explain_costs import ExplainedCost, SeenBatch
+from headwater.runtime.explain_costs import ExplainedCost, SeenBatch, Work
 from headwater.views.segment_costs import ViewCost
 
 SALES = RelationName(source="shop", name="sales")
+IDLE = Work()
 
 
-def explained(*, rows: float, seconds: float, fetched: int = 0) -> ExplainedCost:
+def explained(*, rows: float, seconds: float, fetched: int = 0, work: Work = IDLE) -> ExplainedCost:
     cost = ViewCost(segments={}, relations={SALES: 3.0}, whole=rows, per_commit=0.0, there=rows)
     batch = SeenBatch(lo=Tick(4), hi=Tick(9), changed={SALES: 12}, seconds=seconds)
-    return ExplainedCost(cost=cost, batch=batch, fetched=fetched)
+    return ExplainedCost(cost=cost, batch=batch, fetched=fetched, work=work)
 
 
 @pytest.mark.parametrize(
-    ("rows", "seconds", "fetched", "is_faster"),
+    ("rows", "seconds", "fetched", "work", "is_faster"),
     [
-        (100_000, 0.4, 0, False),
-        (100_000, 2.0, 0, True),
-        (10_000_000, 2.0, 0, False),
-        (100_000, 2.0, 1_000_000, False),
+        (100_000, 0.1, 0, IDLE, False),
+        (100_000, 1.0, 0, IDLE, True),
+        (10_000_000, 1.0, 0, IDLE, False),
+        (100_000, 1.0, 1_000_000, IDLE, False),
+        (100_000, 1.0, 0, Work(join_count=8), False),
+        (1_000_000, 1.0, 0, Work(aggregate_count=5), False),
     ],
 )
-def test_it_says_where_recomputing_would_be_faster(rows: float, seconds: float, fetched: int, is_faster: bool) -> None:
-    told = explained(rows=rows, seconds=seconds, fetched=fetched)
+def test_it_says_where_recomputing_would_be_faster(
+    rows: float, seconds: float, fetched: int, work: Work, is_faster: bool
+) -> None:
+    told = explained(rows=rows, seconds=seconds, fetched=fetched, work=work)
     assert told.is_recomputing_faster is is_faster
     assert told.data["last_batch"]["is_recomputing_faster"] is is_faster
     assert any("recomputing would be faster" in line for line in told.lines) is is_faster
