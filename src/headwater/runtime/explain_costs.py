@@ -32,13 +32,14 @@ from headwater.warehouse.query import Warehouse
 from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
-_JOB_SECONDS = 0.15
-_STEP_SECONDS = 0.15
-_ROW_SECONDS = 0.14e-6
-_TOTAL_SECONDS = 0.18e-6
+_JOB_SECONDS = 0.4
+_STEP_SECONDS = 0.05
+_ROW_SECONDS = 0.2e-6
+_TOTAL_SECONDS = 0.1e-6
 _FETCH_SECONDS = 4e-6
 """Seconds of recomputing, as `bench.tpch_views` finds them on two cores: a job; each join and each aggregate in it, to
-plan and compile them; each row that is read, and again for each aggregate; each row fetched from a source."""
+plan and compile them; each row that is read, and again for each aggregate; each row fetched from a source. They are
+right about which is faster in 131 of 153 cases there; how selective a view is they do not know."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
