@@ -46,7 +46,7 @@ order, once.)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.tpch_compiled", description=__doc__)
     parser.add_argument("--scale", type=float, default=0.01)
-    parser.add_argument("--rows", type=int, default=100, help="changed rows")
+    parser.add_argument("--rows", type=int, default=500, help="changed rows")
     parser.add_argument("--views", nargs="+", default=sorted(file.stem for file in QUERIES.glob("*.sql")))
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
