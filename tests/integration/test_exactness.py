@@ -19,6 +19,7 @@ from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, Sourc
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import understand
 from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.query import Warehouse
 
 TICKS = volume(1_000, 2_200)
 BUDGET_SECONDS = 240
@@ -85,3 +86,23 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
         sum(event.corrected_rows for event in events if isinstance(event, ProbeAnswered)),
         dict(done),
     )
+
+
+def test_negative_zero_is_the_zero_that_it_equals(world: AuditedWorld, spark: SparkSession) -> None:
+    """Answers see what is not due yet, and replicas have changes laid on top: both are netted by value."""
+    same = "SELECT a.origin, b.target, a.km FROM geo.routes a JOIN geo.routes b ON a.km = b.km"
+    asked = '[views.asked]\nmaintenance = "probe"\n'
+    world.write_project({"copied": same, "asked": same}, settings=f"{asked}[maintenance]\nbatch_ticks = 1\n")
+    world.execute("geo", "INSERT INTO routes VALUES (1, 2, '-0'), (1, 3, 0), (2, 1, '-0')")
+    world.open().run(until_idle=True)
+    world.note_before()
+    world.execute("geo", "INSERT INTO routes VALUES (3, 4, 0)")
+    world.execute("geo", "INSERT INTO routes VALUES (3, 3, '-0')")
+    world.execute("geo", "UPDATE routes SET target = 5 WHERE km = 0 AND origin < 3")
+    world.execute("geo", "DELETE FROM routes WHERE km = 0 AND target = 3")
+    world.execute("geo", "UPDATE routes SET km = -km WHERE km = 0")
+    world.open().run(until_idle=True)
+    judgement = assert_exact(world, spark)
+    warehouse = Warehouse.open(str(world.open().project.warehouse))
+    assert [warehouse.frontier(view) for view in ("copied", "asked")] == [5, 5]
+    assert_reads_agree(world, judgement, spark)

@@ -70,6 +70,8 @@ def test_every_type_reads_the_same_from_the_log_and_from_a_snapshot(world: Any) 
     assert second["vc"] == ""
     assert second["u"] == "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
     assert second["at"] == ["a", None, "NULL", "", 'q"u\\o,{te}', "line\nbreak"]
+    assert repr(second["af"]) == "[nan, inf, 0.0]"
+    assert repr(read["f8"].to_pylist()[4]) == "0.0", "it was -0.0"
     assert second["by"] == b"\xde\xad\xbe\xef\x00"
     assert read["t"].to_pylist()[0] is None
     assert {name for name, _ in everything.unusable} == {"pt", "big", "tiny", "mm"}

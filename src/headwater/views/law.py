@@ -27,8 +27,9 @@ Invariants
 3. `recompute_sql` is the author's text with other table names, after the texts of the views that it names, and nothing
    more: the judge does not read our rewriting.
 
-Spark's GROUP BY makes -0.0 and 0.0 one value, and all NaN one value; so does comparing bags of rows. A view that tells
--0.0 from 0.0 (by casting it to a string, say) may therefore differ from recomputation in that.
+Spark's GROUP BY makes -0.0 and 0.0 one value, and all NaN one value; so does comparing bags of rows, and -0.0 in a
+source is kept as 0.0. A view that tells -0.0 from 0.0 (by casting it to a string, say) may therefore differ from
+recomputation in that.
 A fallible condition on one relation is evaluated after the joins, on rows that have partners; Spark, running the
 original text, is free to evaluate it before and to raise on a row without a partner. Ours raises less.
 """

@@ -2,7 +2,8 @@
 
 Law: a value gives the same Arrow value whichever way it came. pgoutput (text format) and `COPY … (FORMAT csv)` both
 print with the type's own output function, every connection of ours has the same printing settings, and both end here.
-Rows from the log are netted against rows from reads, so this equality is what exactness stands on.
+Rows from the log are netted against rows from reads, so this equality is what exactness stands on. Two values that
+are equal to Spark and to PostgreSQL but not to Arrow, -0.0 and 0.0, become one here: adding zero turns -0.0 into 0.0.
 
 Work is done by Arrow, a whole column at a time. Only where Arrow has no kernel (bytea, arrays), or when a column holds
 something that does not fit, is a value touched by Python; then the first value that does not fit is named.
@@ -75,7 +76,8 @@ def _typed(texts: pa.Array, spark_type: str, blank_padded: bool) -> pa.Array:
         case _ if spark_type.startswith("array<"):
             return _arrays(texts, spark_type)
         case _:
-            return texts.cast(arrow_type(spark_type))
+            values = texts.cast(arrow_type(spark_type))
+            return pc.add(values, pa.scalar(0, values.type)) if pa.types.is_floating(values.type) else values
 
 
 def _decimals(texts: pa.Array, target: pa.Decimal128Type) -> pa.Array:

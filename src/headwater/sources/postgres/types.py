@@ -5,6 +5,7 @@ Decisions a user may question:
 - `numeric(p,s)` with p <= 38 and 0 <= s <= p is `decimal(p,s)`. `numeric` without precision is `decimal(38,18)`, and a
   value that does not fit in it exactly (NaN and the infinities included) is refused by name when it is met: never
   rounded. Any other numeric is unusable.
+- -0.0 is kept as 0.0, which it equals to PostgreSQL and to Spark.
 - `char(n)` is `string` without its trailing blanks: PostgreSQL itself ignores them when it compares.
 - `uuid`, `json`, `jsonb`, `xml`, `inet`, `cidr`, `macaddr`, `time`, `timetz`, `interval` and enumerations are `string`,
   as PostgreSQL prints them; two texts that PostgreSQL calls equal (`1 day`, `24:00:00`) are two values.
