@@ -157,7 +157,7 @@ def _update_rates(
 
 def _block_milliseconds(tables: list[KeptTable]) -> float:
     """Return how long it takes to scan a block of what is kept, if there is enough to time it."""
-    largest = max(tables, key=lambda table: sum(int(one["num_records"]) for one in table.checkpoint.table.entries()))
+    largest = max(tables, key=lambda table: table.checkpoint.row_count())
     files = largest.checkpoint.snapshot().files
     if not files:
         return _BLOCK_MILLISECONDS

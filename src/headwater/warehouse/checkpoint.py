@@ -70,6 +70,10 @@ class Checkpoint:
             files = self.table.files() if keys is None else self.table.files_holding(keys)
             return CheckpointSnapshot(tick=tick, files=tuple(files), version=self.table.version)
 
+    def row_count(self) -> int:
+        """Return how many rows are stored, without reading them."""
+        return sum(int(entry["num_records"]) for entry in self.table.entries())
+
     def write(self, rows: pa.Table, at: Tick) -> bool:
         """Replace the rows by those of a later tick; False if the checkpoint is at that tick or later already."""
         schema = self.table.schema()

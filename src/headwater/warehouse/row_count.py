@@ -19,7 +19,7 @@ def row_count(table: KeptTable, at: Tick) -> int:
     """Return how often rows stand in a view at a tick at or after its checkpoint's, or shortly before."""
     with table.checkpoint.table.lock:
         tick = table.checkpoint.snapshot().tick
-        base = sum(int(entry["num_records"]) for entry in table.checkpoint.table.entries())
+        base = table.checkpoint.row_count()
     table.changes.reload()
     low, high = min(at, tick), max(at, tick)
     files = table.changes.files(after=low, upto=high)

@@ -13,28 +13,30 @@ SALES = RelationName(source="shop", name="sales")
 IDLE = Work()
 
 
-def explained(*, rows: float, seconds: float, fetched: int = 0, work: Work = IDLE) -> ExplainedCost:
+def explained(*, rows: int, seconds: float, selected: int = 0, fetched: int = 0, work: Work = IDLE) -> ExplainedCost:
     cost = ViewCost(segments={}, relations={SALES: 3.0}, whole=rows, per_commit=0.0, there=rows)
     batch = SeenBatch(lo=Tick(4), hi=Tick(9), changed={SALES: 12}, seconds=seconds)
-    return ExplainedCost(cost=cost, batch=batch, fetched=fetched, work=work)
+    return ExplainedCost(cost=cost, batch=batch, selected=selected, fetched=fetched, work=work)
 
 
 @pytest.mark.parametrize(
-    ("rows", "seconds", "fetched", "work", "is_faster"),
+    ("rows", "selected", "seconds", "fetched", "work", "is_faster"),
     [
-        (100_000, 0.1, 0, IDLE, False),
-        (100_000, 0.7, 0, IDLE, True),
-        (10_000_000, 0.7, 0, IDLE, False),
-        (100_000, 0.7, 1_000_000, IDLE, False),
-        (100_000, 0.7, 0, Work(join_count=8), False),
-        (1_000_000, 0.7, 0, IDLE, True),
-        (1_000_000, 0.7, 0, Work(aggregate_count=5), False),
+        (100_000, 100_000, 0.1, 0, IDLE, False),
+        (100_000, 100_000, 0.7, 0, IDLE, True),
+        (10_000_000, 10_000_000, 0.7, 0, IDLE, False),
+        (10_000_000, 100_000, 0.7, 0, IDLE, True),
+        (30_000_000, 100_000, 0.7, 0, IDLE, False),
+        (100_000, 100_000, 0.7, 1_000_000, IDLE, False),
+        (100_000, 100_000, 0.7, 0, Work(join_count=12), False),
+        (1_000_000, 1_000_000, 0.7, 0, IDLE, True),
+        (1_000_000, 1_000_000, 0.7, 0, Work(aggregate_count=5), False),
     ],
 )
 def test_it_says_where_recomputing_would_be_faster(
-    rows: float, seconds: float, fetched: int, work: Work, is_faster: bool
+    rows: int, selected: int, seconds: float, fetched: int, work: Work, is_faster: bool
 ) -> None:
-    told = explained(rows=rows, seconds=seconds, fetched=fetched, work=work)
+    told = explained(rows=rows, selected=selected, seconds=seconds, fetched=fetched, work=work)
     assert told.is_recomputing_faster is is_faster
     assert told.data["last_batch"]["is_recomputing_faster"] is is_faster
     assert any("recomputing would be faster" in line for line in told.lines) is is_faster
