@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from audited import AuditedWorld, audited_world, rows_of
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, ImpossibleChange
 from headwater.judge.compare import bag_of
 from headwater.results.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
@@ -69,6 +69,12 @@ def test_a_group_that_would_have_fewer_than_no_rows(world: AuditedWorld) -> None
     assert bag_of(rows_of(world.open().view("sold").arrow())) == bag_of(right)
     assert found["prices"].stopped is None
     assert found["prices"].frontier == warehouse.log.last_tick, "the others go on"
+
+    with pytest.raises(ImpossibleChange, match=r"the replica of shop.sales contradicts the change log") as contradicted:
+        world.open().run(until_idle=True, rebuild=("sold",))
+    assert contradicted.value.code == "HW-503"
+    assert "teardown --source` shop, then" in contradicted.value.hint
+    assert statuses(world)["sold"].frontier == bad - 1, "readers keep what they had"
 
     world.open().teardown(sources=("shop",))
     world.open().run(until_idle=True)

@@ -29,7 +29,7 @@ from headwater.position import Tick
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.data_errors import is_data_error, unborn_error
+from headwater.runtime.data_errors import contradiction_error, is_contradiction, is_data_error, unborn_error
 from headwater.runtime.events import Listener
 from headwater.runtime.fill import Fill, fill_anew
 from headwater.runtime.hidden_table import HiddenTable
@@ -96,7 +96,7 @@ class Bootstrapped:
     tick: Tick
     views: tuple[Newborn, ...]
     failed: Mapping[str, HeadwaterError]
-    """Views whose SQL has no value at the tick: a division by zero, for instance."""
+    """Views that have no state at the tick: their SQL divides by zero, or a replica contradicts its change log."""
     replicas: tuple[ReplicaReader, ...]
     hidden: Mapping[str, HiddenTable]
     """The hidden tables that were made, by name."""
@@ -141,9 +141,12 @@ class Bootstrap:
             try:
                 views.append(self._compute(name, frames, held, born))
             except PySparkException as error:
-                if not is_data_error(error):
+                if is_contradiction(error):
+                    failed[name] = contradiction_error(self.understood.views[name].view.relations, tick)
+                elif is_data_error(error):
+                    failed[name] = unborn_error(name, error, tick)
+                else:
                     raise
-                failed[name] = unborn_error(name, error, tick)
         shutil.rmtree(staging, ignore_errors=True)
         return Bootstrapped(
             tick=tick, views=tuple(views), failed=failed, replicas=tuple(made.values()), hidden=born.made
@@ -182,7 +185,12 @@ class Bootstrap:
         relation, content = self.understood.relations[name], self.copied[name].content
         held = None if old is None else old.plain_at(self.log, tick)
         plain = filled(replace(read, content=content), rows, held, relation)
-        return make_replica(self.spark, self.warehouse, relation, content, plain, tick)
+        try:
+            return make_replica(self.spark, self.warehouse, relation, content, plain, tick)
+        except PySparkException as error:
+            if not is_contradiction(error):
+                raise
+            raise contradiction_error([name], tick) from None
 
     def _compute(
         self,

@@ -28,6 +28,7 @@ from headwater.judge.sample import first_wrong, spread
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.checking import CheckResult, ViewCheck
+from headwater.runtime.data_errors import is_contradiction
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.recompute import recompute
@@ -42,7 +43,6 @@ from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.spark_files import read_files
-from headwater.warehouse.state import NEGATIVE
 
 
 def check_views(
@@ -159,7 +159,7 @@ class _States:
         try:
             return compare_frames(self.right(tick), self.table.state_dataframe(self.spark, tick))
         except PySparkException as error:
-            if NEGATIVE in str(error):
+            if is_contradiction(error):
                 return compare_counted(self.right(tick), self.table.entries_dataframe(self.spark, tick))
             if IMPOSSIBLE not in str(error):
                 raise
@@ -199,7 +199,7 @@ def _sign(states: _States, tick: Tick, right: Row) -> Row:
     try:
         sign = fingerprint(states.table.state_dataframe(states.spark, tick))
     except PySparkException as error:
-        if NEGATIVE not in str(error):
+        if not is_contradiction(error):
             raise
         return ("unreadable", tick)
     return ("differs", tick) if sign == right else sign

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyspark.errors import PySparkException
 
-from headwater.errors import HeadwaterError, ImpossibleRow
+from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow
 from headwater.position import Tick
+from headwater.relation import RelationName
 from headwater.transaction import Transaction
+from headwater.warehouse.state import NEGATIVE
 
 _DATA_EXCEPTION = "22"
 """The class of SQLSTATEs that the standard reserves for values that an operation cannot take."""
@@ -34,6 +38,23 @@ def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Tra
         code="HW-520",
         detail=f"{_said(error)} (transaction {transaction.position})",
         hint=f"correct the row, or the view's SQL, then run `headwater run --rebuild {view}`",
+    )
+
+
+def is_contradiction(error: BaseException) -> bool:
+    """Tell whether Spark met a row that is taken away more often than it was there."""
+    return NEGATIVE in str(error)
+
+
+def contradiction_error(relations: Iterable[RelationName], tick: Tick) -> HeadwaterError:
+    """Return the error of a replica, one of these relations', that contradicts its change log."""
+    names = list(relations)
+    return ImpossibleChange(
+        f"the replica of {' or '.join(map(str, names))} contradicts the change log at tick {tick}",
+        code="HW-503",
+        detail=NEGATIVE,
+        hint="was a table changed by something its log does not show? `headwater teardown --source` "
+        f"{' or '.join(dict.fromkeys(name.source for name in names))}, then `headwater run`, reads it anew",
     )
 
 
