@@ -32,7 +32,7 @@ order, once.)
   that a table could keep.
 - *kept*: hidden tables besides the view, and how many rows they hold together.
 - *computed anew*: which parts are not incremental, by their codes; below.
-- *changed*: rows of the view's relations that changed in the batch; an update is two.
+- *changed*: rows that changed in the batch, of those that the view selects; an update is two.
 - *read*: old rows that the batch reached from there: of relations, and of hidden tables. That is what changes join,
   groups that they touch, and the first rows where there is LIMIT (HW-265); no segment reads all rows of its input.
 - *of*: how many rows the view's relations and hidden tables hold.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.deltas.extent import EVERYTHING, Extent
+from headwater.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,3 +24,8 @@ class Content:
     def covers(self, other: Content) -> bool:
         """Tell whether whoever needs the other finds all of it here."""
         return set(other.columns) <= set(self.columns) and self.rows.covers(other.rows)
+
+
+def all_rows(columns: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, Content]:
+    """Return columns of relations, of every row."""
+    return {name: Content(columns=names) for name, names in columns.items()}

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from headwater.advisor.kinds import corrected, indexed
 from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
-from headwater.deltas.content import Content
+from headwater.deltas.content import Content, all_rows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import SourceUnavailable
 from headwater.guarantee import Guarantee
@@ -201,7 +201,7 @@ class _Analysis:
         changed = sum(
             len(bag)
             for span in batches
-            for bag in base_changes(self.known.view.relations, Guarantee.COMPLETE, span, log).values()
+            for bag in base_changes(all_rows(self.known.view.relations), Guarantee.COMPLETE, span, log).values()
         )
         asking = measured.get(Maintenance.PROBE)
         parameters = estimate(

@@ -18,6 +18,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.content import all_rows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import HeadwaterError, ImpossibleRow, SourceUnavailable
 from headwater.guarantee import Guarantee
@@ -226,7 +227,7 @@ class Round:
         return SelfPerformer(
             relations=self.understood.relations,
             columns=columns,
-            net=base_changes(columns, Guarantee.STRONG, (view.lo, upto), log),
+            net=base_changes(all_rows(columns), Guarantee.STRONG, (view.lo, upto), log),
             lo=view.lo,
             log=log,
             looks=own_looks(self.spark, understood.view, view.table, view.lo, view.readers),

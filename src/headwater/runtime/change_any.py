@@ -29,7 +29,7 @@ def change_any(
     readers: Mapping[RelationName, OldRows],
     computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
-    """Return how a view changes over the ticks (lo, hi], or None if none of its relations changed.
+    """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs.
 
     `schema` is that of its table of changes; `readers` and `computed` matter where it has segments.
     """

@@ -76,7 +76,7 @@ class ProbeAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewComputed:
-    """What a view's ticks (lo, hi] took: changed rows of its relations, old rows that were read for them, by where."""
+    """What a view's ticks (lo, hi] took: changed rows that it needs, old rows that were read for them, by where."""
 
     view: str
     lo: Tick

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headwater.deltas.content import all_rows
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.guarantee import Guarantee
@@ -130,7 +131,7 @@ class Replay:
         return SelfPerformer(
             relations=self.relations,
             columns=form.relations,
-            net=base_changes(form.relations, Guarantee.STRONG, batch, self.log),
+            net=base_changes(all_rows(form.relations), Guarantee.STRONG, batch, self.log),
             lo=batch[0],
             log=self.log,
             looks=own_looks(self.spark, form, self.table, batch[0], readers),

@@ -43,6 +43,7 @@ from headwater.views.extremes_law import extremes_law_sql, is_extremes
 from headwater.views.group_law import group_law_sql, impossible_tick
 from headwater.views.group_tables import computed_segments
 from headwater.views.keep_lineage import without_lineage
+from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.plain_columns import plain_columns
 from headwater.views.regroup_law import regroup_law_sql
@@ -74,11 +75,12 @@ def change_segments(
     readers: Mapping[RelationName, OldRows],
     computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
-    """Return how a view and what is kept for it change over the ticks (lo, hi]; None if no relation changed.
+    """Return how a view and what is kept for it change over the ticks (lo, hi]; None if nothing did that it needs.
 
     `computed` are the changes of segments that another view of the batch had too, and then of this one's.
     """
-    changes = base_changes(view.relations, guarantee, span, log)
+    started = time.perf_counter()
+    changes = base_changes(needed_content(view), guarantee, span, log)
     if not any(len(bag) for bag in changes.values()):
         return None
     assert all(reader.tick == span[0] for reader in readers.values()), "kept segments stand where the batch begins"
@@ -94,7 +96,6 @@ def change_segments(
         readers=found,
         changes=changes,
     )
-    started = time.perf_counter()
     changed = sum(len(bag) for bag in changes.values())
     for segment in view.segments[:-1]:
         if segment.name not in computed:

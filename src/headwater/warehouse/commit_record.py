@@ -48,7 +48,7 @@ class AskedCount:
 class ViewDelta:
     """How many rows a batch added to a view and removed from it, each counted as often as it stands; what that took.
 
-    So many rows changed in its relations, so many old ones were read for that wherever they are; `asked` is what of
+    So many rows changed of what it needs, so many old ones were read for that wherever they are; `asked` is what of
     that was asked for, by source.
     """
 

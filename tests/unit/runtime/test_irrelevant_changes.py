@@ -9,11 +9,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.deltas.content import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.guarantee import Guarantee
 from headwater.maintenance.questions import Answer, Ask, Log
 from headwater.position import Tick
 from headwater.relation import Column, Relation, RelationName
-from headwater.runtime.batch import ViewChange, change_join
+from headwater.runtime.accepted_log import AcceptedLog
+from headwater.runtime.batch import ViewChange, base_changes, change_join, change_view
 from headwater.views.declaration import declare
 
 SALES, STORES = (RelationName(source="shop", name=name) for name in ("sales", "stores"))
@@ -51,6 +54,33 @@ def bag(columns: tuple[str, ...], values: list[int]) -> ArrowBag:
 def test_what_fails_a_selection_is_asked_nothing_for() -> None:
     found = change(SQL, sales=[1, 5])
     assert (found.rows.num_rows, found.changed_rows, sum(found.read_rows.values())) == (0, 2, 0)
+
+
+class LoggedSales:
+    """A log in which sales came."""
+
+    def __init__(self, values: list[int]) -> None:
+        self._values = values
+
+    def changes(self, name: RelationName, columns: tuple[str, ...], lo: Tick, hi: Tick) -> ArrowBag:
+        del lo, hi
+        return bag(columns, self._values if name == SALES else [])
+
+
+@pytest.mark.parametrize(("sql", "count"), [(SQL, 1), (TWICE, 3)])
+def test_what_no_occurrence_selects_is_left_out(sql: str, count: int) -> None:
+    view = declare("v", sql, CATALOG)
+    needed = {name: Content(columns=columns, rows=view.extents[name]) for name, columns in view.relations.items()}
+    log = cast("AcceptedLog", LoggedSales([1, 5, 6]))
+    changes = base_changes(needed, Guarantee.COMPLETE, (Tick(0), Tick(9)), log)
+    assert len(changes[SALES]) == count
+
+
+def test_a_batch_without_a_change_that_is_needed_is_none() -> None:
+    view = declare("v", SQL, CATALOG)
+    schema = pa.schema([("id", pa.int32()), ("_tick", pa.int64()), ("_count", pa.int64())])
+    log = cast("AcceptedLog", LoggedSales([1, 5]))
+    assert change_view(NO_SPARK, view, schema, Guarantee.COMPLETE, (Tick(0), Tick(9)), log, ask) is None
 
 
 @pytest.mark.parametrize(("sql", "rows"), [(SQL, {"sales": [6]}), (SQL, {"stores": [1]}), (TWICE, {"sales": [1]})])
