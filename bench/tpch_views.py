@@ -154,7 +154,7 @@ def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) ->
     lines = [
         f"# TPC-H views: a batch of changes against Spark recompute, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "",
-        f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm.",
+        f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm; of {MEASURED_ONCE:,} changed rows or more one batch.",
         "What is computed anew within a view is named by its code; see `headwater explain`. Where `explain` said after",
         "a batch that recomputing would be faster, there is an R; its estimate of recomputing is in brackets.",
         "",
