@@ -151,10 +151,11 @@ def write(spark: SparkSession, found: list[ViewFigures], shares: list[float]) ->
         *(f"{share:.2%} changed: batch ms (× faster)" for share in shares),
     ]
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}, Spark {spark.version}"
+    taken = f"Medians, warm; of {MEASURED_ONCE:,} changed rows or more one batch."
     lines = [
         f"# TPC-H views: a batch of changes against Spark recompute, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "",
-        f"{machine}; load now: {os.getloadavg()[0]:.1f}. Medians, warm; of {MEASURED_ONCE:,} changed rows or more one batch.",
+        f"{machine}; load now: {os.getloadavg()[0]:.1f}. {taken}",
         "What is computed anew within a view is named by its code; see `headwater explain`. Where `explain` said after",
         "a batch that recomputing would be faster, there is an R; its estimate of recomputing is in brackets.",
         "",
