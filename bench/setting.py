@@ -88,7 +88,8 @@ class Setting:
         customers = self.connections["crm"].execute("SELECT count(*) FROM customer").fetchone()
         orders = self.connections["sales"].execute("SELECT o_orderkey FROM orders ORDER BY 1").fetchall()
         assert customers is not None
-        return Stream(7, customers[0], [key for (key,) in orders])
+        seed = orders[-1][0]  # another one for each stream on these servers, or it would repeat what is there already
+        return Stream(seed, customers[0], [key for (key,) in orders])
 
     def catch_up(self) -> None:
         """Wait until the change log has everything the sources committed."""

@@ -36,6 +36,7 @@ WARM_BATCHES = 10
 MEASURED_ONCE = 50_000
 """Changed rows of batches that are measured just once."""
 MOST_TRIES = 5
+"""How often batches are drawn again if they change nothing that the view reads."""
 PLACES = {table: source for source, tables in tpch.SOURCES.items() for table in tables}
 
 
@@ -59,7 +60,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES), help="changed rows of all rows")
     parser.add_argument("--views", nargs="+", default=sorted(file.stem for file in QUERIES.glob("*.sql")))
-    parser.add_argument("--most-rows", type=int, default=100_000, help="changed rows of the largest batch measured")
+    parser.add_argument("--most-rows", type=int, default=1_000_000, help="changed rows of the largest batch measured")
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
