@@ -18,6 +18,7 @@ SOLD = "SELECT s.customer, COUNT(*) AS sold, SUM(s.amount) AS amount FROM shop.s
 VIEWS = {
     "sold": SOLD,
     "busy": "SELECT d.customer FROM sold d WHERE d.sold > 1",
+    "large": "SELECT s.no FROM shop.sales s WHERE s.amount > 8",
     "prices": "SELECT p.kind, SUM(p.price) AS price FROM shop.products p GROUP BY p.kind",
 }
 
@@ -75,6 +76,11 @@ def test_a_group_that_would_have_fewer_than_no_rows(world: AuditedWorld) -> None
     assert contradicted.value.code == "HW-503"
     assert "teardown --source` shop, then" in contradicted.value.hint
     assert statuses(world)["sold"].frontier == bad - 1, "readers keep what they had"
+
+    world.write_project({**VIEWS, "products": "SELECT s.no, s.product FROM shop.sales s"}, probed=())
+    with pytest.raises(ImpossibleChange, match="HW-503"):
+        world.open().run(until_idle=True)
+    world.write_project(VIEWS, probed=())
 
     world.open().teardown(sources=("shop",))
     world.open().run(until_idle=True)

@@ -23,6 +23,8 @@ from headwater.runtime.events import (
     TransactionsAccepted,
     ViewBorn,
 )
+from headwater.runtime.explain_costs import explain_cost
+from headwater.runtime.understand import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -68,6 +70,17 @@ def run(world: AuditedWorld) -> dict[str, int]:
 def planned(world: AuditedWorld) -> list[tuple[str, str, str]]:
     steps = world.open().plan().steps
     return sorted((one.action.value, one.name, one.reason) for one in steps if one.subject.value == "replica")
+
+
+def test_explain_knows_how_many_rows_a_view_selects(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project({"dear": DEAR}, probed=())
+    world.execute("shop", "ANALYZE")
+    unread = explain_cost(understand(world.open().project, spark), "dear")
+    assert unread.selected == unread.cost.whole
+    run(world)
+    told = explain_cost(understand(world.open().project, spark), "dear")
+    assert told.selected == count(world, "products", "kind < 3") + count(world, "sales", "amount > 5")
+    assert told.selected < told.cost.whole
 
 
 @pytest.mark.thorough
