@@ -31,8 +31,8 @@ class LeftSlot:
         """
         used = "is in use" if self.is_in_use else "is not in use"
         return (
-            f"replication slot {self.slot} {used} and holds back {self.held_bytes / 1024 / 1024:,.0f} MB of the source's "
-            "log: another warehouse of this project follows by it, or it was left behind; if nobody needs it: "
+            f"replication slot {self.slot} {used} and holds back {self.held_bytes / 1024 / 1024:,.0f} MB of the "
+            "source's log: another warehouse of this project follows by it, or it was left behind; if nobody needs it: "
             f"SELECT pg_drop_replication_slot('{self.slot}')"
         )
 

@@ -61,9 +61,9 @@ def require_held(slot: str, forgotten_to: Position, held_to: Position) -> None:
         raise SourceLost(
             f'source "{source}" has already forgotten changes that this warehouse does not have',
             code="HW-314",
-            detail=f'its replication slot "{slot}" stands at {format_offset(forgotten_to.offset)}, the change log holds '
-            f"the source up to {format_offset(held_to.offset)}: another copy of this warehouse has used the slot, or an "
-            "older copy of the warehouse was put back",
+            detail=f'its replication slot "{slot}" stands at {format_offset(forgotten_to.offset)}, the change log '
+            f"holds it up to {format_offset(held_to.offset)}: another copy of this warehouse has used the slot, or "
+            "an older copy of the warehouse was put back",
             hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again, by a "
             "slot that only this warehouse has",
         )
