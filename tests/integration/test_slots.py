@@ -253,7 +253,7 @@ def make_old(twin: Twin, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("spark")
-@pytest.mark.parametrize("fail_point", ["slot claimed", "slot made", "chunk staged"])
+@pytest.mark.parametrize("fail_point", ["after log mark", "slot made", "chunk staged"])
 def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slot was dropped and made again, and the views were not yet built anew: they must not go on over the gap."""
     folder = twin.write("killed")
@@ -266,8 +266,8 @@ def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, m
             raise AssertionError(name)
 
     with monkeypatch.context() as dying:
-        for module in ("maintainer", "staging"):
-            dying.setattr(f"headwater.runtime.{module}.reach", die)
+        for module in ("changelog.change_log", "runtime.maintainer", "runtime.staging"):
+            dying.setattr(f"headwater.{module}.reach", die)
         with pytest.raises(AssertionError, match=fail_point):
             run(folder)
     twin.insert(108)

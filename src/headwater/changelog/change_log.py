@@ -245,9 +245,14 @@ class ChangeLog:
 
     def _say(self, mark: LogMark) -> None:
         """Make a mark durable that tells nothing new of transactions."""
-        while mark != self._mark:
-            if self._table.register([], numbers=mark.numbers(), mark=mark.text()) or self._holds(mark):
-                self._mark = mark
+        if mark == self._mark:
+            return
+        reach("before log mark")
+        while not self._table.register([], numbers=mark.numbers(), mark=mark.text()):
+            if self._holds(mark):
+                break
+        reach("after log mark")
+        self._mark = mark
 
     def _records(self, after: Tick, upto: Tick) -> pa.Table:
         """Return the transactions' own rows with after < tick <= upto, in tick order."""

@@ -43,5 +43,5 @@ class TeardownResult:
 
     dropped: tuple[Dropped, ...]
     failed: tuple[Dropped, ...]
-    left: tuple[LeftSlot, ...]
     warehouse: Path
+    left: tuple[LeftSlot, ...] = ()

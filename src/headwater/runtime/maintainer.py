@@ -212,7 +212,6 @@ class Maintainer:
         """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it."""
         if claim.origin is not SlotOrigin.RECORDED:
             self.log.claim(source.name, claim.name or source.new_slot())
-            reach("slot claimed")
         slot = self.log.slots()[source.name]
         relations = [relation.name for relation in self.understood.followed(source.name)]
         forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
