@@ -116,6 +116,7 @@ def test_two_folders_of_one_project_lose_nothing(twin: Twin) -> None:
     run(second)
     assert ids(original) == ids(second) == {1, 2, 3, 107, 108, 109}
     assert sorted([slot_of(original), slot_of(second)]) == twin.slots()
+    assert [one.slot for one in open_project(second).status().sources] == [slot_of(second)]
 
     slot_of_second = slot_of(second)
     result = open_project(second).teardown()
@@ -240,6 +241,12 @@ def test_a_warehouse_from_before_slots_were_recorded_is_adopted_once(twin: Twin)
     run(copy)
     with pytest.raises(SourceLost, match="already forgotten changes"):
         run(folder)
+    remedy(folder)
+    twin.insert(109)
+    run(folder)
+    run(copy)
+    assert ids(folder) == ids(copy) == {1, 2, 3, 107, 108, 109}
+    assert slot_of(folder) != slot_of(copy) == "headwater_twin_staff", "what was given up is not adopted again"
 
 
 def make_old(twin: Twin, folder: Path) -> None:

@@ -97,18 +97,13 @@ class ChangeLog:
         return dict(self._mark.slots)
 
     def claim(self, source: str, slot: str) -> None:
-        """Follow a source by a slot from now on, before the slot is made; what the log held of the source stays."""
+        """Follow a source by this slot from now on and by no other; said before the slot is made."""
         self._say(replace(self._mark, slots={**self._mark.slots, source: LogSlot(name=slot, has_begun=False)}))
 
     def begin(self, source: str, position: Position) -> None:
         """Note where the slot of a source begins: the log will hold everything from there on."""
         begun = replace(self._mark.slots[source], has_begun=True)
         self._say(replace(self._mark, slots={**self._mark.slots, source: begun}).following({source: position}))
-
-    def release(self, source: str) -> None:
-        """Follow a source by no slot any more."""
-        slots = {name: slot for name, slot in self._mark.slots.items() if name != source}
-        self._say(replace(self._mark, slots=slots))
 
     def note(self, followed_to: Mapping[str, Position]) -> None:
         """Note that nothing for us is left up to these positions; only then may the sources forget their logs."""

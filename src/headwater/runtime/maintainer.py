@@ -210,10 +210,16 @@ class Maintainer:
 
     def _prepare(self, source: Source, claim: SlotClaim) -> None:
         """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it."""
-        if claim.origin is not SlotOrigin.RECORDED:
-            self.log.claim(source.name, claim.name or source.new_slot())
-        slot = self.log.slots()[source.name]
         relations = [relation.name for relation in self.understood.followed(source.name)]
+        if claim.origin is SlotOrigin.ADOPTED:
+            assert claim.name is not None, "what is adopted is there"
+            forgotten_to = source.prepare(relations, claim.name, is_new=False)
+            self.log.claim(source.name, claim.name)
+            self.log.begin(source.name, forgotten_to)
+            return
+        if claim.origin is SlotOrigin.NEW:
+            self.log.claim(source.name, source.new_slot())
+        slot = self.log.slots()[source.name]
         forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
         reach("slot made")
         if slot.has_begun:

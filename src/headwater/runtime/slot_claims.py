@@ -11,7 +11,7 @@ what the change log holds only if another told it (`require_held`).
 |---|---|---|
 | yes, begun | there | it is followed by, if the change log holds what the source has forgotten |
 | yes, not begun | there | a maintainer died after making it; views were marked before, so it begins now |
-| yes | not there | the log has a gap: a new slot, and what was read of the source is read again |
+| yes | not there | torn down, or lost: a new slot, and what was read of the source is read again |
 | no | the former one is there | a warehouse from before slots were recorded: adopted once, with a warning |
 | no | not there | a new slot; what was read of the source before is read again |
 """
@@ -38,7 +38,7 @@ class SlotOrigin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotClaim:
-    """The slot by which a source will be followed; `name` is None for one that is still to be named and made."""
+    """The slot by which a source will be followed; `name` is None for a new one, which has none yet."""
 
     origin: SlotOrigin
     name: str | None
@@ -90,7 +90,8 @@ def slot_warnings(claims: Mapping[str, SlotClaim]) -> Iterator[tuple[str, str]]:
         if claim.origin is SlotOrigin.ADOPTED:
             yield source, _adopted(source, claim)
         for other in claim.others:
-            yield source, str(left_slot(source, other))
+            if not other.is_in_use:
+                yield source, str(left_slot(source, other))
 
 
 def _adopted(source: str, claim: SlotClaim) -> str:

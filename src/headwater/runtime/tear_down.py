@@ -43,13 +43,18 @@ def tear_down(project: Project, only: Collection[str]) -> TeardownResult:
 
 
 def _tear_down(source: Source, log: ChangeLog | None) -> TornDown:
-    """Drop the slot that the log follows by; from then on it follows by none, and the next run makes a new one."""
+    """Drop the slot that the log follows by, and record another name for the one that the next run will make.
+
+    So a slot that was given up is never taken up again, not even the former one that warehouses once shared.
+    """
     if log is None:
         return source.teardown(None, None)
     slot = log.slots().get(source.name)
-    if slot is None:
-        is_former = not log.slots() and source.name in log.positions()  # from before slots were recorded
-        return source.teardown(source.slots().former if is_former else None, None)
-    done = source.teardown(slot.name, log.positions()[source.name] if slot.has_begun else None)
-    log.release(source.name)
+    if slot is not None:
+        done = source.teardown(slot.name, log.positions()[source.name] if slot.has_begun else None)
+    elif any(relation.source == source.name for relation in log.relations()):  # followed before slots were recorded
+        done = source.teardown(source.slots().former, None)
+    else:
+        return source.teardown(None, None)
+    log.claim(source.name, source.new_slot())
     return done

@@ -188,7 +188,7 @@ def test_how_far_sources_were_followed_is_noted_without_a_tick_and_survives(path
     assert opened._table.version == version, "what is known is not written again"
 
 
-def test_a_slot_is_claimed_begun_and_released(path: str) -> None:
+def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
     log = ChangeLog.create(path)
     log.append([capture("shop", [5], {})])
     log.claim("shop", "slot_1")
@@ -200,8 +200,8 @@ def test_a_slot_is_claimed_begun_and_released(path: str) -> None:
     opened = ChangeLog.open(path)
     assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True)}
     assert opened.positions()["shop"] == at("shop", 90)
-    opened.release("shop")
-    assert ChangeLog.open(path).slots() == {}
+    opened.claim("shop", "slot_2")
+    assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_2", has_begun=False)}
 
 
 def test_a_slot_on_another_server_does_not_begin(path: str) -> None:

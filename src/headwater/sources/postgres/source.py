@@ -167,8 +167,12 @@ class PostgresSource:
         dropped: list[str] = []
         with self._connected() as connection:
             mine = None if slot is None else self._slots(connection).get(slot)
-            is_ours = mine is not None and (held_to is None or mine.forgotten_to <= held_to)
-            if slot is not None and is_ours and self._release_slot(connection, slot):
+            if (
+                slot is not None
+                and mine is not None
+                and _is_ours(mine, held_to)
+                and self._release_slot(connection, slot)
+            ):
                 connection.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
                 dropped.append(f"replication slot {slot}")
             left = tuple(self._slots(connection).values())
@@ -328,6 +332,11 @@ class PostgresSource:
                 return True
             connection.execute("SELECT pg_terminate_backend(%s)", (row[0],))
             time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+
+
+def _is_ours(slot: SlotState, held_to: Position | None) -> bool:
+    """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
+    return held_to is None or held_to.history != slot.forgotten_to.history or slot.forgotten_to <= held_to
 
 
 def _history(connection: Connection) -> str:
