@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ import pytest
 from headwater.changelog.mark import LogMark
 from headwater.errors import SourceLost
 from headwater.runtime import acceptor as acceptor_module
-from headwater.runtime.events import Event, SourceConnected, SourceGone, SourceWarning
+from headwater.runtime.events import Event, SourceConnected, SourceGone, SourceWarning, TransactionsAccepted
+from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import understand
 from headwater.session import Headwater, open_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
-_PATIENCE_SECONDS = 300.0
+_PATIENCE_SECONDS = 120.0
 
 
 class Twin:
@@ -79,6 +81,21 @@ def run(folder: Path) -> list[Event]:
     heard: list[Event] = []
     open_project(folder, listener=heard.append).run(until_idle=True)
     return heard
+
+
+@contextmanager
+def maintaining(folder: Path) -> Iterator[tuple[Maintainer, list[Event]]]:
+    """Run a maintainer beside a block."""
+    heard: list[Event] = []
+    project = open_project(folder)
+    maintainer = start_maintainer(project.spark, understand(project.project, project.spark), heard.append)
+    thread = threading.Thread(target=lambda: maintainer.run(until_idle=False, ticks=None), daemon=True)
+    thread.start()
+    try:
+        yield maintainer, heard
+    finally:
+        maintainer.stop()
+        thread.join(_PATIENCE_SECONDS)
 
 
 def ids(folder: Path) -> set[int]:
@@ -166,22 +183,21 @@ def test_what_an_idle_source_may_forget_is_noted_first(twin: Twin, monkeypatch: 
     folder = twin.write("idle")
     run(folder)
     slot, noted = slot_of(folder), log(folder).positions()["staff"]
-    maintainer = threading.Thread(target=lambda: open_project(folder).run(ticks=1))
-    maintainer.start()
-    for _ in range(6):
-        twin.execute("INSERT INTO other SELECT n, repeat('x', 1000) FROM generate_series(1, 6000) n")
-    [(end,)] = twin.execute("SELECT pg_current_wal_flush_lsn() - '0/0'")
-    until(lambda: twin.confirmed(slot) > noted.offset + (16 << 20))
-    for _ in range(20):
-        assert twin.confirmed(slot) <= log(folder).positions()["staff"].offset
-        time.sleep(0.01)
-    [(version,)] = {(log(folder)._table.version,)}
-    twin.execute("INSERT INTO other VALUES (1, 'little')")
-    time.sleep(0.5)
-    assert log(folder)._table.version == version, "little is not worth a commit"
-    twin.insert(107)
-    maintainer.join(_PATIENCE_SECONDS)
-    assert log(folder).positions()["staff"].offset >= end, "with a transaction it costs nothing"
+    with maintaining(folder):
+        for _ in range(6):
+            twin.execute("INSERT INTO other SELECT n, repeat('x', 1000) FROM generate_series(1, 6000) n")
+        [(end,)] = twin.execute("SELECT pg_current_wal_flush_lsn() - '0/0'")
+        until(lambda: twin.confirmed(slot) > noted.offset + (16 << 20))
+        for _ in range(20):
+            assert twin.confirmed(slot) <= log(folder).positions()["staff"].offset
+            time.sleep(0.01)
+        version = log(folder)._table.version
+        twin.execute("INSERT INTO other VALUES (1, 'little')")
+        time.sleep(0.5)
+        assert log(folder)._table.version == version, "little is not worth a commit"
+        twin.insert(107)
+        until(lambda: log(folder).last_tick)
+        assert log(folder).positions()["staff"].offset >= end, "with a transaction it costs nothing"
     twin.execute("INSERT INTO other SELECT n, repeat('x', 1000) FROM generate_series(1, 6000) n")
     run(folder)
     twin.insert(108)
@@ -193,12 +209,7 @@ def test_what_an_idle_source_may_forget_is_noted_first(twin: Twin, monkeypatch: 
 def test_a_slot_that_moved_while_we_were_disconnected(twin: Twin) -> None:
     folder = twin.write("moved")
     run(folder)
-    heard: list[Event] = []
-    project = open_project(folder, listener=heard.append)
-    maintainer = start_maintainer(project.spark, understand(project.project, project.spark), heard.append)
-    thread = threading.Thread(target=lambda: maintainer.run(until_idle=False, ticks=None))
-    thread.start()
-    try:
+    with maintaining(folder) as (maintainer, heard):
         until(lambda: any(isinstance(event, SourceConnected) for event in heard))
         source = maintainer.acceptor.threads()["staff"].source
         follow = source.follow
@@ -210,10 +221,7 @@ def test_a_slot_that_moved_while_we_were_disconnected(twin: Twin) -> None:
 
         source.follow = follow_later  # type: ignore[method-assign]
         twin.execute("SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE active")
-        until(lambda: any(isinstance(event, SourceGone) for event in heard))
-    finally:
-        maintainer.stop()
-        thread.join(_PATIENCE_SECONDS)
+        until(lambda: any(isinstance(event, SourceGone | TransactionsAccepted) for event in heard))
     [gone] = [event for event in heard if isinstance(event, SourceGone)]
     assert gone.error.code == "HW-314"
     assert ids(folder) == {1, 2, 3}
