@@ -189,4 +189,5 @@ def maintained(spark: SparkSession, said: Project, urls: dict[str, str]) -> Iter
         for connection in connections.values():
             connection.close()
         for source in understood.sources.values():
-            source.teardown()
+            for slot in source.slots().present:
+                source.teardown(slot, None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import signal
 import threading
 import time
@@ -21,7 +20,7 @@ from headwater.advisor.advice import AdviceResult
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
-from headwater.errors import HeadwaterError, InvalidView, NotReadable
+from headwater.errors import InvalidView, NotReadable
 from headwater.guarantee import Guarantee
 from headwater.judge.sample import STATES
 from headwater.keeping import Continuous, next_refresh
@@ -43,7 +42,7 @@ from headwater.results.status import (
     Stop,
     ViewStatus,
 )
-from headwater.results.teardown import Dropped, TeardownResult
+from headwater.results.teardown import TeardownResult
 from headwater.runtime.advise import advise_views
 from headwater.runtime.analyze import analyze_view
 from headwater.runtime.apply_advice import apply_advice
@@ -59,14 +58,14 @@ from headwater.runtime.refresh import refresh_views
 from headwater.runtime.row_impact import find_row_impact
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
+from headwater.runtime.tear_down import tear_down
 from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import Understood, connect_sources, understand
+from headwater.runtime.understand import Understood, understand
 from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
-from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
-from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
+from headwater.warehouse.lease import maintainer_is_alive, read_lease
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
@@ -300,20 +299,7 @@ class Headwater:
         """
         for name in sources:
             self.project.source(name)
-        path = str(self.project.warehouse)
-        if is_warehouse(path):
-            refuse_if_held(path)
-        dropped: list[Dropped] = []
-        failed: list[Dropped] = []
-        for name, source in connect_sources(self.project).items():
-            if sources and name not in sources:
-                continue
-            try:
-                dropped += [Dropped(source=name, what=what) for what in source.teardown()]
-            except HeadwaterError as error:
-                failed.append(Dropped(source=name, what=error.summary))
-        shutil.rmtree(staging_folder(path), ignore_errors=True)
-        return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), warehouse=self.project.warehouse)
+        return tear_down(self.project, sources)
 
     def _require_views(self, names: tuple[str, ...]) -> None:
         for name in names:

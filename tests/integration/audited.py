@@ -183,7 +183,8 @@ def audited_world(servers: Mapping[str, EmbeddedServer], folder: Path) -> Iterat
             server.start()
         if (folder / "headwater.toml").exists():
             for source in connect_sources(load(folder)).values():
-                source.teardown()
+                for slot in source.slots().present:
+                    source.teardown(slot, None)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -55,7 +55,8 @@ def banks(servers: dict[str, EmbeddedServer], folder: Path, settings: str) -> It
     made.open().run(until_idle=True)
     yield made
     for source in connect_sources(load(made.folder)).values():
-        source.teardown()
+        for slot in source.slots().present:
+            source.teardown(slot, None)
 
 
 def note(world: AuditedWorld, source: str, account: int = 1) -> None:

@@ -29,6 +29,7 @@ class World:
     database: str
     source: PostgresSource
     relations: dict[str, Relation] = field(default_factory=dict)
+    slot: str = ""
     _follower: PostgresFollower | None = None
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
@@ -39,13 +40,21 @@ class World:
 
     def declare(self, *names: str) -> None:
         wanted = [RelationName(source=self.source.name, name=name) for name in names]
-        self.source.prepare(wanted)
+        self.prepare(wanted)
         self.relations = {relation.name.name: relation for relation in self.source.inspect(wanted).relations}
 
-    def follow(self, after: Position | None = None) -> PostgresFollower:
+    def prepare(self, wanted: Sequence[RelationName]) -> Position:
+        """Prepare the source for the slot of this world, which is made if it is not there."""
+        self.slot = self.slot or self.source.new_slot()
+        return self.source.prepare(wanted, self.slot, is_new=True)
+
+    def follow(self, held_to: Position | None = None) -> PostgresFollower:
         self.stop_following()
-        self._follower = self.source.follow(tuple(self.relations.values()), after)
+        self._follower = self.source.follow(tuple(self.relations.values()), self.slot, held_to)
         return self._follower
+
+    def teardown(self) -> tuple[str, ...]:
+        return self.source.teardown(self.slot, None).dropped
 
     def stop_following(self) -> None:
         if self._follower is not None:
@@ -112,7 +121,7 @@ def world(postgres_server: EmbeddedServer, shared_database: str) -> Iterator[Wor
     made = World(server=postgres_server, database=shared_database, source=source)
     yield made
     made.stop_following()
-    source.teardown()
+    made.teardown()
     made.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
 
 

@@ -39,6 +39,7 @@ KEPT = {name: VIEWS[name] for name in ("probing", "replicated", "mixed", "twins"
 FEW = {name: VIEWS[name] for name in ("probing", "mixed", "lately")}
 SETTINGS = "[maintenance]\nbatch_ticks = 60\n"
 SOURCE_FILES = Path(__file__).resolve().parents[2] / "src" / "headwater"
+AT_START = ("before log mark", "after log mark", "slot made")
 AT_BIRTH = ("chunk staged", "replicas written", "before checkpoint write", "after checkpoint write")
 AT_BIRTH_COMMIT = ("before catalog commit",)
 IN_BATCHES = (
@@ -146,7 +147,7 @@ def test_the_list_of_fail_points_is_complete() -> None:
     for file in SOURCE_FILES.rglob("*.py"):
         written |= set(re.findall(r'^\s*reach\(f?"([^"]+)"\)', file.read_text(), re.MULTILINE))
     patterns = {"before {kind.value} commit", "before {type(chore).__name__}", "after {type(chore).__name__}"}
-    assert written - patterns == {*AT_BIRTH, *AT_BIRTH_COMMIT, *IN_BATCHES} - {
+    assert written - patterns == {*AT_START, *AT_BIRTH, *AT_BIRTH_COMMIT, *IN_BATCHES} - {
         "before batch commit",
         "before catalog commit",
     }
@@ -155,7 +156,7 @@ def test_the_list_of_fail_points_is_complete() -> None:
 def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spark: SparkSession) -> None:
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=5)
     writers.start()
-    for fail_point in (*AT_BIRTH, *AT_BIRTH_COMMIT, *IN_BATCHES):
+    for fail_point in (*AT_START, *AT_BIRTH, *AT_BIRTH_COMMIT, *IN_BATCHES):
         killable.start(fail_point)
         if fail_point == AT_BIRTH[0]:
             killable.wait_for("SourceConnected")

@@ -45,7 +45,7 @@ def world(server: EmbeddedServer, make_world: type[Any]) -> Iterator[Any]:
     made.stop_following()
     for (gid,) in made.execute("SELECT gid FROM pg_prepared_xacts"):
         made.execute(f"ROLLBACK PREPARED '{gid}'")
-    made.source.teardown()
+    made.teardown()
     made.execute("DROP TABLE legs, other")
 
 
@@ -145,7 +145,10 @@ def test_a_lost_connection_between_prepare_and_commit_loses_nothing(world: Any) 
     follower.acknowledge(told(third)[-1].position)
     follower.next_capture(0.1)
     world.stop_following()
-    assert confirmed(world) >= told(third)[-1].position.offset
+    deadline = time.monotonic() + 20
+    while confirmed(world) < told(third)[-1].position.offset:
+        assert time.monotonic() < deadline, "what is durable is forgotten"
+        time.sleep(0.02)
     assert world.captures(world.follow(told(third)[-1].position)) == []
 
 

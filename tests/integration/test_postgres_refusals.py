@@ -39,7 +39,7 @@ def test_a_table_that_changes_its_shape_is_refused_by_name(world: Any) -> None:
             world.captures(follower)
         assert detail in refused.value.detail
         world.stop_following()
-        world.source.teardown()
+        world.teardown()
     world.execute("DROP TABLE IF EXISTS sales, sold; CREATE TABLE sales (id int PRIMARY KEY, code varchar(3))")
     world.declare("sales")
     follower = world.follow()
@@ -70,22 +70,23 @@ def test_an_ordinary_account_is_told_what_the_owner_must_run(world: Any) -> None
     source = PostgresSource(name="shop", url=url, project=world.database)
     assert "secret" not in repr(source)
     with pytest.raises(SourceRefused, match="REPLICATION"):
-        source.prepare([name])
+        source.prepare([name], source.new_slot(), is_new=True)
     world.execute(f"ALTER ROLE {role} REPLICATION")
     inspection = source.inspect([name])
     assert not inspection.may_run_owner_sql
     assert inspection.relations[0].identity is Identity.KEY
     assert inspection.relations[0].key == ("id",)
     with pytest.raises(SourceRefused, match="needs its owner") as refused:
-        source.prepare([name])
+        source.prepare([name], source.new_slot(), is_new=True)
     for statement in inspection.owner_sql:
         assert statement in refused.value.hint
         world.execute(statement)
     assert source.inspect([name]).owner_sql == ()
-    start = source.prepare([name])
-    assert source.prepare([name]) == start
+    slot = source.new_slot()
+    start = source.prepare([name], slot, is_new=True)
+    assert source.prepare([name], slot, is_new=False) == start
     relations = source.inspect([name]).relations
-    follower = source.follow(relations, start)
+    follower = source.follow(relations, slot, start)
     with source.snapshot(bootstrap=True) as snapshot, world.connect() as writer:
         assert world.whole(snapshot, relations[0]).num_rows == 0
         writer.execute("SET synchronous_commit = off")
@@ -94,11 +95,8 @@ def test_an_ordinary_account_is_told_what_the_owner_must_run(world: Any) -> None
             world.captures(follower, later.position)
     follower.close()
     source.close()
-    assert len(world.source.teardown()) == 2
-    assert (
-        world.execute(f"SELECT slot_name FROM pg_replication_slots WHERE slot_name = 'headwater_{world.database}_shop'")
-        == []
-    )
+    assert len(world.source.teardown(slot, None).dropped) == 2
+    assert world.execute(f"SELECT slot_name FROM pg_replication_slots WHERE slot_name = '{slot}'") == []
     assert world.execute("SELECT pubname FROM pg_publication") == []
     world.execute(f"DROP TABLE sales; DROP OWNED BY {role}; DROP ROLE {role}")
 
@@ -145,15 +143,18 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(make_world: Any) -> None:
             server.execute("CREATE TABLE sales (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) STORED)")
             name = RelationName(source="shop", name="sales")
             source = PostgresSource(name="shop", url=server.url(), project="crash")
+            slot = source.new_slot()
             with pytest.raises(SourceRefused, match="wal_level"):
-                source.prepare([name])
+                source.prepare([name], slot, is_new=True)
             server.stop()
             server.settings["wal_level"] = "logical"
             server.start()
-            source.prepare([name])
+            source.prepare([name], slot, is_new=True)
             relations = source.inspect([name]).relations
             assert relations[0].column_names == ("id",)
-            world = make_world(server=server, database="postgres", source=source, relations={"sales": relations[0]})
+            world = make_world(
+                server=server, database="postgres", source=source, relations={"sales": relations[0]}, slot=slot
+            )
             follower = world.follow()
             server.execute("INSERT INTO sales VALUES (1)")
             first = world.transactions(world.captures(follower))
@@ -167,11 +168,11 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(make_world: Any) -> None:
                 source.snapshot()
             server.start()
             server.execute("INSERT INTO sales VALUES (2); UPDATE sales SET id = 3 WHERE id = 2")
-            captures = world.captures(world.follow(after=first[-1].position))
+            captures = world.captures(world.follow(held_to=first[-1].position))
             assert world.signed(captures, relations[0]) == Counter([("3",)])
             world.stop_following()
-            assert source.teardown() == ("replication slot headwater_crash_shop", "publication headwater_crash_shop")
-            assert source.teardown() == ()
+            assert world.teardown() == (f"replication slot {slot}", "publication headwater_crash_shop")
+            assert world.teardown() == ()
     finally:
         shutil.rmtree(directory)
 
@@ -184,24 +185,28 @@ def test_a_lost_slot_and_a_standby_are_named() -> None:
             server.execute("CREATE TABLE sales (id int PRIMARY KEY); CREATE TABLE other (id int, text text)")
             name = RelationName(source="shop", name="sales")
             source = PostgresSource("shop", server.url(), "lost")
-            start = source.prepare([name])
+            slot = source.new_slot()
+            start = source.prepare([name], slot, is_new=True)
             relations = source.inspect([name]).relations
             for _ in range(3):
                 server.execute("INSERT INTO other VALUES (1, 'x')")
                 server.execute("SELECT pg_switch_wal()")
             server.execute("CHECKPOINT")
             with pytest.raises(SourceLost, match="thrown away log"):
-                source.follow(relations, start)
+                source.follow(relations, slot, start)
             with pytest.raises(SourceLost, match="thrown away log"):
-                source.prepare([name])
-            assert len(source.teardown()) == 2
+                source.prepare([name], slot, is_new=False)
+            assert source.slots().present[slot].lost
+            assert len(source.teardown(slot, None).dropped) == 2
             with pytest.raises(SourceLost, match="no replication slot"):
-                source.follow(relations, start)
+                source.prepare([name], slot, is_new=False)
+            with pytest.raises(SourceLost, match="no replication slot"):
+                source.follow(relations, slot, start)
             server.stop()
             (directory / "standby.signal").touch()
             server.start()
             with pytest.raises(SourceRefused, match="standby"):
-                source.prepare([name])
+                source.prepare([name], slot, is_new=True)
             with pytest.raises(SourceRefused, match="standby"):
                 source.snapshot()
     finally:
@@ -223,7 +228,7 @@ def test_a_log_of_another_server_is_noticed(world: Any) -> None:
     world.declare("sales")
     elsewhere = Position(source="shop", history="1:1", offset=1)
     with pytest.raises(SourceLost, match="not the server it was"):
-        world.follow(after=elsewhere)
+        world.follow(held_to=elsewhere)
 
 
 def test_a_table_taken_out_of_the_publication_is_noticed(world: Any) -> None:

@@ -127,7 +127,7 @@ def test_nothing_is_lost_or_repeated_however_often_the_connection_ends(
             if after is not None and choose.random() < 0.5:
                 follower.acknowledge(after)
             if choose.random() < 0.1:
-                follower = world.follow(after=after)
+                follower = world.follow(held_to=after)
                 waiting = []
     keep(waiting)
     keep(world.captures(follower))

@@ -54,4 +54,5 @@ def tpch_world(servers: Mapping[str, EmbeddedServer], folder: Path) -> Iterator[
     finally:
         if (folder / "headwater.toml").exists():
             for source in connect_sources(load(folder)).values():
-                source.teardown()
+                for slot in source.slots().present:
+                    source.teardown(slot, None)

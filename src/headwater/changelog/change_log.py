@@ -8,7 +8,9 @@ Invariants
 2. Ticks have no gaps; one source's transactions have ticks in the order of their positions. Only the parts of a global
    transaction share a tick (see `global_parts`).
 3. A transaction at or before its source's newest position in the log was accepted already and is dropped.
-4. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
+4. A source's position in the log is durable before the source is told that it may forget up to there, whether or not
+   there was anything for us (`note`). So a source that has forgotten more than that was followed by another warehouse.
+5. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
 
 Guarantee: nothing lost, nothing twice, with `kill -9` anywhere: an append is one commit, and the commit carries the
 positions that decide what a restarted acceptor must drop.
@@ -17,9 +19,10 @@ positions that decide what a restarted acceptor must drop.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import chain
+from types import MappingProxyType
 from typing import Self
 
 import pyarrow as pa
@@ -27,7 +30,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog import layout
 from headwater.changelog.fenced_table import FencedTable
-from headwater.changelog.mark import LogMark
+from headwater.changelog.mark import LogMark, LogSlot
 from headwater.changelog.read import read_records, read_rows
 from headwater.changelog.tail import Tail
 from headwater.errors import LeaseLost, NotReadable
@@ -86,8 +89,25 @@ class ChangeLog:
         return self._mark.epoch
 
     def positions(self) -> Mapping[str, Position]:
-        """Return every source's newest accepted position."""
+        """Return, per source, the position up to which the log holds all that the source committed."""
         return dict(self._mark.positions)
+
+    def slots(self) -> Mapping[str, LogSlot]:
+        """Return, per source, the slot by which this log follows it."""
+        return dict(self._mark.slots)
+
+    def claim(self, source: str, slot: str) -> None:
+        """Follow a source by this slot from now on and by no other; said before the slot is made."""
+        self._say(replace(self._mark, slots={**self._mark.slots, source: LogSlot(name=slot, has_begun=False)}))
+
+    def begin(self, source: str, position: Position) -> None:
+        """Note where the slot of a source begins: the log will hold everything from there on."""
+        begun = replace(self._mark.slots[source], has_begun=True)
+        self._say(replace(self._mark, slots={**self._mark.slots, source: begun}).following({source: position}))
+
+    def note(self, followed_to: Mapping[str, Position]) -> None:
+        """Note that nothing for us is left up to these positions; only then may the sources forget their logs."""
+        self._say(self._mark.following(followed_to))
 
     def horizon(self) -> Tick:
         """Return the tick up to which retention has dropped rows; reading at or before it is refused."""
@@ -101,7 +121,7 @@ class ChangeLog:
             current = LogMark.parse(self._table.mark())
             if current.epoch > epoch:
                 raise _lost(epoch, current.epoch)
-            mark = LogMark(tick=current.tick, epoch=epoch, positions=current.positions)
+            mark = replace(current, epoch=epoch)
             if self._table.register([], numbers=mark.numbers(), mark=mark.text()):
                 self._mark = mark
                 self.tail = Tail(mark.tick)
@@ -120,10 +140,13 @@ class ChangeLog:
         for relation in relations:
             self._place(relation.name, relation.arrow_schema())
 
-    def append(self, captures: Sequence[Capture]) -> AcceptedSpan:
+    def append(
+        self, captures: Sequence[Capture], followed_to: Mapping[str, Position] = MappingProxyType({})
+    ) -> AcceptedSpan:
         """Accept transactions in the order given, one atomic step for all; those accepted before are dropped.
 
-        Each gets a tick of its own, but for the transactions of a joint capture, which share one.
+        Each gets a tick of its own, but for the transactions of a joint capture, which share one. The same step notes
+        how far sources were followed with these transactions.
         """
         before, positions = self._mark, dict(self._mark.positions)
         accepted: list[tuple[Tick, Transaction]] = []
@@ -146,7 +169,7 @@ class ChangeLog:
                     rows.setdefault(relation, []).append(stamped)
         span = AcceptedSpan(after=before.tick, upto=last, transactions=tuple(accepted))
         if accepted:
-            mark = LogMark(tick=span.upto, epoch=before.epoch, positions=positions)
+            mark = replace(before, tick=span.upto, positions=positions).following(followed_to)
             joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
             self._write(span, joined, mark)
         return span
@@ -213,6 +236,17 @@ class ChangeLog:
                 break
         reach("after log append")
         self.tail.append(records, rows)
+        self._mark = mark
+
+    def _say(self, mark: LogMark) -> None:
+        """Make a mark durable that tells nothing new of transactions."""
+        if mark == self._mark:
+            return
+        reach("before log mark")
+        while not self._table.register([], numbers=mark.numbers(), mark=mark.text()):
+            if self._holds(mark):
+                break
+        reach("after log mark")
         self._mark = mark
 
     def _records(self, after: Tick, upto: Tick) -> pa.Table:

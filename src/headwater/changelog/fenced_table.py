@@ -50,7 +50,7 @@ CHECKPOINT_EVERY = 20
 _FEWEST_TO_MERGE = 2
 _ATTEMPTS = 20
 _MARK = "headwater"
-_MARK_SEARCH = (1, 100)
+_MARK_SEARCH = 100
 _NO_HOOKS = PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 _CONFIGURATION = {
     "delta.checkpointInterval": "1000000000",  # we make them, after a commit is known to count
@@ -113,18 +113,38 @@ class FencedTable:
         return None if version is None else int(version)
 
     def mark(self) -> str:
-        """Return the JSON text of the newest commit that has one; other tools' commits have none and change nothing."""
+        """Return the JSON text of this handle's version, or of the newest one before it that has one.
+
+        Other tools' commits have none and change nothing. Where the version's entry was cleaned up, the handle is
+        moved to the newest version first, so that mark and files always belong together.
+        """
         with self.lock:
-            for limit in _MARK_SEARCH:
-                for commit in self._table.history(limit):
-                    if _MARK in commit and commit["version"] <= self.version:
-                        return str(commit[_MARK])
+            mark = self._own_mark()
+            if mark is None:
+                self._table = DeltaTable(self.path)
+                mark = self._own_mark()
+        if mark is not None:
+            return mark
         raise WarehouseRefused(
             f'the table at "{self.path}" was changed by something else',
             code="HW-402",
-            detail="none of its last 100 commits is ours",
+            detail=f"none of its last {_MARK_SEARCH} commits is ours",
             hint="restore the warehouse; other programs may read it, not write it",
         )
+
+    def _own_mark(self) -> str | None:
+        """Return the mark by the entries from this handle's version backwards; None if they do not tell.
+
+        `DeltaTable.history` would not do: it reads to the newest commit, whatever version the handle is at.
+        """
+        for version in range(self.version, max(-1, self.version - _MARK_SEARCH), -1):
+            entry = read_text(self.path, f"_delta_log/{version:020}.json")
+            if entry is None:
+                return None
+            said = [action["commitInfo"] for line in entry.splitlines() if "commitInfo" in (action := json.loads(line))]
+            if said and _MARK in said[0]:
+                return str(said[0][_MARK])
+        return None
 
     def reload(self) -> None:
         """See the newest version."""
@@ -238,12 +258,13 @@ class FencedTable:
         """
         for _ in range(_ATTEMPTS):
             with self.lock:
+                mark = self.mark()  # first, for it may move the handle
                 present = {entry["path"] for entry in self.entries()}
                 if any(file.path in present for file in files):
                     return len(gone)  # it was in doubt, and it counts
                 if not all(entry["path"] in present for entry in gone):
                     return 0
-                if self.register(files, numbers=numbers, mark=self.mark(), instead_of=gone, data_change=False):
+                if self.register(files, numbers=numbers, mark=mark, instead_of=gone, data_change=False):
                     return len(gone)
         return 0
 

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from headwater.position import Position, Tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogMark:
-    """The newest tick, the newest position of every source, and the epoch of the writer that said so.
+class LogSlot:
+    """The slot by which the log follows a source, so that no other warehouse follows by it.
 
-    >>> mark = LogMark(tick=Tick(7), epoch=2, positions={"shop": Position(source="shop", history="71:1", offset=90)})
+    Once it `has_begun`, the log holds everything that the source committed from the slot's first position on.
+    """
+
+    name: str
+    has_begun: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMark:
+    """The newest tick, how far the log holds every source, by which slots, and the epoch of the writer that said so.
+
+    A source's position is where its newest transaction ends, or a later one up to which there is nothing for us.
+
+    >>> mark = LogMark(tick=Tick(7), epoch=2, positions={"shop": Position(source="shop", history="71:1", offset=90)},
+    ...                slots={"shop": LogSlot(name="headwater_shop_1a2b3c4d", has_begun=True)})
     >>> LogMark.parse(mark.text()) == mark
     True
     """
@@ -21,22 +35,38 @@ class LogMark:
     tick: Tick
     epoch: int
     positions: Mapping[str, Position]
+    slots: Mapping[str, LogSlot] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the mark as it is written."""
         positions = {source: [position.history, position.offset] for source, position in self.positions.items()}
-        return json.dumps({"tick": self.tick, "epoch": self.epoch, "positions": positions}, sort_keys=True)
+        slots = {source: [slot.name, slot.has_begun] for source, slot in self.slots.items()}
+        said = {"tick": self.tick, "epoch": self.epoch, "positions": positions, "slots": slots}
+        return json.dumps(said, sort_keys=True)
 
     def numbers(self) -> dict[str, int]:
         """Return what Delta keeps as application transactions."""
         return {"headwater": self.tick, "headwater.epoch": self.epoch}
 
+    def following(self, positions: Mapping[str, Position]) -> LogMark:
+        """Return the mark with sources at these positions, where they are further than before."""
+        further = {
+            source: position
+            for source, position in positions.items()
+            if source not in self.positions or self.positions[source] < position
+        }
+        return replace(self, positions={**self.positions, **further}) if further else self
+
     @staticmethod
     def parse(text: str) -> LogMark:
-        """Read a written mark."""
+        """Read a written mark; one from before slots were noted has none."""
         value = json.loads(text)
         positions = {
             source: Position(source=source, history=history, offset=offset)
             for source, (history, offset) in value["positions"].items()
         }
-        return LogMark(tick=Tick(value["tick"]), epoch=value["epoch"], positions=positions)
+        slots = {
+            source: LogSlot(name=name, has_begun=has_begun)
+            for source, (name, has_begun) in value.get("slots", {}).items()
+        }
+        return LogMark(tick=Tick(value["tick"]), epoch=value["epoch"], positions=positions, slots=slots)

@@ -224,6 +224,7 @@ def draw_teardown(result: TeardownResult) -> Page:
     return [
         *(Line(text=f"dropped {dropped.what} at {dropped.source}") for dropped in result.dropped),
         *(Line(text=f"could not drop at {failed.source}: {failed.what}", style=_BAD) for failed in result.failed),
+        *(Line(text=f"left at {slot.source}: {slot}", style=_WARN) for slot in result.left),
         Line(text=f"the warehouse stays in {result.warehouse}", style=_QUIET),
     ]
 

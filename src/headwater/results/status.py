@@ -36,6 +36,8 @@ class SourceStatus:
     lag_seconds: float | None = None
     last_error: str = ""
     retry_in_seconds: float | None = None
+    slot: str = ""
+    """The replication slot by which this warehouse follows it; empty while there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

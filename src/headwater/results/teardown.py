@@ -15,9 +15,33 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftSlot:
+    """A replication slot of the project that is not this warehouse's, and how much log its source keeps for it."""
+
+    source: str
+    slot: str
+    is_in_use: bool
+    held_bytes: int
+
+    def __str__(self) -> str:
+        """Say what it does to the source, and how to get rid of it.
+
+        >>> str(LeftSlot(source="shop", slot="headwater_twin_shop_1a2b3c4d", is_in_use=False, held_bytes=3 << 20))[:73]
+        'replication slot headwater_twin_shop_1a2b3c4d is not in use and holds bac'
+        """
+        used = "is in use" if self.is_in_use else "is not in use"
+        return (
+            f"replication slot {self.slot} {used} and holds back {self.held_bytes / 1024 / 1024:,.0f} MB of the "
+            "source's log: another warehouse of this project follows by it, or it was left behind; if nobody needs it: "
+            f"SELECT pg_drop_replication_slot('{self.slot}')"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TeardownResult:
-    """What was dropped at the sources, and what could not be reached; the warehouse folder stays."""
+    """What was dropped at the sources, what was left to others, what could not be reached; the warehouse stays."""
 
     dropped: tuple[Dropped, ...]
     failed: tuple[Dropped, ...]
     warehouse: Path
+    left: tuple[LeftSlot, ...] = ()

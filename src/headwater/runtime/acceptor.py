@@ -5,6 +5,10 @@ is the order of ticks. Many small transactions that wait together share one appe
 one transaction as for a hundred, so after each the thread lets others come for four times as long as it took, 0.1 s at
 most: appending takes a small part of the time and leaves the processor to the batches. While somebody waits for the
 log to be followed to some position (every batch that probes does, at its beginning), it appends at once.
+
+How far a source was followed is durable in the change log before the source may forget it, also where the log of the
+source held nothing for us. With every append that costs nothing. Where nothing is appended it costs a commit, so it is
+noted when much has come or some time has passed, and at the end.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from headwater.changelog.change_log import AcceptedSpan, ChangeLog
 from headwater.errors import HeadwaterError
@@ -31,6 +36,8 @@ _MOST_ROWS = 100_000
 _WAIT_SECONDS = 0.05
 _GATHER_TIMES = 4.0
 _GATHER_SECONDS = 0.1
+_NOTE_BYTES = 16 * 1024 * 1024
+_NOTE_SECONDS = 60.0
 
 Resolver = Callable[[Capture], Capture]
 
@@ -51,6 +58,7 @@ class Acceptor:
         self._threads: dict[str, SourceThread] = {}
         self._accepted_to: dict[str, Position] = {}
         self._committed_at: dict[str, datetime] = {}
+        self._noted_at = time.monotonic()
         self._changed = threading.Condition()
         self._awaited: list[Position] = []
         self._stop = threading.Event()
@@ -73,11 +81,12 @@ class Acceptor:
             self._thread.join(timeout=60)
 
     def follow(self, source: Source, relations: Sequence[Relation]) -> None:
-        """Follow these relations of a source from where the change log ends."""
+        """Follow these relations of a source, by the log's slot, from where the change log ends."""
         thread = SourceThread(
             source,
             relations,
-            lambda: self._log.positions().get(source.name),
+            self._log.slots()[source.name].name,
+            lambda: self._log.positions()[source.name],
             self._queue,
             self._listener,
             lambda: self.holding.is_full(source.name),
@@ -137,10 +146,11 @@ class Acceptor:
             while not (self._stop.is_set() and self._queue.empty()):
                 taken = self._take()
                 released = self.holding.look()
-                if taken or released:
+                if taken or released or self._is_worth_noting(self.holding.reached()):
                     started = time.monotonic()
                     self._accept(taken, released)
                     self._gather(time.monotonic() - started)
+            self._log.note(self.holding.reached())
         except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
             self.error = error
         finally:
@@ -172,35 +182,39 @@ class Acceptor:
     def _accept(self, taken: Sequence[Followed], released: Sequence[Capture]) -> None:
         started = time.perf_counter()
         captures = [*released, *(capture for followed in taken for capture in self.holding.take(followed))]
+        reached = self.holding.reached()
         waiting: list[Capture] = []
         for capture in captures:
             if capture.truncated:
                 self._append(waiting)
                 waiting = []
             waiting.append(self._resolve(capture) if capture.truncated else capture)
-        self._append(waiting)
+        self._append(waiting, reached)
+        if self._is_worth_noting(reached):
+            self._log.note(reached)
+            self._noted_at = time.monotonic()
         self.append_seconds += time.perf_counter() - started
-        handed = {followed.source for followed in taken}
         with self._changed:
-            known = self._accepted_to
-            reached = {
-                source: position
-                for source, position in self.holding.reached().items()
-                if source in handed or known.get(source) != position
-            }
-            known.update(reached)
+            self._accepted_to.update(reached)
             for capture in captures:
                 newest = capture.transactions if capture.joint else capture.transactions[-1:]
                 self._committed_at.update({one.source: one.committed_at for one in newest})
             self._changed.notify_all()
-        for source, position in reached.items():
+        for source, position in self._log.positions().items():
             thread = self._threads.get(source)
             if thread is not None:
                 thread.acknowledge(position)
 
-    def _append(self, captures: Sequence[Capture]) -> None:
+    def _is_worth_noting(self, reached: Mapping[str, Position]) -> bool:
+        """Tell whether sources were followed so far since it was last noted that they should be let forget."""
+        held = self._log.positions()
+        ahead = max((reached[name].offset - held[name].offset for name in reached.keys() & held.keys()), default=0)
+        is_old = time.monotonic() - self._noted_at >= _NOTE_SECONDS
+        return ahead >= _NOTE_BYTES or (ahead > 0 and is_old)
+
+    def _append(self, captures: Sequence[Capture], reached: Mapping[str, Position] = MappingProxyType({})) -> None:
         if captures:
-            self._tell(self._log.append(captures), captures)
+            self._tell(self._log.append(captures, reached), captures)
 
     def _tell(self, span: AcceptedSpan, captures: Sequence[Capture]) -> None:
         row_counts = Counter[str]()

@@ -42,6 +42,14 @@ class SourceGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWarning:
+    """Something about a source that a person should know."""
+
+    source: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionsAccepted:
     """Transactions of a source are durable in the change log and have their ticks, first to last."""
 
@@ -193,6 +201,7 @@ Event: TypeAlias = (
     SourceConnected
     | SourceDisconnected
     | SourceGone
+    | SourceWarning
     | TransactionsAccepted
     | BatchStarted
     | ProbeAnswered

@@ -1,8 +1,9 @@
 """One thread per source: follow its log, and come back when the connection is lost.
 
 The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
-accepts waits in its own log, not in our memory. Connection losses are retried with back-off, for ever; what can never
-get better (rights, a lost slot, a changed table) ends the thread and stays visible as its error.
+accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. Connection losses are
+retried with back-off, for ever; what can never get better (rights, a lost slot, a changed table) ends the thread and
+stays visible as its error.
 """
 
 from __future__ import annotations
@@ -45,12 +46,13 @@ class SourceThread:
         self,
         source: Source,
         relations: Sequence[Relation],
-        after: Callable[[], Position | None],
+        slot: str,
+        held_to: Callable[[], Position],
         out: queue.Queue[Followed],
         listener: Listener,
         is_full: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`after` says how far the change log has this source, each time a connection is made.
+        """`held_to` says how far the change log durably holds this source, each time a connection is made.
 
         While `is_full`, nothing more is read: the rest waits in the source's own log.
         """
@@ -59,7 +61,8 @@ class SourceThread:
         self.error: HeadwaterError | None = None
         self.is_connected = False
         self.retry_at: float | None = None
-        self._after = after
+        self._slot = slot
+        self._held_to = held_to
         self._out = out
         self._listener = listener
         self._is_full = is_full
@@ -121,8 +124,7 @@ class SourceThread:
                 return
 
     def _follow_once(self) -> None:
-        after = self._after()
-        follower = self.source.follow(self.relations, after)
+        follower = self.source.follow(self.relations, self._slot, self._held_to())
         try:
             self._follower = follower
             self.is_connected, self.error, self.retry_at = True, None, None
@@ -132,7 +134,7 @@ class SourceThread:
             told: Position | None = None
             while not self._stop.is_set():
                 if self._is_full():
-                    self._look(follower)
+                    self._wait(follower)
                     self._stop.wait(_POLL_SECONDS)
                     continue
                 capture = follower.next_capture(_POLL_SECONDS)
@@ -158,9 +160,14 @@ class SourceThread:
             try:
                 self._out.put(followed, timeout=_POLL_SECONDS)
             except queue.Full:
-                self._look(follower)
+                self._wait(follower)
                 continue
             return
+
+    def _wait(self, follower: Follower) -> None:
+        """Do what a connection needs while nothing is read from it."""
+        follower.keep_alive()
+        self._look(follower)
 
     def _look(self, follower: Follower) -> None:
         """See where the source's log ends, now and then."""

@@ -7,8 +7,7 @@
 What is held is in memory only. It is not acknowledged, so its source sends it again after a crash, and a source is said
 to be accepted no further than before what is held of it: an answer that may have seen a held part has to wait.
 
-A source of which much is held is not read further (`is_full`): the rest waits in its own log. Meanwhile its server
-hears nothing from us and may end the connection, which is then made again: what comes twice is dropped.
+A source of which much is held is not read further (`is_full`): the rest waits in its own log.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -87,8 +87,12 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
     sources, alive = _said(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
+    slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
     return tuple(
-        _status(source.name, sources.get(source.name), known.get(source.name), alive=alive)
+        replace(
+            _status(source.name, sources.get(source.name), known.get(source.name), alive=alive),
+            slot=slots.get(source.name, ""),
+        )
         for source in project.sources
     )
 

@@ -22,6 +22,7 @@ from headwater.runtime.events import (
     SourceConnected,
     SourceDisconnected,
     SourceGone,
+    SourceWarning,
     TransactionsAccepted,
     ViewBorn,
     ViewComputed,
@@ -47,7 +48,7 @@ def level_of(event: Event) -> int:
     match event:
         case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
-        case SourceDisconnected():
+        case SourceDisconnected() | SourceWarning():
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
@@ -76,6 +77,8 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f'source "{source}" did not answer, trying again in {seconds:.0f} s: {error.summary}'
         case SourceGone(source=source, error=error):
             return f'source "{source}" is lost: {error.summary}'
+        case SourceWarning(source=source, sentence=sentence):
+            return f'source "{source}": {sentence}'
         case TransactionsAccepted(source=source, first=first, last=last, row_count=row_count, position=position):
             return f'accepted {_ticks(first, last)} from source "{source}" up to {position}: {_rows(row_count)}'
         case BatchStarted(lo=lo, hi=hi):

@@ -12,6 +12,7 @@ Invariants
 
 from __future__ import annotations
 
+import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,16 @@ from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
 from headwater.runtime.correspondence import Correspondences
-from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
+from headwater.runtime.events import (
+    BatchCommitted,
+    Idle,
+    Listener,
+    SourceWarning,
+    ViewBorn,
+    ViewDropped,
+    ViewStopped,
+    fan_out,
+)
 from headwater.runtime.global_sources import global_sources
 from headwater.runtime.holding import Holding
 from headwater.runtime.kept_segments import with_own_rows
@@ -41,15 +51,17 @@ from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.signs_of_life import SignsOfLife
+from headwater.runtime.slot_claims import SlotClaim, SlotOrigin, slot_warnings
 from headwater.runtime.spark_jobs import SparkJobs
 from headwater.runtime.timetable import Timetable
 from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
-from headwater.sources.source import Source
+from headwater.sources.source import Source, require_held
 from headwater.transaction import Capture
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
+from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import Releases
@@ -100,7 +112,7 @@ class Maintainer:
             listener,
         )
         self._needed = Tick(0)
-        self._plan = plan
+        self.plan = plan
         self._retiring = dict(retiring)
         self._unborn: dict[str, HeadwaterError] = {}
         self._settled: dict[str, Tick] = {}
@@ -177,19 +189,43 @@ class Maintainer:
         self._drop_views()
         self.log.declare(tuple(self.understood.relations.values()))
         for name, source in self.understood.sources.items():
-            source.prepare([relation.name for relation in self.understood.followed(name)])
+            self._prepare(source, self.plan.claims[name])
+        for name, sentence in slot_warnings(self.plan.claims):
+            self.listener(SourceWarning(source=name, sentence=sentence))
         self.acceptor.start()
         for name, source in self.understood.sources.items():
             self.acceptor.follow(source, self.understood.followed(name))
         self.upkeep.start()
-        if self._plan.born or self._plan.copied:
+        if self.plan.born or self.plan.copied:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
 
     def _drop_views(self) -> None:
-        if self._plan.dropped:
+        """Drop views; and note, before a source is followed by a new slot, which ones have to be built anew for it."""
+        if self.plan.dropped or self.plan.lost_sources:
             self._commit(CommitKind.CATALOG, catalog=self._catalog())
-            for name in self._plan.dropped:
+            for name in self.plan.dropped:
                 self.listener(ViewDropped(view=name))
+        if self.plan.lost_sources:  # chunks from before the gap cannot be brought to a tick after it
+            shutil.rmtree(staging_folder(self.warehouse.path), ignore_errors=True)
+
+    def _prepare(self, source: Source, claim: SlotClaim) -> None:
+        """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it."""
+        relations = [relation.name for relation in self.understood.followed(source.name)]
+        if claim.origin is SlotOrigin.ADOPTED:
+            assert claim.name is not None, "what is adopted is there"
+            forgotten_to = source.prepare(relations, claim.name, is_new=False)
+            self.log.claim(source.name, claim.name)
+            self.log.begin(source.name, forgotten_to)
+            return
+        if claim.origin is SlotOrigin.NEW:
+            self.log.claim(source.name, source.new_slot())
+        slot = self.log.slots()[source.name]
+        forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
+        reach("slot made")
+        if slot.has_begun:
+            require_held(slot.name, forgotten_to, self.log.positions()[source.name])
+        else:
+            self.log.begin(source.name, forgotten_to)
 
     def step(self) -> bool:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
@@ -245,9 +281,9 @@ class Maintainer:
             spark=self.spark,
             warehouse=self.warehouse.path,
             understood=self.understood,
-            views=self._plan.born,
-            rebuilt=self._plan.rebuilt,
-            copied=self._plan.copied,
+            views=self.plan.born,
+            rebuilt=self.plan.rebuilt,
+            copied=self.plan.copied,
             adopted=adopted,
             acceptor=self.acceptor,
             log=self.log,

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from headwater.deltas.extent import WHOLE
 from headwater.relation import RelationName
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
 from headwater.runtime.fill import Fill, Way, fill
+from headwater.runtime.slot_claims import SlotClaim, slot_warnings
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
@@ -27,6 +28,7 @@ class Kept:
     """Those that can be read on."""
     lost_sources: frozenset[str] = frozenset()
     """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read anew."""
+    claims: Mapping[str, SlotClaim] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,9 @@ class RunPlan:
     reasons: Mapping[str, str]
     rebuilt: frozenset[str] = frozenset()
     """The views that are computed anew because somebody asked for it."""
+    lost_sources: frozenset[str] = frozenset()
+    claims: Mapping[str, SlotClaim] = field(default_factory=dict)
+    """By which slot each source will be followed."""
 
     @property
     def born(self) -> tuple[str, ...]:
@@ -77,12 +82,14 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         copied=copied,
         reasons=reasons,
         rebuilt=frozenset(rebuild),
+        lost_sources=kept.lost_sources,
+        claims=kept.claims,
     )
 
 
 def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
     """Return why a view has to be computed anew; empty if it goes on."""
-    lost = sorted({name.source for name in view.view.relations} & kept.lost_sources)
+    lost = sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
     below = [name for name, sql in view.view.lower_texts if (name, sql) not in entry.lower]
     columns = tuple((field.name, str(field.type)) for field in view.schema)
     guarantee = view.guarantee.value
@@ -143,4 +150,5 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
         for source, inspection in understood.inspections.items()
         for statement in inspection.owner_sql
     )
-    return PlanResult(steps=tuple(steps), owner_sql=owner_sql, warnings=understood.warnings)
+    about_slots = tuple(f'source "{source}": {sentence}' for source, sentence in slot_warnings(plan.claims))
+    return PlanResult(steps=tuple(steps), owner_sql=owner_sql, warnings=(*understood.warnings, *about_slots))

@@ -19,9 +19,9 @@ from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
 from headwater.runtime.events import Listener, ProjectChanged
 from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import show_plan
+from headwater.runtime.plan import RunPlan, show_plan
 from headwater.runtime.project_watch import ProjectWatch
-from headwater.runtime.start import plan_run, start_maintainer
+from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood, understand
 
 _RETRY_SECONDS = 1.0
@@ -48,8 +48,13 @@ class ProjectRun:
         """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
+        is_changed = False
         while True:
-            maintainer = start_maintainer(self._spark, understood, self._listener, rebuild)
+            maintainer = self._start(understood, rebuild, is_first=not done)
+            if maintainer is None:
+                return _together(done)
+            if is_changed:
+                self._listener(ProjectChanged(steps=_steps(maintainer.plan, understood)))
             watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
             self._maintainer = maintainer
@@ -75,11 +80,22 @@ class ProjectRun:
             if watch.taken is not None:
                 understood, self.project = watch.taken, watch.taken.project
                 rebuild = tuple(name for name in rebuild if name in understood.views)
-                self._listener(ProjectChanged(steps=_steps(understood, rebuild)))
+            is_changed = watch.taken is not None
+
+    def _start(self, understood: Understood, rebuild: tuple[str, ...], *, is_first: bool) -> Maintainer | None:
+        """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
+        while True:
+            try:
+                return start_maintainer(self._spark, understood, self._listener, rebuild)
+            except SourceUnavailable:
+                if is_first:
+                    raise
+            if self._stop.wait(_RETRY_SECONDS):
+                return None
 
 
-def _steps(understood: Understood, rebuild: tuple[str, ...]) -> tuple[str, ...]:
-    changes = show_plan(plan_run(understood, rebuild), understood).changes
+def _steps(plan: RunPlan, understood: Understood) -> tuple[str, ...]:
+    changes = show_plan(plan, understood).changes
     return tuple(f"{step.action.value} {step.subject.value} {step.name}" for step in changes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,7 @@ from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
+from headwater.runtime.slot_claims import SlotOrigin, claim_slots
 from headwater.runtime.understand import Understood
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
@@ -29,7 +31,8 @@ def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what `run` would do."""
     path = str(understood.project.warehouse)
     if not is_warehouse(path):
-        return make_plan(understood, Kept(views={}, replicas={}), rebuild)
+        claims = claim_slots(None, understood.sources, ())
+        return make_plan(understood, Kept(views={}, replicas={}, claims=claims), rebuild)
     return make_plan(understood, _kept(Warehouse.open(path), understood), rebuild)
 
 
@@ -58,7 +61,7 @@ def start_maintainer(
         plan=plan,
         epoch=epoch,
         views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
-        retiring={name: _retiring_view(warehouse, name) for name in plan.changed},
+        retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed},
         replicas=_load_replicas(spark, path, understood, lasting),
         listener=listener,
     )
@@ -70,15 +73,14 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     for name in catalog.views.keys() & understood.views.keys():
         read |= {relation.source for relation in understood.views[name].view.relations}
     known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
-    lost = frozenset(
-        name for name, inspection in understood.inspections.items() if name in known and not inspection.is_followed
-    )
+    claims = claim_slots(warehouse.log, understood.sources, known)
+    lost = frozenset(name for name, claim in claims.items() if name in known and claim.origin is SlotOrigin.NEW)
     replicas = {
         name: entry
         for name, entry in catalog.replicas.items()
         if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
     }
-    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost)
+    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims)
 
 
 def _live_view(
@@ -103,9 +105,13 @@ def _live_view(
     )
 
 
-def _retiring_view(warehouse: Warehouse, name: str) -> RetiringView:
-    record = warehouse.head().record
-    return RetiringView(entry=warehouse.view(name), frontier=warehouse.frontier(name), stopped=record.stopped.get(name))
+def _retiring_view(warehouse: Warehouse, name: str, lost_sources: frozenset[str]) -> RetiringView:
+    record, entry = warehouse.head().record, warehouse.view(name)
+    return RetiringView(
+        entry=replace(entry, gaps=tuple(sorted({*entry.gaps, *lost_sources}))),
+        frontier=warehouse.frontier(name),
+        stopped=record.stopped.get(name),
+    )
 
 
 def _load_replicas(

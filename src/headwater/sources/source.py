@@ -9,15 +9,15 @@ what it says in its log are two channels; `Seen` and `Position` are what lets th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
 import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
-from headwater.errors import SourceRefused
-from headwater.position import Position
+from headwater.errors import SourceLost, SourceRefused
+from headwater.position import Position, format_offset
 from headwater.relation import Relation, RelationName
 from headwater.sources.measure import SourceMeasure
 from headwater.transaction import Capture, Seen
@@ -39,6 +39,54 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlotState:
+    """A place where the source keeps its log for one warehouse: it has forgotten what is at or before a position."""
+
+    name: str
+    forgotten_to: Position
+    is_in_use: bool
+    held_bytes: int
+    """How much of its log the source keeps for it."""
+    lost: str = ""
+    """Why the source has thrown away what it should have kept, if it has."""
+
+
+def require_held(slot: str, forgotten_to: Position, held_to: Position) -> None:
+    """Refuse to follow by a slot if the source has forgotten more than the change log holds.
+
+    Whatever the source is told to forget is durable in the change log first, so it was not this warehouse that told it.
+    """
+    if held_to < forgotten_to:
+        source = held_to.source
+        raise SourceLost(
+            f'source "{source}" has already forgotten changes that this warehouse does not have',
+            code="HW-314",
+            detail=f'its replication slot "{slot}" stands at {format_offset(forgotten_to.offset)}, the change log '
+            f"holds it up to {format_offset(held_to.offset)}: another copy of this warehouse has used the slot, or "
+            "an older copy of the warehouse was put back",
+            hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again, by a "
+            "slot that only this warehouse has",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSlots:
+    """The slots of one project at a source, by name, whichever warehouse each belongs to."""
+
+    present: Mapping[str, SlotState]
+    former: str
+    """What the one slot of the project was called when all its warehouses shared it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TornDown:
+    """What was dropped at a source, and the slots of the project that were left to others."""
+
+    dropped: tuple[str, ...]
+    left: tuple[SlotState, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Inspection:
     """What a source says about some of its relations, and what stands between them and being followed."""
 
@@ -47,8 +95,6 @@ class Inspection:
     """Statements still needed that only the tables' owner may run; empty when nothing is missing."""
     may_run_owner_sql: bool
     """Whether the account we use has those rights itself, so that `prepare` can run them."""
-    is_followed: bool = False
-    """Whether the source keeps its log for us since an earlier `prepare`."""
 
     def require_rights(self, source: str) -> None:
         """Refuse a source that still needs its owner, with what the owner has to run."""
@@ -123,11 +169,15 @@ class Follower(Protocol):
         ...
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget what it logged up to here; called only once that is durable in the change log."""
+        """Let the source forget what it logged up to here; called only once the change log durably holds that."""
         ...
 
     def hasten(self, position: Position) -> None:
         """Say that somebody waits for `followed_to` to reach this position."""
+        ...
+
+    def keep_alive(self) -> None:
+        """Let the source know that we are there although nothing is read; called often by the following thread."""
         ...
 
     def close(self) -> None:
@@ -147,15 +197,28 @@ class Source(Protocol):
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         ...
 
-    def prepare(self, relations: Sequence[RelationName]) -> Position:
-        """Make the source log these relations for us, and return the position its log starts for us.
+    def slots(self) -> ProjectSlots:
+        """Return the slots that warehouses of this project have here now."""
+        ...
 
-        Running it again is harmless. Raises `SourceRefused` with the owner's SQL where the account may not.
+    def new_slot(self) -> str:
+        """Return a name for a slot that no other warehouse has; nothing is made."""
+        ...
+
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
+        """Make the source log these relations for us, and return up to where it has forgotten its log.
+
+        Only a slot that `is_new` is made if it is not there. Running it again is harmless. Raises `SourceRefused` with
+        the owner's SQL where the account may not.
         """
         ...
 
-    def follow(self, relations: Sequence[Relation], after: Position | None) -> Follower:
-        """Open the log after a position; transactions at or before it are dropped, even if the source repeats them."""
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Follower:
+        """Open the log that a slot keeps, after the position up to which the change log holds it.
+
+        Transactions at or before it are dropped, even if the source repeats them. A source that has forgotten more
+        than the change log holds is lost. None: from where the source has not forgotten it.
+        """
         ...
 
     def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
@@ -166,6 +229,9 @@ class Source(Protocol):
         """Say how large relations are, and how long it takes to ask; changes nothing."""
         ...
 
-    def teardown(self) -> tuple[str, ...]:
-        """Drop what `prepare` made, and say what was dropped."""
+    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+        """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it.
+
+        Such a slot was used by somebody else. What all warehouses of the project share goes with the last slot.
+        """
         ...

@@ -21,6 +21,7 @@ class ViewEntry:
     after those that it reads.
     `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how
     it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
+    `gaps` are sources of whose logs a part is missing since: what it shows stays readable until it is built anew.
     """
 
     name: str
@@ -32,6 +33,7 @@ class ViewEntry:
     segments: tuple[str, ...] = ()
     shape: str = ""
     lower: tuple[tuple[str, str], ...] = ()
+    gaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +75,7 @@ def parse_catalog(text: str) -> Catalog:
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
     ...                           schema=(("a", "int"),), segments=("s1/2",), shape="s1: ...",
-    ...                           lower=(("u", "SELECT 1 AS b"),))},
+    ...                           lower=(("u", "SELECT 1 AS b"),), gaps=("shop",))},
     ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",),
     ...                                   rows=Extent.of([Selection(column="id", compare="less", values=(9,))]))})
     >>> parse_catalog(catalog_text(catalog)) == catalog
@@ -91,6 +93,7 @@ def parse_catalog(text: str) -> Catalog:
             segments=tuple(view.get("segments", ())),
             shape=view.get("shape", ""),
             lower=tuple((name, sql) for name, sql in view.get("lower", ())),
+            gaps=tuple(view.get("gaps", ())),
         )
         for view in value["views"]
     ]

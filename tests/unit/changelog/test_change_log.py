@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.changelog import ChangeLog
+from headwater.changelog.mark import LogMark, LogSlot
 from headwater.errors import LeaseLost, SourceLost
 from headwater.position import Position, Tick
 from headwater.relation import Column, Relation, RelationName
@@ -167,3 +168,58 @@ def test_many_appends_then_reading_through_trim(path: str) -> None:
     assert flat(log.rows(SALES, ("id", "name"), Tick(0), Tick(40))) == everything
     assert flat(log.rows(SALES, ("id", "name"), Tick(33), Tick(35))) == everything[66:70]
     assert ChangeLog.open(path).last_tick == 40
+
+
+def at(source: str, offset: int, history: str = "1:1") -> Position:
+    return Position(source=source, history=history, offset=offset)
+
+
+def test_how_far_sources_were_followed_is_noted_without_a_tick_and_survives(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5], {})], {"shop": at("shop", 9), "bank": at("bank", 4)})
+    assert ChangeLog.open(path).positions() == {"shop": at("shop", 9), "bank": at("bank", 4)}
+    log.note({"shop": at("shop", 7), "bank": at("bank", 6)})
+    opened = ChangeLog.open(path)
+    assert opened.positions() == {"shop": at("shop", 9), "bank": at("bank", 6)}, "never back"
+    assert opened.last_tick == 1
+    assert opened.append([capture("shop", [8, 9], {})]).transactions == (), "nothing was there up to 9"
+    version = opened._table.version
+    opened.note({"shop": at("shop", 9)})
+    assert opened._table.version == version, "what is known is not written again"
+
+
+def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5], {})])
+    log.claim("shop", "slot_1")
+    assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_1", has_begun=False)}
+    assert ChangeLog.open(path).positions() == {"shop": at("shop", 5)}
+    log.begin("shop", at("shop", 90))
+    log.take_over(3)
+    log.append([capture("bank", [1], {})])
+    opened = ChangeLog.open(path)
+    assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True)}
+    assert opened.positions()["shop"] == at("shop", 90)
+    opened.claim("shop", "slot_2")
+    assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_2", has_begun=False)}
+
+
+def test_a_slot_on_another_server_does_not_begin(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5], {})])
+    log.claim("shop", "slot_1")
+    with pytest.raises(SourceLost, match="not the server it was"):
+        log.begin("shop", at("shop", 90, history="2:1"))
+
+
+def test_a_writer_that_was_replaced_notes_nothing(path: str) -> None:
+    old = ChangeLog.create(path)
+    ChangeLog.open(path).take_over(2)
+    with pytest.raises(LeaseLost):
+        old.note({"shop": at("shop", 9)})
+    assert ChangeLog.open(path).positions() == {}
+
+
+def test_a_mark_from_before_slots_were_recorded_has_none() -> None:
+    mark = LogMark.parse('{"tick": 3, "epoch": 1, "positions": {"shop": ["1:1", 5]}}')
+    assert (mark.slots, mark.positions) == ({}, {"shop": at("shop", 5)})

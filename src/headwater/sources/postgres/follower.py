@@ -13,8 +13,12 @@ be on the server's disk yet (an open transaction's records; commits with synchro
 asks for more, keepalives are requested every few milliseconds, and if that does not help, an empty message is
 committed to the log, which flushes all before it. Any role may do that.
 
-The position reported as durable is what was acknowledged; when nothing returned is unacknowledged it is all that was
-followed, so an idle source does not hold its log back.
+The position reported as durable is what was acknowledged, and nothing else: whoever acknowledges has noted it durably,
+also where there was nothing for us. So an idle source does not hold its log back for long, and one that has forgotten
+more than was noted was followed by somebody else.
+
+A server that hears nothing ends the connection after `wal_sender_timeout`, so it is told how far we are four times in
+that time, read or not (`keep_alive`).
 
 Prepared transactions hold it back (`prepared`). One whose PREPARE this connection has not read yet may be on its way,
 so nothing past what was read here is reported either.
@@ -42,6 +46,7 @@ _CAPTURE_SECONDS = 0.05
 _ASK_SECONDS = 0.002
 _NUDGE_SECONDS = 0.01
 _STATUS_SECONDS = 5.0
+_STATUSES_PER_TIMEOUT = 4
 _MESSAGES_PER_LOOK = 256
 
 
@@ -57,16 +62,20 @@ class PostgresFollower:
         gathering: Gathering,
         start: Position,
         streamed_from: int,
+        timeout_seconds: float,
     ) -> None:
-        """Take over a stream that was started at some offset, and a plain connection beside it."""
+        """Take over a stream that was started at some offset, and a plain connection beside it.
+
+        All before `start` is durable, or forgotten already; the server wants to hear of us within the timeout.
+        """
         self._address = address
         self._stream = stream
         self._side = side
         self._gathering = gathering
         self._followed = start
         self._streamed_from = streamed_from
-        self._returned = 0
-        self._acknowledged = 0
+        self._status_seconds = min(_STATUS_SECONDS, timeout_seconds / _STATUSES_PER_TIMEOUT)
+        self._acknowledged = start.offset
         self._wanted = 0
         self._reported = 0
         self._reported_at = time.monotonic()
@@ -88,8 +97,6 @@ class PostgresFollower:
             while True:
                 self._drain()
                 capture = self._gathering.take() if self._gathering.has_transactions else None
-                if capture is not None:
-                    self._returned = capture.transactions[-1].position.offset
                 self._move_on()
                 self._report()
                 wait_seconds = deadline - time.monotonic()
@@ -118,7 +125,9 @@ class PostgresFollower:
         The position may be past what this connection has followed: what an earlier one returned can become durable now.
         """
         with self._lock:
-            self._acknowledged = max(self._acknowledged, position.offset)
+            if position.offset <= self._acknowledged:
+                return
+            self._acknowledged = position.offset
         self._wake_up()
 
     def hasten(self, position: Position) -> None:
@@ -128,6 +137,11 @@ class PostgresFollower:
         with self._lock:
             self._wanted = max(self._wanted, position.offset)
         self._wake_up()
+
+    def keep_alive(self) -> None:
+        """Let the server know that we are there although nothing is read."""
+        with self._address.explained():
+            self._report()
 
     def close(self) -> None:
         """End both connections, telling the server the last acknowledged position on the way."""
@@ -156,8 +170,7 @@ class PostgresFollower:
             stop_at = stop_at or now + _CAPTURE_SECONDS
             if gathering.has_transactions and (gathering.row_count >= CAPTURE_ROWS or now >= stop_at):
                 return
-            if now - self._reported_at >= _STATUS_SECONDS:
-                self._report()
+            self._report()
 
     def _move_on(self) -> None:
         """Note that all that commits at or before the last position the server named has been read, and is returned."""
@@ -166,21 +179,14 @@ class PostgresFollower:
             self._followed = Position(source=self._followed.source, history=self._followed.history, offset=offset)
 
     def _report(self) -> None:
-        """Tell the server what is durable, if that changed or a while has passed.
-
-        If all that was returned is durable, so is all that was followed: the rest of the log holds nothing for us.
-        """
+        """Tell the server what is durable, if that changed or a while has passed."""
         with self._lock:
             durable = self._acknowledged
         now = time.monotonic()
-        is_late = now - self._reported_at >= _STATUS_SECONDS
-        if self._may_forget(durable) <= self._reported and not is_late:
-            return
-        if durable >= self._returned:
-            durable = max(durable, self._followed.offset)
         told = self._may_forget(durable)
-        self._stream.tell(told)
-        self._reported, self._reported_at = told, now
+        if told > self._reported or now - self._reported_at >= self._status_seconds:
+            self._stream.tell(told)
+            self._reported, self._reported_at = told, now
 
     def _may_forget(self, durable: int) -> int:
         """Return up to where the source may forget its log, when everything that ends up to `durable` is durable."""
@@ -202,7 +208,7 @@ class PostgresFollower:
             wanted = self._wanted
         now = time.monotonic()
         if wanted == 0:
-            return _STATUS_SECONDS
+            return self._status_seconds
         if self._stuck_since is None:
             self._stuck_since = now
         elif now - self._stuck_since >= _NUDGE_SECONDS:

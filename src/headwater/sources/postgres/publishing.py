@@ -2,11 +2,16 @@
 
 The order matters. Identity before publication, or the owner's writes fail. Publication before slot, or the log before
 the publication cannot be decoded. Nothing is filtered by column or row: pruning is the warehouse's business.
+
+A publication belongs to a project, and its owner may have made it before there is a warehouse. A slot belongs to one
+warehouse, for what one was told is forgotten for all who share it: its name ends in a random part that the warehouse
+keeps in its change log.
 """
 
 from __future__ import annotations
 
 import re
+import secrets
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +19,14 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
-from headwater.position import parse_offset
+from headwater.position import Position, parse_offset
 from headwater.sources.postgres.blocking import blocking_sessions
 from headwater.sources.postgres.catalog import GENERATED_PUBLISHED_FROM, Described
 from headwater.sources.postgres.connect import TOOK_TOO_LONG, Address, Connection
+from headwater.sources.source import SlotState
 
 _MAX_NAME = 63
+_RANDOM_BYTES = 4
 _SLOT_SECONDS = 60
 
 _PUBLICATION_SQL = """
@@ -35,6 +42,16 @@ _SLOT_SQL = """
 SELECT confirmed_flush_lsn::text, plugin, database, database = current_database(), wal_status,
        coalesce(to_jsonb(s) ->> 'invalidation_reason', ''), two_phase
 FROM pg_replication_slots s WHERE slot_name = %s
+"""
+_SLOTS_SQL = """
+SELECT slot_name, confirmed_flush_lsn::text, active,
+       coalesce(pg_current_wal_lsn() - restart_lsn, 0)::int8,
+       CASE WHEN wal_status = 'lost' THEN 'its wal_status is lost'
+            ELSE coalesce(to_jsonb(s) ->> 'invalidation_reason', '') END
+FROM pg_replication_slots s
+WHERE database = current_database() AND plugin = 'pgoutput' AND confirmed_flush_lsn IS NOT NULL
+      AND (slot_name = %s OR slot_name ~ %s)
+ORDER BY slot_name
 """
 
 
@@ -57,17 +74,49 @@ class Slot:
 
 
 def channel_name(project: str, source: str) -> str:
-    """Return the name that the slot and the publication of a project's source have.
-
-    The source is part of it because slots are named per server: two databases of one server may be two sources.
+    """Return the name that the publication of a project's source has, and its slot once had.
 
     >>> channel_name("Department Store", "shop")
     'headwater_department_store_shop'
     """
     name = "headwater_" + re.sub(r"[^a-z0-9_]", "_", f"{project}_{source}".lower())
-    if len(name) <= _MAX_NAME:
-        return name
-    return f"{name[: _MAX_NAME - 9]}_{zlib.crc32(name.encode()):08x}"
+    return _shortened(name, _MAX_NAME)
+
+
+def new_slot_name(channel: str) -> str:
+    """Return a name for a slot that nobody else has.
+
+    The source is part of it because slots are named per server: two databases of one server may be two sources.
+
+    >>> name = new_slot_name("headwater_department_store_shop")
+    >>> name[:-8], len(new_slot_name("headwater_" + 53 * "x"))
+    ('headwater_department_store_shop_', 63)
+    """
+    return f"{_slot_stem(channel)}_{secrets.token_hex(_RANDOM_BYTES)}"
+
+
+def _slot_stem(channel: str) -> str:
+    return _shortened(channel, _MAX_NAME - 1 - 2 * _RANDOM_BYTES)
+
+
+def _shortened(name: str, length: int) -> str:
+    return name if len(name) <= length else f"{name[: length - 9]}_{zlib.crc32(name.encode()):08x}"
+
+
+def find_slots(connection: Connection, channel: str, source: str, history: str) -> dict[str, SlotState]:
+    """Return the slots that warehouses of this project have in this database, by name."""
+    random_part = f"[0-9a-f]{{{2 * _RANDOM_BYTES}}}"
+    rows = connection.execute(_SLOTS_SQL, (channel, f"^{_slot_stem(channel)}_{random_part}$")).fetchall()
+    return {
+        name: SlotState(
+            name=name,
+            forgotten_to=Position(source=source, history=history, offset=parse_offset(confirmed)),
+            is_in_use=is_in_use,
+            held_bytes=held_bytes,
+            lost=lost,
+        )
+        for name, confirmed, is_in_use, held_bytes, lost in rows
+    }
 
 
 def find_publication(connection: Connection, channel: str) -> Publication | None:
@@ -97,15 +146,15 @@ def publication_sql(
     return tuple(statements)
 
 
-def find_slot(connection: Connection, address: Address, channel: str) -> Slot | None:
+def find_slot(connection: Connection, address: Address, slot: str) -> Slot | None:
     """Read our slot from the catalog; one that the server has given up is lost."""
-    row = connection.execute(_SLOT_SQL, (channel,)).fetchone()
+    row = connection.execute(_SLOT_SQL, (slot,)).fetchone()
     if row is None:
         return None
     confirmed, plugin, database, is_here, wal_status, invalidation, two_phase = row
     if not is_here or plugin != "pgoutput":
         raise SourceRefused(
-            f'source "{address.source}" has a replication slot "{channel}" that is not ours',
+            f'source "{address.source}" has a replication slot "{slot}" that is not ours',
             code="HW-327",
             detail=f'it belongs to database "{database}" and plugin "{plugin}"',
             hint="rename the project, or drop the slot",
@@ -114,13 +163,13 @@ def find_slot(connection: Connection, address: Address, channel: str) -> Slot | 
         raise SourceLost(
             f'source "{address.source}" ({address.place}) has thrown away log that we still need',
             code="HW-311",
-            detail=f'replication slot "{channel}": wal_status {wal_status}, {invalidation or "no reason given"}',
+            detail=f'replication slot "{slot}": wal_status {wal_status}, {invalidation or "no reason given"}',
             hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
         )
     return Slot(confirmed_offset=parse_offset(confirmed), two_phase=two_phase)
 
 
-def create_slot(connection: Connection, address: Address, channel: str) -> Slot:
+def create_slot(connection: Connection, address: Address, slot: str) -> Slot:
     """Make our slot; the server waits for the transactions that run now, and so do we, for a while."""
     row = connection.execute(
         "SELECT current_setting('max_replication_slots')::int > (SELECT count(*) FROM pg_replication_slots)"
@@ -135,7 +184,7 @@ def create_slot(connection: Connection, address: Address, channel: str) -> Slot:
     connection.execute(sql.SQL("SET statement_timeout = {}").format(sql.Literal(_SLOT_SECONDS * 1000)))
     try:
         with address.explained():
-            connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (channel,))
+            connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (slot,))
     except SourceUnavailable as error:
         if error.code != TOOK_TOO_LONG:
             raise
@@ -148,6 +197,6 @@ def create_slot(connection: Connection, address: Address, channel: str) -> Slot:
     finally:
         if not connection.closed:
             connection.execute("SET statement_timeout = 0")
-    slot = find_slot(connection, address, channel)
-    assert slot is not None, "a slot that was just made is there"
-    return slot
+    made = find_slot(connection, address, slot)
+    assert made is not None, "a slot that was just made is there"
+    return made

@@ -12,6 +12,7 @@ was acknowledged, durable or not, and would not have been told again after a cra
 
 from __future__ import annotations
 
+import math
 import select
 import time
 from collections.abc import Mapping
@@ -30,6 +31,13 @@ _END_OF_LOG = 1 + 8
 _REPLY_WANTED = 1 + 8 + 8
 _STATUS = Struct(">cqqqqB")
 _EPOCH_SECONDS = 946_684_800
+
+
+def sender_timeout(connection: Connection) -> float:
+    """Return after how many seconds of hearing nothing the server ends a stream; infinity if it never does."""
+    row = connection.execute("SELECT setting::int8 FROM pg_settings WHERE name = 'wal_sender_timeout'").fetchone()
+    assert row is not None
+    return float(row[0]) / 1000 or math.inf
 
 
 class ReplicationStream:
@@ -82,10 +90,14 @@ class ReplicationStream:
             self.tell(self._flushed)
 
     def tell(self, flushed: int, *, ask: bool = False) -> None:
-        """Tell the server that everything up to here is durable, and perhaps ask it how far it is."""
+        """Tell the server that everything up to here is durable, and perhaps ask it how far it is.
+
+        What was read is told as written, so that the server does not say again that it has sent that.
+        """
         self._flushed = max(self._flushed, flushed)
+        written = max(self._flushed, self.sent_to)
         now = round((time.time() - _EPOCH_SECONDS) * 1e6)
-        self._pgconn.put_copy_data(_STATUS.pack(b"r", self._flushed, self._flushed, self._flushed, now, ask))
+        self._pgconn.put_copy_data(_STATUS.pack(b"r", written, self._flushed, self._flushed, now, ask))
         while self._pgconn.flush():
             select.select([self.fileno()], [self.fileno()], [])
             self._pgconn.consume_input()

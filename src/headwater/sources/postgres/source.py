@@ -1,4 +1,4 @@
-"""A PostgreSQL database as a source: a publication and a slot of its own, followed with the replication protocol."""
+"""A PostgreSQL database as a source: a publication for the project, a slot for each of its warehouses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ from headwater.sources.postgres.publishing import (
     create_slot,
     find_publication,
     find_slot,
+    find_slots,
+    new_slot_name,
     publication_sql,
 )
-from headwater.sources.postgres.replication import ReplicationStream
+from headwater.sources.postgres.replication import ReplicationStream, sender_timeout
 from headwater.sources.postgres.requirements import require_replication
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
-from headwater.sources.source import Inspection
+from headwater.sources.source import Inspection, ProjectSlots, SlotState, TornDown, require_held
 
 _log = logging.getLogger(__name__)
 
@@ -87,16 +89,27 @@ class PostgresSource:
             self._require_replication(connection)
             return self._inspection(connection, describe(connection, names))
 
-    def prepare(self, relations: Sequence[RelationName]) -> Position:
-        """Make the source log these relations for us, and return the position its log starts for us."""
+    def slots(self) -> ProjectSlots:
+        """Return the slots that warehouses of this project have here now."""
+        with self._connected() as connection:
+            return ProjectSlots(present=self._slots(connection), former=self._channel)
+
+    def new_slot(self) -> str:
+        """Return a name for a slot that no other warehouse has; nothing is made."""
+        return new_slot_name(self._channel)
+
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
+        """Make the source log these relations for us, and return up to where it has forgotten its log."""
         with self._connected() as connection:
             self._require_replication(connection)
-            slot = find_slot(connection, self._address, self._channel)
+            found = find_slot(connection, self._address, slot)
+            if found is None and not is_new:
+                raise self._without_slot(slot)
             described = describe(connection, relations)
             self._require_followable(described)
             inspection = self._inspection(connection, described)
             inspection.require_rights(self._name)
-            if slot is not None and find_publication(connection, self._channel) is None:
+            if found is not None and find_publication(connection, self._channel) is None:
                 raise SourceLost(
                     f'source "{self._name}" has lost its publication "{self._channel}"',
                     code="HW-312",
@@ -107,23 +120,27 @@ class PostgresSource:
             connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
-            if slot is None:
-                slot = create_slot(connection, self._address, self._channel)
-            return Position(source=self._name, history=_history(connection), offset=slot.confirmed_offset)
+            if found is None:
+                found = create_slot(connection, self._address, slot)
+            return Position(source=self._name, history=_history(connection), offset=found.confirmed_offset)
 
-    def follow(self, relations: Sequence[Relation], after: Position | None) -> PostgresFollower:
-        """Open the log after a position; transactions at or before it are dropped, even if the source repeats them."""
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> PostgresFollower:
+        """Open the log that a slot keeps, after the position up to which the change log holds it."""
         with contextlib.ExitStack() as stack:
             side = self._address.open()
             stack.callback(side.close)
             with self._address.explained():
-                gathering, start, slot = self._gathering(side, relations, after)
-            tells_prepared = self._tells_prepared or slot.two_phase
+                gathering, start, found = self._gathering(side, relations, slot, held_to)
+            tells_prepared = self._tells_prepared or found.two_phase
             # What was prepared before `start` and commits after it is told from where the slot stands, or never.
-            streamed_from = slot.confirmed_offset if tells_prepared else start.offset
+            streamed_from = found.confirmed_offset if tells_prepared else start.offset
             stream = ReplicationStream(self._address.open_replication())
             stack.callback(stream.close)
-            self._start(stream, streamed_from, tells_prepared=tells_prepared)
+            self._start(stream, slot, streamed_from, tells_prepared=tells_prepared)
+            if held_to is not None:
+                require_held(slot, self._forgotten_to(side, slot), held_to)  # nobody else can use the slot now
+            with self._address.explained():
+                timeout_seconds = sender_timeout(side)
             follower = PostgresFollower(
                 address=self._address,
                 stream=stream,
@@ -131,6 +148,7 @@ class PostgresSource:
                 gathering=gathering,
                 start=start,
                 streamed_from=streamed_from,
+                timeout_seconds=timeout_seconds,
             )
             stack.pop_all()
             return follower
@@ -144,18 +162,25 @@ class PostgresSource:
         with self._connected() as connection:
             return measure(connection, relations)
 
-    def teardown(self) -> tuple[str, ...]:
-        """Drop what `prepare` made, and say what was dropped."""
+    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+        """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it."""
         dropped: list[str] = []
         with self._connected() as connection:
-            if self._release_slot(connection):
-                connection.execute("SELECT pg_drop_replication_slot(%s)", (self._channel,))
-                dropped.append(f"replication slot {self._channel}")
-            if find_publication(connection, self._channel) is not None:
+            mine = None if slot is None else self._slots(connection).get(slot)
+            if (
+                slot is not None
+                and mine is not None
+                and _is_ours(mine, held_to)
+                and self._release_slot(connection, slot)
+            ):
+                connection.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
+                dropped.append(f"replication slot {slot}")
+            left = tuple(self._slots(connection).values())
+            if not left and find_publication(connection, self._channel) is not None:
                 connection.execute(f"DROP PUBLICATION {self._channel}".encode())
                 dropped.append(f"publication {self._channel}")
         self._pool.close()
-        return tuple(dropped)
+        return TornDown(dropped=tuple(dropped), left=left)
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -180,7 +205,6 @@ class PostgresSource:
             relations=tuple(each.relation for each in described),
             owner_sql=(*grants, *identity_sql, *publishing_sql),
             may_run_owner_sql=is_superuser or (owns and may_publish and not grants),
-            is_followed=find_slot(connection, self._address, self._channel) is not None,
         )
 
     def _require_followable(self, described: Sequence[Described]) -> None:
@@ -191,17 +215,12 @@ class PostgresSource:
                 )
 
     def _gathering(
-        self, side: Connection, relations: Sequence[Relation], after: Position | None
+        self, side: Connection, relations: Sequence[Relation], slot: str, held_to: Position | None
     ) -> tuple[Gathering, Position, Slot]:
         self._require_replication(side)
-        slot = find_slot(side, self._address, self._channel)
-        if slot is None:
-            raise SourceLost(
-                f'source "{self._name}" has no replication slot "{self._channel}"',
-                code="HW-313",
-                detail="it was dropped, or the server was restored without it",
-                hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
-            )
+        found = find_slot(side, self._address, slot)
+        if found is None:
+            raise self._without_slot(slot)
         described = describe(side, [relation.name for relation in relations])
         self._require_followable(described)
         missing = self._inspection(side, described).owner_sql
@@ -212,8 +231,8 @@ class PostgresSource:
                 detail="still needed: " + "; ".join(missing),
                 hint="run `headwater plan`; changes made meanwhile are not in the log, so the views must be read anew",
             )
-        here = Position(source=self._name, history=_history(side), offset=slot.confirmed_offset)
-        start = here if after is None or after <= here else after
+        here = Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
+        start = here if held_to is None or held_to <= here else held_to
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
         gathering = Gathering(
@@ -223,19 +242,37 @@ class PostgresSource:
             recent_xid=row[0],
             describe=TypeNames(side),
         )
-        return gathering, start, slot
+        return gathering, start, found
+
+    def _without_slot(self, slot: str) -> SourceLost:
+        return SourceLost(
+            f'source "{self._name}" has no replication slot "{slot}"',
+            code="HW-313",
+            detail="it was dropped, or the server was restored without it",
+            hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
+        )
+
+    def _slots(self, connection: Connection) -> dict[str, SlotState]:
+        return find_slots(connection, self._channel, self._name, _history(connection))
+
+    def _forgotten_to(self, side: Connection, slot: str) -> Position:
+        with self._address.explained():
+            found = find_slot(side, self._address, slot)
+            if found is None:
+                raise self._without_slot(slot)
+            return Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
 
     def _require_replication(self, connection: Connection) -> None:
         require_replication(connection, self._address, prepared=self._tells_prepared)
 
-    def _start(self, stream: ReplicationStream, offset: int, *, tells_prepared: bool) -> None:
+    def _start(self, stream: ReplicationStream, slot: str, offset: int, *, tells_prepared: bool) -> None:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
         protocol = {"proto_version": "3", "two_phase": "on"} if tells_prepared else {"proto_version": "1"}
         deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
         while True:
             try:
                 with self._address.explained():
-                    stream.start(self._channel, offset, {**protocol, "publication_names": self._channel})
+                    stream.start(slot, offset, {**protocol, "publication_names": self._channel})
             except SourceUnavailable as error:
                 if error.code != SLOT_IN_USE or time.monotonic() >= deadline:
                     raise
@@ -281,13 +318,13 @@ class PostgresSource:
                     warned_at = now
                 time.sleep(_BOOTSTRAP_LOOK_SECONDS)
 
-    def _release_slot(self, connection: Connection) -> bool:
+    def _release_slot(self, connection: Connection, slot: str) -> bool:
         """Tell whether our slot is there, after ending whatever of ours still uses it."""
         deadline = time.monotonic() + _RELEASE_SECONDS
         while True:
             row = connection.execute(
                 "SELECT active_pid FROM pg_replication_slots WHERE slot_name = %s AND database = current_database()",
-                (self._channel,),
+                (slot,),
             ).fetchone()
             if row is None:
                 return False
@@ -295,6 +332,11 @@ class PostgresSource:
                 return True
             connection.execute("SELECT pg_terminate_backend(%s)", (row[0],))
             time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+
+
+def _is_ours(slot: SlotState, held_to: Position | None) -> bool:
+    """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
+    return held_to is None or held_to.history != slot.forgotten_to.history or slot.forgotten_to <= held_to
 
 
 def _history(connection: Connection) -> str:
