@@ -69,7 +69,7 @@ class Facade(Protocol):
         """Return what keeps a row out of a view."""
         ...
 
-    def check(self, view: str | None, *, ticks: int | None) -> CheckResult:
+    def check(self, view: str | None, *, ticks: int | None, steps: bool) -> CheckResult:
         """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
         ...
 

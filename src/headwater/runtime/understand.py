@@ -52,6 +52,8 @@ class UnderstoodView:
     """What it needs of each of its relations."""
     maintenance: Maintenance | None
     refresh: Refresh
+    is_compared_at_birth: bool
+    """Whether it is computed by its SQL and by its steps when it is born, and compared."""
 
     @property
     def join(self) -> JoinView:
@@ -200,6 +202,7 @@ def _understand_view(
         needs=needed_content(view),
         maintenance=file.maintenance,
         refresh=file.refresh,
+        is_compared_at_birth=file.is_compared_at_birth,
     )
 
 
