@@ -1,1 +1,1 @@
-"""Random views over random histories, maintained by the production code and compared at every tick: `headwater prove`."""
+"""Random views over random histories, kept by the production code and compared at every tick: `headwater prove`."""

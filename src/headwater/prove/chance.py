@@ -120,7 +120,7 @@ class Chance:
             case "date":
                 return date(2024, 2, 27) + timedelta(days=self.random.randint(0, 4))
             case "boolean":
-                return self.random.random() < 0.5
+                return self.random.choice((True, False))
             case _:
                 return Decimal(self.random.choice(("0.00", "1.25", "1.50", "-2.00", "10.00")))
 

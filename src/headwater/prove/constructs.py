@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headwater.prove.chance import DAY, INT, MONEY, TEXT, TRUTH, Chance, Item, Query, family
+from headwater.prove.chance import DAY, INT, MONEY, TEXT, TRUTH, Chance, Item, Query
 
 Construct = Callable[[Chance, Item], Query]
 
@@ -256,18 +256,19 @@ def _named_window(chance: Chance, item: Item) -> Query:
     columns, kinds = _select(chance, item, alias)
     partition, _ = chance.any_column(item, alias)
     name, window = chance.fresh("e"), chance.fresh("w")
-    text = f"SELECT {columns}, COUNT(*) OVER {window} AS {name} FROM {source} WINDOW {window} AS (PARTITION BY {partition})"
-    return Query(text, (*kinds, (name, "bigint")))
+    text = f"SELECT {columns}, COUNT(*) OVER {window} AS {name} FROM {source}"
+    return Query(f"{text} WINDOW {window} AS (PARTITION BY {partition})", (*kinds, (name, "bigint")))
 
 
 def _first_per_key(chance: Chance, item: Item) -> Query:
-    """The deduplication that everybody writes."""
+    """Keep one row per key, as everybody writes it."""
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
     partition, _ = chance.any_column(item, alias)
     order, _ = chance.any_column(item, alias)
     number, inner = chance.fresh("e"), chance.fresh("q")
-    ranked = f"SELECT {columns}, ROW_NUMBER() OVER (PARTITION BY {partition} ORDER BY {order} DESC) AS {number} FROM {source}"
+    place = f"ROW_NUMBER() OVER (PARTITION BY {partition} ORDER BY {order} DESC)"
+    ranked = f"SELECT {columns}, {place} AS {number} FROM {source}"
     listed = ", ".join(f"{inner}.{name}" for name, _ in kinds)
     return Query(f"SELECT {listed} FROM ({ranked}) AS {inner} WHERE {inner}.{number} = 1", kinds)
 
@@ -294,8 +295,11 @@ def _with_twice(chance: Chance, item: Item) -> Query:
         (f"{two}.{kinds[-1][0]}", chance.fresh("c"), kinds[-1][1]),
     ]
     listed = ", ".join(f"{text} AS {output}" for text, output, _ in outputs)
-    text = f"WITH {name} AS (SELECT {columns} FROM {definition}) SELECT {listed} FROM {name} AS {one} JOIN {name} AS {two} ON {on}"
-    return Query(text, tuple((output, kind) for _, output, kind in outputs))
+    named_rows = f"WITH {name} AS (SELECT {columns} FROM {definition})"
+    return Query(
+        f"{named_rows} SELECT {listed} FROM {name} AS {one} JOIN {name} AS {two} ON {on}",
+        tuple((output, kind) for _, output, kind in outputs),
+    )
 
 
 def _with_names(chance: Chance, item: Item) -> Query:

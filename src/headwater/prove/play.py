@@ -19,21 +19,20 @@ from pyspark.sql import SparkSession
 from headwater.demo.recompute import shown_history
 from headwater.errors import HeadwaterError
 from headwater.guarantee import Guarantee
-from headwater.judge.audit import AuditedChange, RowText
-from headwater.judge.compare import Difference, Row, difference
-from headwater.judge.grade_changes import History
-from headwater.judge.replay import ReplayedView, replay
+from headwater.judge.compare import Difference, difference
 from headwater.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
 from headwater.position import Tick
 from headwater.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.prove.chance import RELATIONS
 from headwater.prove.trial import Trial, TrialView
-from headwater.relation import Relation
+from headwater.prove.truth import Truth, state_at
+from headwater.relation import RelationName
 from headwater.runtime.events import unheard
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood, understand
-from headwater.sources.scripted import Changes, ScriptedSource, Values
+from headwater.sources.scripted import ScriptedSource
+from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 60.0
@@ -55,8 +54,8 @@ class Played:
     states: Counter[str] = field(default_factory=Counter)
     """How many states were compared, by view."""
     refused: dict[str, HeadwaterError] = field(default_factory=dict)
-    stopped: dict[str, str] = field(default_factory=dict)
-    """Views that could not go on, with the code."""
+    stopped: dict[str, Stopped] = field(default_factory=dict)
+    """Views that could not go on, and why."""
     judged_by_spark: set[str] = field(default_factory=set)
     wrong: list[Wrong] = field(default_factory=list)
 
@@ -88,7 +87,7 @@ def play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
     finally:
         maintainer.close()
         maintainer.release()
-    _compare(spark, trial, views, str(folder / "warehouse"), played)
+    _compare(spark, trial.with_views(views), understood, str(folder / "warehouse"), played)
     return played
 
 
@@ -159,89 +158,49 @@ def _settle(maintainer: Maintainer, played: Played) -> None:
         played.refused[name] = error
     for view in maintainer.views.values():
         if view.stopped is not None:
-            played.stopped[view.name] = view.stopped.code
+            played.stopped[view.name] = view.stopped
 
 
-def _compare(spark: SparkSession, trial: Trial, views: Sequence[TrialView], path: str, played: Played) -> None:
+def _compare(spark: SparkSession, trial: Trial, understood: Understood, path: str, played: Played) -> None:
+    """Compare what readers see of every view with what its text gives, at every tick."""
     warehouse = Warehouse.open(path)
+    told = warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
+    history = Truth(
+        transactions=(*trial.before, *trial.after), ticks=[(tick, one.source, one.identity) for tick, one in told]
+    )
     entries = warehouse.catalog().views
-    log = [
-        (tick, one.source, one.identity)
-        for tick, one in warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
-    ]
-    identities: Counter[str] = Counter()
-    audited: list[AuditedChange] = []
-    for source, changes in (*trial.before, *trial.after):
-        identities[source] += 1
-        audited += _audited(source, identities[source], changes)
-    for view in views:
+    for view in trial.views:
         if view.name in entries:
-            _compare_view(spark, view, warehouse, audited, log, played)
+            reads = understood.views[view.name].view.relations
+            _compare_view(spark, view, frozenset(reads), warehouse, history, played)
 
 
 def _compare_view(
     spark: SparkSession,
     view: TrialView,
+    reads: frozenset[RelationName],
     warehouse: Warehouse,
-    audited: Sequence[AuditedChange],
-    log: Sequence[tuple[Tick, str, int]],
+    truth: Truth,
     played: Played,
 ) -> None:
     entry, through = warehouse.view(view.name), warehouse.frontier(view.name)
     shown = shown_history(spark, warehouse, view.name, through)
-    replayed = ReplayedView(name=view.name, sql=view.sql, birth=entry.birth)
-    right = replay(relations=RELATIONS, views=[replayed], history=audited, before=(), ticks=log)[view.name]
-    played.states[view.name] = len([tick for tick in range(entry.birth, through + 1)])
-    claimed = _claimed(warehouse, view.name, entry.birth, through) if entry.guarantee != "complete" else None
-    for tick, differs in _differences(right, shown, through, claimed):
-        played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
-        break
-
-
-def _claimed(warehouse: Warehouse, view: str, birth: Tick, through: Tick) -> set[Tick]:
-    """Return the ticks whose states a strong view claims: those that some commit ended at."""
-    ends = {commit.record.frontiers.get(view, birth) for commit in warehouse.commits.read()}
-    return {birth, *(tick for tick in ends if birth <= tick <= through)}
-
-
-def _differences(
-    right: History, shown: History, through: Tick, claimed: set[Tick] | None
-) -> list[tuple[Tick, Difference]]:
-    """Return the ticks at which the view shows something else than it should, and what."""
-    found = []
-    expected, actual = Counter(right.start), Counter(shown.start)
-    for tick in range(right.birth, through + 1):
-        if tick > right.birth:
-            _add(expected, right.changes.get(Tick(tick), {}))
-            _add(actual, shown.changes.get(Tick(tick), {}))
-        if (claimed is None or tick in claimed) and (differs := difference(expected, actual)):
-            found.append((Tick(tick), differs))
-    return found
-
-
-def _add(state: Counter[Row], changes: Mapping[Row, int]) -> None:
-    for row, count in changes.items():
-        state[row] += count
-
-
-def _audited(source: str, identity: int, changes: Changes) -> list[AuditedChange]:
-    """Return what a transaction did, row by row, as a database's own triggers would have told."""
-    found = []
-    for relation in RELATIONS:
-        for row, count in sorted(changes.get(relation.name, {}).items(), key=lambda one: one[1]):
-            told = _told(relation, row)
-            change = AuditedChange(
-                source=source,
-                identity=identity,
-                relation=relation.name,
-                old=told if count < 0 else None,
-                new=told if count > 0 else None,
-            )
-            found += [change] * abs(count)
-    return found
-
-
-def _told(relation: Relation, row: Values) -> RowText:
-    return {
-        column.name: None if value is None else str(value) for column, value in zip(relation.columns, row, strict=True)
-    }
+    claimed = {Tick(tick) for tick in range(entry.birth, through + 1)}
+    if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
+        claimed &= {
+            entry.birth,
+            *(one.record.frontiers.get(view.name, entry.birth) for one in warehouse.commits.read()),
+        }
+    claimed &= {entry.birth, *truth.ticks_of(reads)}
+    played.states[view.name] = len(claimed)
+    suspects = truth.differences(view.name, view.sql, shown, claimed)
+    if suspects is None:
+        suspects = sorted(claimed)
+        played.judged_by_spark.add(view.name)
+    for tick in suspects:
+        differs = difference(truth.on_spark(spark, view.sql, tick), state_at(shown, tick))
+        if differs:
+            played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
+            return
+    if suspects:
+        played.judged_by_spark.add(view.name)

@@ -187,12 +187,13 @@ class ScriptedSnapshot:
         return self.source.position(self.count)
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
-        """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""
-        sought = set(zip(*(keys[name].to_pylist() for name in columns), strict=True))
-        places = [relation.column_names.index(name) for name in columns]
+        """Return the wanted columns of the rows whose `columns` equal some row of `keys`; of all without columns."""
         rows = self.source.state(relation.name, self.count)
-        found = {row: times for row, times in rows.items() if tuple(row[place] for place in places) in sought}
-        return _plain_rows(relation, found).select(list(wanted))
+        if columns:
+            sought = set(zip(*(keys.column(place).to_pylist() for place in range(len(columns))), strict=True))
+            places = [relation.column_names.index(name) for name in columns]
+            rows = Counter({row: n for row, n in rows.items() if tuple(row[place] for place in places) in sought})
+        return _plain_rows(relation, rows).select(list(wanted))
 
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
         """Return the whole relation as one chunk."""
