@@ -24,8 +24,10 @@ from headwater.prove.shrink import shrink
 from headwater.prove.trial import Trial, draw_history, draw_view
 from headwater.results.proving import ProveResult, WrongState
 
-VIEWS_PER_TRIAL = 24
-TICKS_PER_TRIAL = 200
+TICKS_PER_TRIAL = 320
+_FIRST_VIEWS = 6
+_MOST_VIEWS = 24
+"""Views of one trial share its history, its batches and its commits; the first trial shows how long a view takes."""
 _SHOWN_LINES = 4
 PAIR_GOAL = 5
 """A pair of constructs is covered once so many accepted views have both."""
@@ -52,15 +54,15 @@ class Campaign:
 
     def run(self, *, seconds: float, view_limit: int | None) -> ProveResult:
         """Play trials until the time is over, or so many views were accepted."""
-        number, longest = 0, 0.0
-        while view_limit is None or len(self.texts) < view_limit:
+        number, view_count = 0, _FIRST_VIEWS
+        while view_count and (view_limit is None or len(self.texts) < view_limit):
             started = time.monotonic()
-            if number and started + longest - self._started > seconds:
-                break
-            self._play(self.draw(self.seed * 100_000 + number))
-            longest = max(longest, time.monotonic() - started)
-            number += 1
+            self._play(self.draw(self.seed * 100_000 + number, view_count))
             self.told(self.result())
+            now = time.monotonic()
+            left = seconds - (now - self._started)
+            view_count = min(_MOST_VIEWS, max(int(left / ((now - started) / view_count)), 0))
+            number += 1
         return self.result()
 
     def replay(self, trial: Trial) -> None:
@@ -73,12 +75,12 @@ class Campaign:
             for wrong in played.wrong
         ]
 
-    def draw(self, seed: int) -> Trial:
+    def draw(self, seed: int, view_count: int) -> Trial:
         """Return the next trial: its views have the pairs of constructs that were met least."""
         chance = Chance(random=random.Random(seed))  # noqa: S311 - reproducible on purpose
         drawn: Counter[frozenset[str]] = Counter(self.pairs)
         views = []
-        for number in range(VIEWS_PER_TRIAL):
+        for number in range(view_count):
             constructs = self._constructs(chance, drawn)
             views.append(draw_view(chance, f"v{number}", constructs))
         return draw_history(seed, TICKS_PER_TRIAL).with_views(views)

@@ -21,6 +21,8 @@ from headwater.sources.scripted import Changes, Values
 
 _FORMAT = 1
 _MOST_ROWS = 9
+_CUTS = (1, 5, 40, 100, 160)
+"""So many transactions are in a batch: the smallest, some, and so many that few batches hold many states."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,7 @@ def draw_history(seed: int, tick_count: int) -> Trial:
         after.append((source, changes))
     cuts: list[int] = []
     while sum(cuts) < tick_count:
-        cuts.append(min(chance.pick(1, 2, 7, 20, 40), tick_count - sum(cuts)))
+        cuts.append(min(chance.pick(*_CUTS), tick_count - sum(cuts)))
     return Trial(seed=seed, views=(), before=before, after=tuple(after), cuts=tuple(cuts))
 
 
