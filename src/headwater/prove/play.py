@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -31,7 +33,7 @@ from headwater.runtime.events import unheard
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood, understand
-from headwater.sources.scripted import ScriptedSource
+from headwater.sources.scripted import Changes, ScriptedSource
 from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.query import Warehouse
 
@@ -73,15 +75,14 @@ def play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
     if not views:
         return played
     understood = _understood(spark, views, folder, sources)
+    trial = trial.of_sources(understood.sources)
     maintainer = start_maintainer(spark, understood, unheard)
     try:
         maintainer.begin()
         _settle(maintainer, played)
         ahead = 0
         for count in trial.cuts:
-            for source, changes in trial.after[ahead : ahead + count]:
-                position = sources[source].commit(changes)
-                maintainer.acceptor.wait_for(position, _WAIT_SECONDS)  # so that ticks come in the trial's order
+            _commit(trial.after[ahead : ahead + count], sources, maintainer)
             ahead += count
             _settle(maintainer, played)
     finally:
@@ -89,6 +90,15 @@ def play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
         maintainer.release()
     _compare(spark, trial.with_views(views), understood, str(folder / "warehouse"), played)
     return played
+
+
+def _commit(
+    transactions: Sequence[tuple[str, Changes]], sources: Mapping[str, ScriptedSource], maintainer: Maintainer
+) -> None:
+    """Commit transactions, and see to it that their ticks come in this order."""
+    for source, group in groupby(transactions, key=itemgetter(0)):
+        positions = [sources[source].commit(changes) for _, changes in group]
+        maintainer.acceptor.wait_for(positions[-1], _WAIT_SECONDS)
 
 
 def _accepted(

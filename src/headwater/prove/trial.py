@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -76,6 +76,17 @@ class Trial:
     def with_views(self, views: Iterable[TrialView]) -> Trial:
         """Return the same history with other views."""
         return replace(self, views=tuple(views))
+
+    def of_sources(self, names: Collection[str]) -> Trial:
+        """Return it without the transactions of other sources, which nobody follows."""
+        after, cuts, start = [], [], 0
+        for count in self.cuts:
+            kept = [one for one in self.after[start : start + count] if one[0] in names]
+            after += kept
+            cuts += [len(kept)] if kept else []
+            start += count
+        before = tuple(one for one in self.before if one[0] in names)
+        return replace(self, before=before, after=tuple(after), cuts=tuple(cuts))
 
 
 def draw_history(seed: int, tick_count: int) -> Trial:
