@@ -40,16 +40,17 @@ LAYERS = (
     "session",
     "opening",
     "demo",
+    "prove",
     "cli",
     "dashboard",
 )
 """Every module and package right under `headwater`, each importing only itself and what stands before it."""
 
 ONLY_IN = {
-    "pyspark": ("deltas/on_spark.py", "sources/", "warehouse/", "judge/", "runtime/", "session", "demo"),
+    "pyspark": ("deltas/on_spark.py", "sources/", "warehouse/", "judge/", "runtime/", "session", "demo", "prove"),
     "psycopg": ("sources/", "demo"),
     "deltalake": ("changelog/", "warehouse/"),
-    "sqlglot": ("views/", "sources/", "judge/", "warehouse/"),
+    "sqlglot": ("views/", "sources/", "judge/", "warehouse/", "prove/"),
     "typer": ("cli/",),
     "rich": ("cli/", "demo"),
     "matplotlib": ("lab/charts.py", "lab/chart_style.py", "lab/papers/charts.py"),

@@ -111,6 +111,8 @@ class ViewFile:
     refresh: Refresh
     group_tables: GroupTables = field(default_factory=AllGroupTables)
     """Which segments have group tables; which there are is known by those who compile."""
+    is_compared_at_birth: bool = True
+    """Whether it is computed twice when it is born, by its SQL and by its steps, and refused if they differ."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

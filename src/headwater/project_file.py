@@ -178,7 +178,9 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
         )
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
-        table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables")
+        table.allow(
+            "guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables", "compare_at_birth"
+        )
         if name not in files:
             raise InvalidProject(
                 f"{table.title} in {table.where()} has no view",
@@ -211,6 +213,7 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         maintenance=_maintenance(settings),
         refresh=_refresh(settings),
         group_tables=_group_tables(settings),
+        is_compared_at_birth=settings.truth("compare_at_birth", default=True),
     )
 
 

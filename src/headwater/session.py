@@ -255,15 +255,16 @@ class Headwater:
         self._warehouse()
         return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
 
-    def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
+    def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
 
-        So many states of each are compared, spread over what can be read; None: every one.
+        So many states of each are compared, spread over what can be read; None: every one. With `steps` each is also
+        computed by the steps that maintain the view; a view whose steps give another state than its SQL is refused.
         """
         if view is not None:
             self.project.view(view)
         self._warehouse()
-        return check_views(self.spark, self._understood(), view, ticks, self._listener)
+        return check_views(self.spark, self._understood(), view, ticks, self._listener, steps=steps)
 
     def release(self, global_id: str) -> ReleaseResult:
         """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""

@@ -144,6 +144,7 @@ def test_what_has_no_incremental_form_is_recomputed_at_every_commit_or_every_tic
     assert_exact(world, spark)
     guarantees = {name: entry.guarantee for name, entry in Warehouse.open(_path(world)).catalog().views.items()}
     assert guarantees == {"later": "strong", "every_later": "complete", "dearest": "complete"}
+    assert world.open().check(steps=True).kept
     told = world.open().explain("later")
     assert [one["step"] for one in told.data["segments"]] == ["selection", "selection", "recompute"]
     assert [one["code"] for one in told.data["reasons"]] == ["HW-268"]

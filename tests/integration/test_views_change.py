@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -11,10 +11,12 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import busy_writers
 
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, UnsupportedView
 from headwater.position import Tick
+from headwater.relation import RelationName
 from headwater.runtime import bootstrap as bootstrap_module
 from headwater.runtime import maintainer as maintainer_module
+from headwater.runtime import whole_view as whole_view_module
 from headwater.runtime.events import (
     BatchCommitted,
     BootstrapProgress,
@@ -24,6 +26,7 @@ from headwater.runtime.events import (
     ViewDropped,
 )
 from headwater.sources.embedded import EmbeddedServer
+from headwater.views.segments import Segment
 from headwater.warehouse.query import Warehouse
 
 CHANGED = VIEWS["probing"].replace("s.amount > 1", "s.amount > 3")
@@ -117,4 +120,37 @@ def test_what_a_killed_bootstrap_left_is_cleared_by_the_next(
     world.open().run(until_idle=True)
     assert not list(replicas.glob("*/1/*")), "what nobody can ever read is gone"
     assert list(replicas.glob("*/2/checkpoint"))
+    assert_exact(world, spark)
+
+
+def test_a_view_whose_steps_mean_something_else_is_refused_at_birth(
+    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The steps lose a row and nobody else is wrong: only comparing the two can notice."""
+    right = whole_view_module.whole_sql
+
+    def wrong(segment: Segment, tables: Mapping[RelationName, str]) -> str:
+        text = right(segment, tables)
+        return f"SELECT * FROM ({text}) WHERE id <> 3" if segment.relation.column_names == ("id", "city") else text
+
+    views = {"narrow": NARROW.replace("p.kind = g.city", "p.id = g.id"), "kept": VIEWS["twins"]}
+    world.write_project(views)
+    with monkeypatch.context() as broken:
+        broken.setattr(whole_view_module, "whole_sql", wrong)
+        with pytest.raises(UnsupportedView, match="would not be maintained as its SQL says") as refused:
+            world.open().run(until_idle=True)
+        assert refused.value.code == "HW-251"
+        assert "missing 1 × (3, " in refused.value.detail
+        warehouse = Warehouse.open(str(world.open().project.warehouse))
+        assert warehouse.view("kept").birth == Tick(0), "the others are born"
+    world.open().run(until_idle=True)
+    world.execute("shop", "UPDATE products SET kind = kind WHERE id < 5")
+    assert world.open().check("narrow", steps=True).kept
+    with monkeypatch.context() as broken:
+        broken.setattr(whole_view_module, "whole_sql", wrong)
+        assert world.open().check("narrow").kept, "its rows are right"
+        with pytest.raises(UnsupportedView, match="would not be maintained as its SQL says"):
+            world.open().check("narrow", steps=True)
+        world.write_project(views, settings="[views.narrow]\ncompare_at_birth = false\n")
+        world.open().run(until_idle=True, rebuild=("narrow",))
     assert_exact(world, spark)

@@ -19,6 +19,7 @@ from headwater.cli.init import init
 from headwater.cli.lab import lab
 from headwater.cli.outcome import REFUSED, show_error
 from headwater.cli.plan import plan
+from headwater.cli.prove import prove
 from headwater.cli.query import query
 from headwater.cli.refresh import refresh
 from headwater.cli.release import release
@@ -47,6 +48,7 @@ VERBS = (
     release,
     teardown,
     demo,
+    prove,
 )
 
 app = typer.Typer(

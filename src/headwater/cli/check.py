@@ -22,6 +22,9 @@ def check(
     ticks: Annotated[
         str, typer.Option("--ticks", metavar="N|all", help="How many states of each view to recompute.")
     ] = str(STATES),
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Also compute each state by the view's steps, and compare with its SQL.")
+    ] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -37,7 +40,7 @@ def check(
     ):
         count = _count(ticks)
         with open_project(context, project, listener) as headwater:
-            result = headwater.check(view, ticks=count)
+            result = headwater.check(view, ticks=count, steps=steps)
     output.show(result, draw_check)
     if not result.kept:
         raise typer.Exit(BROKE)

@@ -16,6 +16,7 @@ from headwater.results.checking import CheckResult, DemoResult
 from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
 from headwater.results.planning import PlanResult, RunResult
+from headwater.results.proving import ProveResult
 from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
 from headwater.results.status import ReleaseResult, StatusResult
 from headwater.results.teardown import TeardownResult
@@ -69,7 +70,7 @@ class Facade(Protocol):
         """Return what keeps a row out of a view."""
         ...
 
-    def check(self, view: str | None, *, ticks: int | None) -> CheckResult:
+    def check(self, view: str | None, *, ticks: int | None, steps: bool) -> CheckResult:
         """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
         ...
 
@@ -110,6 +111,21 @@ def open_project(context: typer.Context, path: Path, listener: Listener) -> Faca
 def play_demo(seconds: int, listener: DemoListener) -> DemoResult:
     """Play the demo; imported only now, because it brings its own database servers."""
     return cast("DemoResult", import_module("headwater.demo.play").play(seconds=seconds, listener=listener))
+
+
+def play_proof(
+    seconds: float,
+    view_limit: int | None,
+    seed: int,
+    replay: Path | None,
+    to: Path,
+    told: Callable[[ProveResult], None],
+) -> ProveResult:
+    """Prove; imported only now, because it brings Spark."""
+    prove = import_module("headwater.prove.proof").prove
+    return cast(
+        "ProveResult", prove(seconds=seconds, view_limit=view_limit, seed=seed, replay=replay, to=to, told=told)
+    )
 
 
 def _open(path: Path, listener: Listener) -> Facade:

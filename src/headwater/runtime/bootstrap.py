@@ -5,7 +5,8 @@
 What the warehouse already copies is taken from its replicas; the rest is read from its source, each relation in one
 snapshot, in parallel, resumably: the columns and rows that views need, and of a replica that is widened only what it
 lacks (`fill`). When everything is read and the log knows all that was seen, t0 is the log's last tick: the views are
-computed there from their original SQL and catch up from t0 like any other.
+computed there from their original SQL, compared with what their steps give (`whole_view`), and catch up from t0 like
+any other.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Remainder
-from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
 from headwater.maintenance.questions import SawTransactions
 from headwater.position import Tick
@@ -39,6 +40,7 @@ from headwater.runtime.recompute import recompute, rows_at
 from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.staging import StagedRelation, stage_relation
 from headwater.runtime.understand import Understood, UnderstoodView
+from headwater.runtime.whole_view import require_same_rows, require_same_types
 from headwater.sources.source import Source
 from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
@@ -96,7 +98,8 @@ class Bootstrapped:
     tick: Tick
     views: tuple[Newborn, ...]
     failed: Mapping[str, HeadwaterError]
-    """Views that have no state at the tick: their SQL divides by zero, or a replica contradicts its change log."""
+    """Views that have no state at the tick: their SQL divides by zero, a replica contradicts its change log, or their
+    steps give other rows than their SQL."""
     replicas: tuple[ReplicaReader, ...]
     hidden: Mapping[str, HiddenTable]
     """The hidden tables that were made, by name."""
@@ -140,6 +143,8 @@ class Bootstrap:
         for name in self.views:
             try:
                 views.append(self._compute(name, frames, held, born))
+            except UnsupportedView as error:
+                failed[name] = error
             except PySparkException as error:
                 if is_contradiction(error):
                     failed[name] = contradiction_error(self.understood.views[name].view.relations, tick)
@@ -208,9 +213,13 @@ class Bootstrap:
         }
         generation = next_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)
-        segments = born.tables_for(understood, plain, is_rebuilt=name in self.rebuilt)
-        table = KeptTable.create(folder, understood.schema, tick)
-        table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, plain), tick)
+        with born.tables_for(understood, plain, is_rebuilt=name in self.rebuilt) as made:
+            table = KeptTable.create(folder, understood.schema, tick)
+            by_text = recompute(self.spark, understood.view, plain)
+            table.checkpoint.write_from_dataframe(by_text, tick)
+            if understood.is_compared_at_birth:
+                require_same_types(understood.view, by_text, made.rows)
+                require_same_rows(understood.view, table.state_dataframe(self.spark, tick), made.rows, tick)
         entry = ViewEntry(
             name=name,
             generation=generation,
@@ -218,8 +227,8 @@ class Bootstrap:
             birth=tick,
             guarantee=understood.guarantee.value,
             schema=tuple((field.name, str(field.type)) for field in understood.schema),
-            segments=tuple(segments.values()),
+            segments=tuple(made.tables.values()),
             shape=shape(understood.view),
             lower=understood.view.lower_texts,
         )
-        return Newborn(understood=understood, entry=entry, table=table, segments=segments)
+        return Newborn(understood=understood, entry=entry, table=table, segments=made.tables)

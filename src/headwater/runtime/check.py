@@ -37,6 +37,7 @@ from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
 from headwater.runtime.wait_until_followed import wait_until_followed
+from headwater.runtime.whole_view import computed_rows, require_same_rows, require_same_types, whole_view
 from headwater.views.segments import SegmentedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
@@ -46,9 +47,18 @@ from headwater.warehouse.spark_files import read_files
 
 
 def check_views(
-    spark: SparkSession, understood: Understood, view: str | None, ticks: int | None, listener: Listener
+    spark: SparkSession,
+    understood: Understood,
+    view: str | None,
+    ticks: int | None,
+    listener: Listener,
+    *,
+    steps: bool = False,
 ) -> CheckResult:
-    """Check one view or all at so many ticks, None: at all; where no maintainer runs, first bring all up to date."""
+    """Check one view or all at so many ticks, None: at all; where no maintainer runs, first bring all up to date.
+
+    With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
+    """
     path = str(understood.project.warehouse)
     names = [view] if view is not None else list(understood.views)
     if not maintainer_is_alive(path):
@@ -60,7 +70,9 @@ def check_views(
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
         logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
         try:
-            checked = tuple(_check_view(spark, understood, name, warehouse, logged, ticks, listener) for name in names)
+            checked = tuple(
+                _check_view(spark, understood, name, warehouse, logged, ticks, listener, steps=steps) for name in names
+            )
         finally:
             for relation in logged.values():
                 relation.release()
@@ -101,6 +113,8 @@ def _check_view(
     logged: Mapping[RelationName, LoggedRelation],
     count: int | None,
     listener: Listener,
+    *,
+    steps: bool,
 ) -> ViewCheck:
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
     entry, view = warehouse.view(name), understood.views[name].view
@@ -113,6 +127,8 @@ def _check_view(
     for number, tick in enumerate(sample, 1):
         try:
             found[tick] = states.difference(tick)
+            if steps:
+                states.require_steps(tick)
         except NotReadable:
             if tick == frontier:
                 raise  # an older one went out of retention meanwhile
@@ -153,6 +169,14 @@ class _States:
         """Return what the view's SQL gives."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
         return recompute(self.spark, self.view, plain)
+
+    def require_steps(self, tick: Tick) -> None:
+        """Refuse a view whose steps, computed whole, give another state than its SQL."""
+        plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
+        with whole_view(self.spark, self.view, plain, computed_rows) as by_steps:
+            by_text = recompute(self.spark, self.view, plain)
+            require_same_types(self.view, by_text, by_steps)
+            require_same_rows(self.view, by_text, by_steps, tick)
 
     def difference(self, tick: Tick) -> Difference:
         """Return what the warehouse shows wrongly, to a reader; where its rows cannot even be read, what it holds."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.deltas.on_spark import fresh_name
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.understand import UnderstoodView
+from headwater.runtime.whole_view import whole_view
 from headwater.views.segments import GroupStep, RecomputeStep, Segment, SegmentedView
-from headwater.views.whole import whole_sql
 from headwater.warehouse.folders import next_generation, segment_folder, segment_table
 from headwater.warehouse.kept_table import KeptTable
 
@@ -33,6 +34,14 @@ def with_own_rows(
     return {**hidden, view.output.name: own}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BornSegments:
+    """The names of a newborn view's hidden tables, by segment, and the view's rows as its segments give them."""
+
+    tables: Mapping[RelationName, str]
+    rows: DataFrame
+
+
 @dataclass(slots=True, kw_only=True)
 class BornTables:
     """Hidden tables at their birth; `adopted` are those that other views keep already, by segment."""
@@ -44,52 +53,39 @@ class BornTables:
     made: dict[str, HiddenTable] = field(default_factory=dict)
     _shared: dict[RelationName, str] = field(default_factory=dict)
 
+    @contextmanager
     def tables_for(
         self, understood: UnderstoodView, plain: Mapping[RelationName, DataFrame], *, is_rebuilt: bool
-    ) -> dict[RelationName, str]:
-        """Return the tables of a view's kept segments, by name; those that are not there are computed and written.
+    ) -> Iterator[BornSegments]:
+        """Give the tables of a view's kept segments; those that are not there are computed and written.
 
         `plain` are plain rows of its relations. A view that is to be rebuilt trusts no table that is there already.
         """
         known = {**self._shared, **({} if is_rebuilt else self.adopted)} if understood.shares else {}
         kept = [segment.name for segment in kept_segments(understood.view)]
         found = {name: known[name] for name in kept if name in known}
-        self._make(understood, plain, found, {name for name in kept if name not in known})
-        return found
+        placed = partial(self._placed, understood, frozenset(kept), found)
+        with whole_view(self.spark, understood.view, plain, placed) as rows:
+            yield BornSegments(tables=found, rows=rows)
 
-    def _make(
+    def _placed(
         self,
         understood: UnderstoodView,
-        plain: Mapping[RelationName, DataFrame],
+        kept: frozenset[RelationName],
         found: dict[RelationName, str],
-        left: set[RelationName],
-    ) -> None:
-        segments = understood.view.segments
-        names = {name: fresh_name("whole") for name in (*plain, *(segment.name for segment in segments))}
-        for name, frame in plain.items():
-            frame.createOrReplaceTempView(names[name])
-        try:
-            for segment in segments:
-                if not left:
-                    return
-                if segment.name in left:
-                    left.remove(segment.name)
-                    written = self._write(segment, self.spark.sql(whole_sql(segment, names)))
-                    if segment.name not in understood.view.unread:
-                        written.at(self.tick)  # read here, beside the maintainer's loop
-                    found[segment.name] = written.name
-                    if understood.shares:
-                        self._shared[segment.name] = found[segment.name]
-                made = self.made.get(found.get(segment.name, ""))  # what was written is read, not computed again
-                frame = (
-                    self.spark.sql(whole_sql(segment, names))
-                    if made is None
-                    else made.table.state_dataframe(self.spark, self.tick)
-                )
-                frame.createOrReplaceTempView(names[segment.name])
-        finally:
-            for registered in names.values():
-                self.spark.catalog.dropTempView(registered)
+        segment: Segment,
+        rows: DataFrame,
+    ) -> DataFrame:
+        """Write a kept segment that has no table yet; what was written is read, not computed again."""
+        if segment.name in kept and segment.name not in found:
+            written = self._write(segment, rows)
+            if segment.name not in understood.view.unread:
+                written.at(self.tick)  # read here, beside the maintainer's loop
+            found[segment.name] = written.name
+            if understood.shares:
+                self._shared[segment.name] = written.name
+        made = self.made.get(found.get(segment.name, ""))
+        return rows if made is None else made.table.state_dataframe(self.spark, self.tick)
 
     def _write(self, segment: Segment, rows: DataFrame) -> HiddenTable:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))

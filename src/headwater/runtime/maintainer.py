@@ -170,6 +170,14 @@ class Maintainer:
         self.upkeep.stop()
         self._signs.stop()
 
+    def is_bringing_in(self) -> bool:
+        """Tell whether new views or replicas are being made."""
+        return self._bootstrap is not None
+
+    def unborn(self) -> Mapping[str, HeadwaterError]:
+        """Return the views that could not be brought in, and why."""
+        return dict(self._unborn)
+
     def retiring(self) -> tuple[str, ...]:
         """Return the views that are being built anew and are not there yet."""
         return tuple(self._retiring)

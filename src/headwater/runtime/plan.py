@@ -120,6 +120,13 @@ def _told(way: Fill) -> str:
             assert_never(way.way)
 
 
+def _reason(plan: RunPlan, view: UnderstoodView) -> str:
+    """Return why a view is created, changed or kept, in words, and whether nobody compares it when it is born."""
+    name = view.view.name
+    unchecked = name in plan.born and not view.is_compared_at_birth
+    return plan.reasons.get(name, "") + ("; its steps are not compared with its SQL" if unchecked else "")
+
+
 def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
     """Return a plan as the steps that a person reads, in the order they are carried out."""
     steps = [
@@ -142,7 +149,7 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
         (Action.KEEP, plan.kept),
     ):
         steps += [
-            PlanStep(action=action, subject=Subject.VIEW, name=name, reason=plan.reasons.get(name, ""))
+            PlanStep(action=action, subject=Subject.VIEW, name=name, reason=_reason(plan, understood.views[name]))
             for name in names
         ]
     owner_sql = tuple(

@@ -6,7 +6,7 @@ Nothing is changed anywhere. Every mistake a project can hold is found here, bef
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 
@@ -52,6 +52,8 @@ class UnderstoodView:
     """What it needs of each of its relations."""
     maintenance: Maintenance | None
     refresh: Refresh
+    is_compared_at_birth: bool
+    """Whether it is computed by its SQL and by its steps when it is born, and compared."""
 
     @property
     def join(self) -> JoinView:
@@ -135,7 +137,13 @@ def connect_sources(project: Project) -> dict[str, Source]:
     }
 
 
-def understand(project: Project, spark: SparkSession, only: str | None = None) -> Understood:
+Connect = Callable[[Project], Mapping[str, Source]]
+"""Returns the sources of a project by their names."""
+
+
+def understand(
+    project: Project, spark: SparkSession, only: str | None = None, connect: Connect = connect_sources
+) -> Understood:
     """Ask the sources about the relations that views name, then declare every view and let Spark type it.
 
     `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
@@ -149,9 +157,7 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
     for name in wanted:
         project.source(name.source)
     sources = {
-        name: source
-        for name, source in connect_sources(project).items()
-        if any(relation.source == name for relation in wanted)
+        name: source for name, source in connect(project).items() if any(relation.source == name for relation in wanted)
     }
     inspections = {
         name: source.inspect([relation for relation in wanted if relation.source == name])
@@ -200,6 +206,7 @@ def _understand_view(
         needs=needed_content(view),
         maintenance=file.maintenance,
         refresh=file.refresh,
+        is_compared_at_birth=file.is_compared_at_birth,
     )
 
 

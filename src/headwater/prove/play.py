@@ -1,0 +1,216 @@
+"""Play a trial: compile its views, maintain them by the production code on Spark, and compare every tick.
+
+    trial ──► scripted sources ──► maintainer (log, bootstrap, batches, commits) ──► what readers see ──┐
+      └─────► the author's text over whole relations, in another engine, at every tick ─────────────────┴─► compare
+
+A state counts if something that the view reads changed at its tick. What DuckDB says is compared first, because it is
+fast; where it cannot run a text, or disagrees, Spark runs the author's text at that tick, and has the last word.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from headwater.demo.recompute import shown_history
+from headwater.errors import HeadwaterError
+from headwater.guarantee import Guarantee
+from headwater.judge.compare import Difference, difference
+from headwater.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
+from headwater.position import Tick
+from headwater.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
+from headwater.prove.chance import RELATIONS
+from headwater.prove.trial import Trial, TrialView
+from headwater.prove.truth import Truth, state_at
+from headwater.relation import RelationName
+from headwater.runtime.events import unheard
+from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.start import start_maintainer
+from headwater.runtime.understand import Understood, understand
+from headwater.sources.scripted import Changes, ScriptedSource
+from headwater.warehouse.commit_record import Stopped
+from headwater.warehouse.query import Warehouse
+
+_WAIT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """A state that is not what the author's text gives."""
+
+    view: TrialView
+    tick: Tick
+    difference: Difference
+
+
+@dataclass(slots=True, kw_only=True)
+class Played:
+    """What became of a trial's views."""
+
+    states: Counter[str] = field(default_factory=Counter)
+    """How many states were compared, by view."""
+    refused: dict[str, HeadwaterError] = field(default_factory=dict)
+    stopped: dict[str, Stopped] = field(default_factory=dict)
+    """Views that could not go on, and why."""
+    judged_by_spark: set[str] = field(default_factory=set)
+    wrong: list[Wrong] = field(default_factory=list)
+
+
+def play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
+    """Play a trial in an empty folder."""
+    sources = {
+        name: ScriptedSource(name, tuple(one for one in RELATIONS if one.name.source == name))
+        for name in sorted({relation.name.source for relation in RELATIONS})
+    }
+    for source, changes in trial.before:
+        sources[source].commit(changes)
+    played = Played()
+    views = _accepted(spark, trial, folder, sources, played)
+    if not views:
+        return played
+    understood = _understood(spark, views, folder, sources)
+    trial = trial.of_sources(understood.sources)
+    maintainer = start_maintainer(spark, understood, unheard)
+    try:
+        maintainer.begin()
+        _settle(maintainer, played)
+        ahead = 0
+        for count in trial.cuts:
+            _commit(trial.after[ahead : ahead + count], sources, maintainer)
+            ahead += count
+            _settle(maintainer, played)
+    finally:
+        maintainer.close()
+        maintainer.release()
+    _compare(spark, trial.with_views(views), understood, str(folder / "warehouse"), played)
+    return played
+
+
+def _commit(
+    transactions: Sequence[tuple[str, Changes]], sources: Mapping[str, ScriptedSource], maintainer: Maintainer
+) -> None:
+    """Commit transactions, and see to it that their ticks come in this order."""
+    for source, group in groupby(transactions, key=itemgetter(0)):
+        positions = [sources[source].commit(changes) for _, changes in group]
+        maintainer.acceptor.wait_for(positions[-1], _WAIT_SECONDS)
+
+
+def _accepted(
+    spark: SparkSession, trial: Trial, folder: Path, sources: Mapping[str, ScriptedSource], played: Played
+) -> list[TrialView]:
+    """Return the views that are not refused."""
+    accepted = []
+    for view in trial.views:
+        for tried in (view, _plainly(view)):
+            try:
+                _understood(spark, [tried], folder, sources)
+            except HeadwaterError as error:
+                played.refused[view.name] = error
+            else:
+                played.refused.pop(view.name, None)
+                accepted.append(tried)
+                break
+    return accepted
+
+
+def _plainly(view: TrialView) -> TrialView:
+    """Return a view without what its author chose for how it is kept: some choices do not go with some views."""
+    return TrialView(name=view.name, sql=view.sql, constructs=view.constructs)
+
+
+def _understood(
+    spark: SparkSession, views: Sequence[TrialView], folder: Path, sources: Mapping[str, ScriptedSource]
+) -> Understood:
+    project = Project(
+        name="prove",
+        file=folder / "headwater.toml",
+        warehouse=folder / "warehouse",
+        retention=RetainTicks(count=1_000_000),
+        batch_ticks=1_000,
+        batch_interval_seconds=0.0,
+        default_reading=Reading.REPLICA,
+        readings={},
+        sources=tuple(
+            SourceDeclaration(
+                name=name, url_text="", statement_timeout_seconds=60.0, probe_connections=4, declared_in="prove"
+            )
+            for name in sources
+        ),
+        views=tuple(_view_file(view, folder) for view in views),
+    )
+    return understand(project, spark, connect=lambda _: sources)
+
+
+def _view_file(view: TrialView, folder: Path) -> ViewFile:
+    return ViewFile(
+        name=view.name,
+        sql=view.sql,
+        file=folder / f"{view.name}.sql",
+        guarantee=None if view.guarantee is None else Guarantee(view.guarantee),
+        algorithm=DEFAULT_ALGORITHM,
+        maintenance=None if view.maintenance is None else Maintenance(view.maintenance),
+        refresh=Continuous(),
+        group_tables=AllGroupTables() if view.group_tables else TheseGroupTables(()),
+    )
+
+
+def _settle(maintainer: Maintainer, played: Played) -> None:
+    """Let the maintainer work until every view has come to the end of the log, or stopped."""
+    while maintainer.step() or maintainer.is_bringing_in():
+        maintainer.acceptor.wait_for_news(0.005)
+    for name, error in maintainer.unborn().items():
+        played.refused[name] = error
+    for view in maintainer.views.values():
+        if view.stopped is not None:
+            played.stopped[view.name] = view.stopped
+
+
+def _compare(spark: SparkSession, trial: Trial, understood: Understood, path: str, played: Played) -> None:
+    """Compare what readers see of every view with what its text gives, at every tick."""
+    warehouse = Warehouse.open(path)
+    told = warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
+    history = Truth(
+        transactions=(*trial.before, *trial.after), ticks=[(tick, one.source, one.identity) for tick, one in told]
+    )
+    entries = warehouse.catalog().views
+    for view in trial.views:
+        if view.name in entries:
+            reads = understood.views[view.name].view.relations
+            _compare_view(spark, view, frozenset(reads), warehouse, history, played)
+
+
+def _compare_view(
+    spark: SparkSession,
+    view: TrialView,
+    reads: frozenset[RelationName],
+    warehouse: Warehouse,
+    truth: Truth,
+    played: Played,
+) -> None:
+    entry, through = warehouse.view(view.name), warehouse.frontier(view.name)
+    shown = shown_history(spark, warehouse, view.name, through)
+    claimed = {Tick(tick) for tick in range(entry.birth, through + 1)}
+    if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
+        claimed &= {
+            entry.birth,
+            *(one.record.frontiers.get(view.name, entry.birth) for one in warehouse.commits.read()),
+        }
+    claimed &= {entry.birth, *truth.ticks_of(reads)}
+    played.states[view.name] = len(claimed)
+    suspects = truth.differences(view.name, view.sql, shown, claimed)
+    if suspects is None:
+        suspects = sorted(claimed)
+        played.judged_by_spark.add(view.name)
+    for tick in suspects:
+        differs = difference(truth.on_spark(spark, view.sql, tick), state_at(shown, tick))
+        if differs:
+            played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
+            return
+    if suspects:
+        played.judged_by_spark.add(view.name)

@@ -1,0 +1,60 @@
+"""Run a proof: start Spark as short-lived processes need it, then a campaign, or one trial from a file."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from headwater.demo.quiet_spark import spark_started_aside
+from headwater.errors import HeadwaterError
+from headwater.prove.campaign import Campaign
+from headwater.prove.trial import Trial
+from headwater.results.proving import ProveResult
+
+_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN pyspark-shell"
+"""Every query runs a few times over a few rows: compiling code for it takes longer than interpreting it."""
+
+
+def prove(
+    *,
+    seconds: float,
+    view_limit: int | None,
+    seed: int,
+    replay: Path | None,
+    to: Path,
+    told: Callable[[ProveResult], None],
+) -> ProveResult:
+    """Prove for so many seconds, or play one trial, and return what was found."""
+    if find_spec("duckdb") is None:
+        raise HeadwaterError(
+            "`headwater prove` needs DuckDB, which is not installed",
+            code="HW-719",
+            detail="it computes views a second time, independently of Spark",
+            hint="pip install duckdb",
+        )
+    trial = None if replay is None else _read(replay)
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _INTERPRETED)
+    with (
+        tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder,
+        spark_started_aside(Path(folder) / "spark.log") as spark,
+    ):
+        campaign = Campaign(spark=spark.result(), seed=seed, folder=to, told=told)
+        if trial is not None:
+            campaign.replay(trial)
+            return campaign.result()
+        return campaign.run(seconds=seconds, view_limit=view_limit)
+
+
+def _read(file: Path) -> Trial:
+    try:
+        return Trial.read(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HeadwaterError(
+            f"{file} is not a trial that can be played",
+            code="HW-720",
+            detail=str(error),
+            hint="name a file that `headwater prove` has written",
+        ) from None

@@ -1,0 +1,46 @@
+"""What `prove` answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from headwater.position import Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongState:
+    """A state that was not what the author's text gives, and the file that plays it again."""
+
+    file: str
+    sql: str
+    tick: Tick
+    difference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProveResult:
+    """What random views and histories showed."""
+
+    seed: int
+    view_count: int
+    """Distinct texts that were accepted."""
+    state_count: int
+    """States compared, each at a tick that changed something the view reads."""
+    judged_by_spark: int
+    """Views whose author's text was run by Spark; of the others by DuckDB."""
+    pair_count: int
+    """Pairs of constructs that are in enough accepted views."""
+    pairs_possible: int
+    refused: Mapping[str, int]
+    """Refused texts by code."""
+    stopped: Mapping[str, int]
+    """Views that had no state from some tick on, by code; their states before it were compared."""
+    wrong: tuple[WrongState, ...]
+    seconds: float
+
+    @property
+    def refused_share(self) -> float:
+        """The share of texts that were refused."""
+        refused = sum(self.refused.values())
+        return refused / (refused + self.view_count) if refused else 0.0

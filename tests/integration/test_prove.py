@@ -1,0 +1,84 @@
+"""A fixed small set of random views on every build, and what happens when the code is wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+from volume import volume
+
+from headwater.position import Tick
+from headwater.prove.campaign import Campaign
+from headwater.prove.shrink import possible
+from headwater.prove.trial import Trial, TrialView, draw_history
+from headwater.results.proving import ProveResult
+from headwater.warehouse.kept_table import KeptTable
+
+TOTALS = TrialView(
+    name="totals", sql="SELECT r.x, COUNT(*) AS n, SUM(r.y) AS s FROM a.r GROUP BY r.x", constructs=("group",)
+)
+
+
+def campaign(spark: SparkSession, folder: Path) -> Campaign:
+    return Campaign(spark=spark, seed=20, folder=folder, told=lambda _: None)
+
+
+def test_random_views_are_what_their_sql_gives_at_every_tick(spark: SparkSession, tmp_path: Path) -> None:
+    proof = campaign(spark, tmp_path)
+    told: list[ProveResult] = []
+    proof.told = told.append
+    found = proof.run(seconds=volume(1, 300), view_limit=None)
+    assert not found.wrong
+    assert found.view_count >= 4
+    assert found.state_count > 300
+    assert told[-1].state_count == found.state_count
+    assert not list(tmp_path.iterdir()), "nothing was wrong"
+
+
+def test_a_wrong_state_is_found_made_small_and_played_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = KeptTable.append
+
+    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
+        """Lose the rows of x = 1, as a wrong law would."""
+        kept = rows.filter(pc.not_equal(rows["x"], 1).fill_null(True)) if "x" in rows.column_names else rows
+        return append(table, kept, upto)
+
+    trial = draw_history(5, 40).with_views([TOTALS])
+    proof = campaign(spark, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(KeptTable, "append", forgetful)
+        proof._play(trial)
+    [wrong] = proof.result().wrong
+    assert "(1, " in wrong.difference
+    small = Trial.read(Path(wrong.file).read_text())
+    assert len(small.after) < len(trial.after)
+    assert json.loads(small.text())["views"][0]["sql"] == TOTALS.sql
+    again = campaign(spark, tmp_path)
+    again.replay(small)
+    assert not again.result().wrong, "the code is right again"
+    with monkeypatch.context() as broken:
+        broken.setattr(KeptTable, "append", forgetful)
+        again.replay(small)
+    assert again.result().wrong
+
+
+def test_a_trial_survives_its_file() -> None:
+    trial = draw_history(3, 20).with_views([TOTALS])
+    assert Trial.read(trial.text()) == trial
+
+
+def test_what_is_left_of_a_history_is_possible() -> None:
+    trial = draw_history(4, 40)
+    left = possible(trial.before, trial.after[::2])
+    held: dict[object, int] = {}
+    for _, changes in (*trial.before, *left):
+        for name, rows in changes.items():
+            for row, count in rows.items():
+                held[name, row] = held.get((name, row), 0) + count
+                assert held[name, row] >= 0
