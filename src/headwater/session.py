@@ -53,7 +53,7 @@ from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
 from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
-from headwater.runtime.plan import show_plan
+from headwater.runtime.plan import Consent, show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.refresh import refresh_views
 from headwater.runtime.row_impact import find_row_impact
@@ -67,6 +67,7 @@ from headwater.views.scope_names import tables_named
 from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
+from headwater.warehouse.project_name import refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
@@ -105,19 +106,31 @@ class Headwater:
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
+        self._require_own_warehouse()
         understood = self._understood()
         return show_plan(plan_run(understood, rebuild), understood)
 
-    def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
+    def run(
+        self,
+        *,
+        until_idle: bool = False,
+        ticks: int | None = None,
+        rebuild: tuple[str, ...] = (),
+        yes: bool | Collection[str] = False,
+    ) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted.
 
-        Unless it ends once idle, it takes up what is changed in the project's files meanwhile.
+        Unless it ends once idle, it takes up what is changed in the project's files meanwhile. What would delete the
+        history of views is refused, unless somebody says `yes`, or names the views.
         """
         self._require_views(rebuild)
+        self._require_own_warehouse()  # before Spark starts, which takes long
+        if is_warehouse(path := str(self.project.warehouse)):
+            refuse_if_held(path)
         going = ProjectRun(self.spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going.stop):
-                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild)
+                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild, consent=Consent.of(yes))
         finally:
             self.project = going.project
 
@@ -301,6 +314,7 @@ class Headwater:
         for name in sources:
             self.project.source(name)
         path = str(self.project.warehouse)
+        self._require_own_warehouse()
         if is_warehouse(path):
             refuse_if_held(path)
         dropped: list[Dropped] = []
@@ -319,6 +333,9 @@ class Headwater:
         for name in names:
             self.project.view(name)
 
+    def _require_own_warehouse(self) -> None:
+        refuse_other_project(str(self.project.warehouse), self.project.name)
+
     def _understood(self, only: str | None = None) -> Understood:
         return understand(self.project, self.spark, only)
 
@@ -331,6 +348,7 @@ class Headwater:
                 detail=f'"{path}" has not been made',
                 hint="run `headwater run` first",
             )
+        self._require_own_warehouse()
         return Warehouse.open(path)
 
     def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:

@@ -55,6 +55,11 @@ def outcome(*, as_json: bool, debug: bool) -> Iterator[Output]:
         raise typer.Exit(BROKE) from None
 
 
+def may_ask(*, as_json: bool) -> bool:
+    """Tell whether a person is there who can be asked."""
+    return sys.stdin.isatty() and not as_json
+
+
 def _broken(error: Exception) -> HeadwaterError:
     first_line = next(iter(str(error).splitlines()), "")
     return HeadwaterError(

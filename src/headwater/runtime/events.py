@@ -146,6 +146,14 @@ class ProjectRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarehouseAdopted:
+    """A warehouse did not say which project it belongs to; from now on it is this one's."""
+
+    project: str
+    warehouse: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
     """So many rows of a relation have been read; the estimate is the source's own and may be off."""
 
@@ -204,6 +212,7 @@ Event: TypeAlias = (
     | ViewDropped
     | ProjectChanged
     | ProjectRefused
+    | WarehouseAdopted
     | BootstrapProgress
     | CheckProgress
     | CheckpointRolled

@@ -19,12 +19,13 @@ from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
 from headwater.runtime.events import Listener, ProjectChanged
 from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import show_plan
+from headwater.runtime.plan import Consent, show_plan
 from headwater.runtime.project_watch import ProjectWatch
 from headwater.runtime.start import plan_run, start_maintainer
 from headwater.runtime.understand import Understood, understand
 
 _RETRY_SECONDS = 1.0
+_NO_CONSENT = Consent()
 
 
 class ProjectRun:
@@ -44,13 +45,18 @@ class ProjectRun:
         if self._maintainer is not None:
             self._maintainer.stop()
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
-        """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
+    def run(
+        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], consent: Consent = _NO_CONSENT
+    ) -> RunResult:
+        """Maintain; a run that ends once it is idle takes up no changes, the next one does.
+
+        A change that would delete the history of views is taken up only with consent.
+        """
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
         while True:
-            maintainer = start_maintainer(self._spark, understood, self._listener, rebuild)
-            watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop)
+            maintainer = start_maintainer(self._spark, understood, self._listener, rebuild, consent)
+            watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
             self._maintainer = maintainer
             if self._stop.is_set():
@@ -75,6 +81,7 @@ class ProjectRun:
             if watch.taken is not None:
                 understood, self.project = watch.taken, watch.taken.project
                 rebuild = tuple(name for name in rebuild if name in understood.views)
+                consent = consent.also(watch.replaced)  # their history may have begun since they were looked at
                 self._listener(ProjectChanged(steps=_steps(understood, rebuild)))
 
 

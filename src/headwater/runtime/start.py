@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import SparkSession
 
 from headwater.relation import RelationName
-from headwater.runtime.events import Listener
+from headwater.runtime.events import Listener, WarehouseAdopted
 from headwater.runtime.fill import is_meant
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import Kept, RunPlan, make_plan
+from headwater.runtime.plan import Consent, Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.understand import Understood
 from headwater.warehouse.catalog import ReplicaEntry
@@ -21,30 +21,39 @@ from headwater.warehouse.folders import replica_folder, segment_of_table
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
+from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+
+_NO_CONSENT = Consent()
 
 
 def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what `run` would do."""
-    path = str(understood.project.warehouse)
-    if not is_warehouse(path):
-        return make_plan(understood, Kept(views={}, replicas={}), rebuild)
-    return make_plan(understood, _kept(Warehouse.open(path), understood), rebuild)
+    return make_plan(understood, _kept(understood), rebuild)
 
 
 def start_maintainer(
-    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str] = ()
+    spark: SparkSession,
+    understood: Understood,
+    listener: Listener,
+    rebuild: Sequence[str] = (),
+    consent: Consent = _NO_CONSENT,
 ) -> Maintainer:
-    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
+    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run.
+
+    History that would be lost is refused, before anything is changed, unless there is consent.
+    """
     path = str(understood.project.warehouse)
     for name, inspection in understood.inspections.items():
         inspection.require_rights(name)  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
-    warehouse = Warehouse.create(path)
-    kept = _kept(warehouse, understood)
+    kept = _kept(understood)
     plan = make_plan(understood, kept, rebuild)
+    plan.require(consent)
+    _take_for_project(path, understood.project.name, listener)
+    warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease(own_name())
     renew_lease(path, epoch)
     warehouse.log.take_over(epoch)
@@ -64,7 +73,21 @@ def start_maintainer(
     )
 
 
-def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
+def _take_for_project(path: str, name: str, listener: Listener) -> None:
+    """Write down whose warehouse it is, before it is one; an older one that does not say becomes this project's."""
+    if project_of(path) is None:
+        note_project(path, name)
+        if is_warehouse(path):
+            listener(WarehouseAdopted(project=name, warehouse=path))
+
+
+def _kept(understood: Understood) -> Kept:
+    """Return what the project's warehouse keeps; another project's is refused."""
+    path = str(understood.project.warehouse)
+    refuse_other_project(path, understood.project.name)
+    if not is_warehouse(path):
+        return Kept(views={}, replicas={})
+    warehouse = Warehouse.open(path)
     catalog = warehouse.catalog()
     read = {relation.source for relation in catalog.replicas}
     for name in catalog.views.keys() & understood.views.keys():
@@ -78,7 +101,8 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
         for name, entry in catalog.replicas.items()
         if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
     }
-    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost)
+    frontiers = {name: warehouse.frontier(name) for name in catalog.views}
+    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, frontiers=frontiers)
 
 
 def _live_view(

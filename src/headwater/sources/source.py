@@ -158,6 +158,13 @@ class Source(Protocol):
         """Open the log after a position; transactions at or before it are dropped, even if the source repeats them."""
         ...
 
+    def peek(self, relations: Sequence[Relation], after: Position | None) -> Capture | None:
+        """Return the transactions after a position that the source's log holds now, None if there are none.
+
+        The source forgets nothing by it: whoever follows it next is sent the same transactions again.
+        """
+        ...
+
     def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
         ...
