@@ -39,7 +39,7 @@ from headwater.project import (
     unknown_source,
 )
 from headwater.relation import RelationName
-from headwater.toml_table import TomlTable, did_you_mean, read_toml
+from headwater.toml_table import TomlTable, did_you_mean, read_toml, unreadable
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _SECONDS = {"ms": 0.001, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400}
@@ -196,6 +196,8 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         sql = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-106", detail=str(error)) from None
+    except OSError as error:
+        raise unreadable(file, error) from None
     if not sql.strip():
         raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
     choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))

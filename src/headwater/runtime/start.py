@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import SparkSession
 
+from headwater.errors import WarehouseRefused
 from headwater.relation import RelationName
 from headwater.runtime.events import Listener, WarehouseAdopted
 from headwater.runtime.fill import is_meant
@@ -20,7 +22,7 @@ from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.generations import clear_unnamed
-from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
+from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
@@ -55,22 +57,27 @@ def start_maintainer(
     _take_for_project(path, understood.project.name, listener)
     warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease(own_name())
-    renew_lease(path, epoch)
-    warehouse.log.take_over(epoch)
-    clear_unnamed(warehouse)
-    hidden: dict[str, HiddenTable] = {}
-    lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
-    return Maintainer(
-        spark=spark,
-        warehouse=warehouse,
-        understood=understood,
-        plan=plan,
-        epoch=epoch,
-        views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
-        retiring={name: _retiring_view(warehouse, name) for name in plan.changed},
-        replicas=_load_replicas(spark, path, understood, lasting),
-        listener=listener,
-    )
+    try:
+        renew_lease(path, epoch)
+        warehouse.log.take_over(epoch)
+        clear_unnamed(warehouse)
+        hidden: dict[str, HiddenTable] = {}
+        lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
+        return Maintainer(
+            spark=spark,
+            warehouse=warehouse,
+            understood=understood,
+            plan=plan,
+            epoch=epoch,
+            views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
+            retiring={name: _retiring_view(warehouse, name) for name in plan.changed},
+            replicas=_load_replicas(spark, path, understood, lasting),
+            listener=listener,
+        )
+    except BaseException:  # a damaged table, or somebody ends it: the next need not wait
+        with contextlib.suppress(OSError, WarehouseRefused):
+            release_lease(path, epoch)
+        raise
 
 
 def _take_for_project(path: str, name: str, listener: Listener) -> None:

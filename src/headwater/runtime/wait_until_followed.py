@@ -10,7 +10,7 @@ import contextlib
 import time
 from dataclasses import dataclass
 
-from headwater.errors import NotReadable, SourceUnavailable
+from headwater.errors import NotReadable, SourceUnavailable, WarehouseRefused
 from headwater.position import Position
 from headwater.runtime.live_status import read_sources
 from headwater.runtime.understand import Understood
@@ -31,7 +31,7 @@ def wait_until_followed(understood: Understood, warehouse: Warehouse, position: 
 
 def wait_for_maintainer(understood: Understood, warehouse: Warehouse, position: Position) -> bool:
     """Wait until the maintainer has followed a source to a position; False: there is no maintainer."""
-    with contextlib.suppress(OSError):  # it only makes the waiting shorter, and the folder may be read-only
+    with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
         note_awaited(warehouse.path, position)
     deadline = time.monotonic() + _FOLLOW_SECONDS
     while time.monotonic() < deadline:

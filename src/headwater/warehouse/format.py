@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 
-from headwater.changelog.data_file import read_text, write_text
+from headwater.changelog.data_file import read_note, read_text, write_text
 from headwater.errors import WarehouseRefused
 
 FORMAT = 3
@@ -31,15 +31,14 @@ def is_warehouse(warehouse: str) -> bool:
 
 def check_format(warehouse: str) -> None:
     """Refuse a folder that is not a warehouse of a format that can be read."""
-    text = read_text(warehouse, _FILE)
-    if text is None:
+    found = read_note(warehouse, _FILE, lambda said: said["format"])
+    if found is None:
         raise WarehouseRefused(
             f'"{warehouse}" is not a warehouse',
             code="HW-403",
             detail=f"it has no {_FILE}",
             hint="run `headwater run` first, or name the folder that headwater.toml calls the warehouse",
         )
-    found = json.loads(text).get("format")
     if found not in _READABLE:
         raise WarehouseRefused(
             f'the warehouse "{warehouse}" has format {found}; this Headwater reads and writes format {FORMAT}',

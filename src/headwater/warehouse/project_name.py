@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from headwater.changelog.data_file import read_text, sync, write_text
+from headwater.changelog.data_file import read_note, sync, write_text
 from headwater.errors import WarehouseRefused
 
 FILE = "project.json"
@@ -16,8 +16,7 @@ FILE = "project.json"
 
 def project_of(warehouse: str) -> str | None:
     """Return the name of the project that a warehouse belongs to; None if none has been written yet."""
-    text = read_text(warehouse, FILE)
-    return None if text is None else str(json.loads(text)["project"])
+    return read_note(warehouse, FILE, lambda said: str(said["project"]))
 
 
 def note_project(warehouse: str, name: str) -> None:
