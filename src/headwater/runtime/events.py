@@ -146,6 +146,13 @@ class ProjectRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectWarned:
+    """Something that the project says is allowed, and probably not meant."""
+
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WarehouseAdopted:
     """A warehouse did not say which project it belongs to; from now on it is this one's."""
 
@@ -212,6 +219,7 @@ Event: TypeAlias = (
     | ViewDropped
     | ProjectChanged
     | ProjectRefused
+    | ProjectWarned
     | WarehouseAdopted
     | BootstrapProgress
     | CheckProgress

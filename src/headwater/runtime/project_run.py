@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from headwater.errors import SourceUnavailable
 from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
-from headwater.runtime.events import Listener, ProjectChanged
+from headwater.runtime.events import Listener, ProjectChanged, ProjectWarned
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Consent, show_plan
 from headwater.runtime.project_watch import ProjectWatch
@@ -57,7 +57,11 @@ class ProjectRun:
         spark = self._start_spark()
         understood = understand(self.project, spark)
         done: list[RunResult] = []
+        warned: set[str] = set()
         while True:
+            for warning in (one for one in understood.warnings if one not in warned):
+                self._listener(ProjectWarned(warning=warning))
+                warned.add(warning)
             maintainer = start_maintainer(spark, understood, self._listener, rebuild, consent)
             watch = ProjectWatch(self.project, spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)

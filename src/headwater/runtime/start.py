@@ -20,7 +20,7 @@ from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.understand import Understood
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
-from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
@@ -82,6 +82,7 @@ def start_maintainer(
 
 def _take_for_project(path: str, name: str, listener: Listener) -> None:
     """Write down whose warehouse it is, before it is one; an older one that does not say becomes this project's."""
+    refuse_occupied(path)
     if project_of(path) is None:
         note_project(path, name)
         if is_warehouse(path):

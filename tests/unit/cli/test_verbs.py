@@ -419,6 +419,17 @@ def test_teardown_asks(tmp_path: Path) -> None:
     assert invoke(half, "teardown", "--yes", "-p", where).exit_code == 1
 
 
+def test_init_refuses_a_name_with_a_line_break_before_it_writes(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "a\nb")])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert "HW-162" in result.stderr
+    (tmp_path / "taken").write_text("")
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "taken" / "shop")])
+    assert result.exit_code == 1
+    assert "HW-436" in result.stderr
+    assert str(tmp_path / "taken") in result.stderr
+
+
 def test_init_writes_a_project_that_loads(tmp_path: Path) -> None:
     folder = tmp_path / "shop"
     result = CliRunner().invoke(app, ["init", str(folder)])
