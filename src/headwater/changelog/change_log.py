@@ -130,6 +130,11 @@ class ChangeLog:
             self.tail = Tail(mark.tick)
             self._mark = mark
 
+    def has_moved(self) -> bool:
+        """Tell whether somebody has appended to the log since this handle last looked."""
+        self._table.reload()
+        return LogMark.parse(self._table.mark()) != self._mark
+
     def declare(self, relations: Sequence[Relation]) -> None:
         """Give relations their place in the log before their first rows come, so that they can be read at once."""
         for relation in relations:

@@ -70,7 +70,7 @@ def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:
     if isinstance(error, SchemaMismatchError) or not (number is not None or is_damage or is_delta):
         return None
     said = _first_line(error, text)
-    file = _named(text, paths)
+    file = _named(error, text, paths)
     if number in _FULL:
         return WarehouseRefused(
             f'there is no space left to write "{file}"',
@@ -148,8 +148,10 @@ def _first_line(error: BaseException, text: str) -> str:
     return textwrap.shorten(line, _LONGEST, placeholder=" …") or type(error).__name__
 
 
-def _named(text: str, paths: tuple[str, ...]) -> str:
-    """Return the file that a text names, if it is one of ours; else the only one that it can be about."""
+def _named(error: BaseException, text: str, paths: tuple[str, ...]) -> str:
+    """Return the file that an error names: itself, or in its text one of ours; else the one that it must be about."""
+    if isinstance(error, OSError) and isinstance(error.filename, str):
+        return error.filename
     roots = tuple(str(Path(path).absolute()) for path in paths)
     found = [path.rstrip(".:") for path in _PATH.findall(text)]
     ours = [path for path in found if not roots or path.startswith(roots)]

@@ -51,9 +51,20 @@ def wait_for_maintainer(understood: Understood, warehouse: Warehouse, position: 
 
 
 def _look_ahead(understood: Understood, warehouse: Warehouse, source: str) -> None:
+    """Lay what a source's log holds beyond the change log over it, in memory.
+
+    A maintainer that was there meanwhile may have let the source forget what it appended: then it is read again.
+    """
     log = warehouse.log
     log.refresh()
     capture = understood.sources[source].peek(understood.followed(source), log.positions().get(source))
+    while log.has_moved():
+        if log.last_tick > log.durable_tick:
+            raise SourceUnavailable(
+                "a maintainer has begun while the sources were read", code="HW-439", hint="try again: it goes on now"
+            )
+        log.refresh()
+        capture = understood.sources[source].peek(understood.followed(source), log.positions().get(source))
     if capture is None:
         return
     truncated = sorted({str(name) for names in capture.truncated.values() for name in names})

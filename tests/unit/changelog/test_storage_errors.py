@@ -25,6 +25,7 @@ LOG = "/w/changelog"
         (DeltaError("Generic LocalFileSystem error: No space left on device (os error 28)"), "HW-434", LOG),
         (CommitFailedError("Unable to write: Read-only file system (os error 30)"), "HW-435", LOG),
         (PermissionError(errno.EACCES, "Permission denied", f"{LOG}/part-1.parquet"), "HW-435", "part-1.parquet"),
+        (PermissionError(errno.EACCES, "Permission denied", "/p/headwater.toml"), "HW-435", "/p/headwater.toml"),
         (FileNotFoundError(f"{LOG}/part-2.parquet"), "HW-433", "part-2.parquet"),
         (RuntimeError(f"[FAILED_READ_FILE.FILE_NOT_EXIST] … file:{LOG}/part-3.parquet."), "HW-433", "part-3.parquet"),
         (RuntimeError(f"[FAILED_READ_FILE.NO_HINT] … file://{LOG}/part-4.parquet."), "HW-432", "part-4.parquet"),
