@@ -52,7 +52,7 @@ from headwater.runtime.analyze import analyze_view
 from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
-from headwater.runtime.data_errors import is_data_error, query_stopped
+from headwater.runtime.data_errors import query_stopped
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
@@ -209,9 +209,9 @@ class Headwater:
         try:
             return QueryResult(tick=tick, table=frame.toArrow())
         except PySparkException as error:
-            if not is_data_error(error):
+            if (told := query_stopped(error)) is None:
                 raise
-            raise query_stopped(error) from None
+            raise told from None
 
     @_naming_files
     def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:

@@ -12,7 +12,7 @@ import json
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -118,6 +118,15 @@ def parse_stored(file: str, text: str, parse: Callable[[Any], Parsed]) -> Parsed
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         why = "it is empty" if not text.strip() else f"it does not say what it should: {error!r}"
         raise damaged(file, why) from error
+
+
+def refuse_empty(files: Sequence[str]) -> None:
+    """Refuse data files of no bytes: Spark takes them for files of no rows."""
+    for file in files:
+        if "://" not in file:
+            with stored(file):
+                if Path(file).stat().st_size == 0:
+                    raise damaged(file, "it is empty")
 
 
 def refuse_empty_entries(table: str) -> None:

@@ -68,8 +68,17 @@ def unborn_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
     )
 
 
-def query_stopped(error: BaseException) -> HeadwaterError:
-    """Return why a query has no answer: what Spark said of a value."""
+def query_stopped(error: BaseException) -> HeadwaterError | None:
+    """Return why a query has no answer: what Spark said of a value, or of stored rows; None: it failed otherwise."""
+    if is_contradiction(error):
+        return ImpossibleChange(
+            "the stored rows of a view contradict each other",
+            code="HW-163",
+            detail=NEGATIVE,
+            hint="`headwater check` finds the view and the tick; `headwater run --rebuild VIEW` computes it again",
+        )
+    if not is_data_error(error):
+        return None
     return InvalidView(
         "the query met a value that it cannot compute with",
         code="HW-157",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headwater.changelog.data_file import read_note, write_text
+from headwater.errors import WarehouseRefused
 from headwater.position import Position
 
 _FOLDER = "awaited"
@@ -28,4 +29,7 @@ def awaited_position(warehouse: str, source: str) -> Position | None:
     def parse(said: Mapping[str, Any]) -> Position:
         return Position(source=source, history=str(said["history"]), offset=int(said["offset"]))
 
-    return read_note(warehouse, f"{_FOLDER}/{source}.json", parse)
+    try:
+        return read_note(warehouse, f"{_FOLDER}/{source}.json", parse)
+    except WarehouseRefused:
+        return None  # it only hastens, and whoever waits writes it again

@@ -12,7 +12,11 @@ from headwater.changelog.data_file import read_text, write_rows, write_text
 from headwater.changelog.fenced_table import FencedTable
 from headwater.changelog.storage_errors import storage_error, stored
 from headwater.errors import HeadwaterError, WarehouseRefused
-from headwater.warehouse.format import refuse_occupied
+from headwater.warehouse.format import check_format, refuse_occupied
+from headwater.warehouse.lease import read_lease
+from headwater.warehouse.project_name import project_of
+from headwater.warehouse.refresh_requests import requested_refreshes
+from headwater.warehouse.released import Releases
 
 LOG = "/w/changelog"
 
@@ -84,6 +88,23 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
         write_text(str(tmp_path / "taken"), "lease.json", "{}")
     assert str(tmp_path / "taken") in str(refused.value)
     assert read_text(str(tmp_path / "taken"), "lease.json") is None
+
+
+@pytest.mark.parametrize("text", ["", "garbage{", "[]", "{}"])
+def test_a_note_that_says_nothing_is_named(tmp_path: Path, text: str) -> None:
+    path = str(tmp_path)
+    for file, read in (
+        ("refreshes/v.json", lambda: requested_refreshes(path)),
+        ("released/x.json", lambda: Releases(path).look()),
+        ("lease.json", lambda: read_lease(path)),
+        ("project.json", lambda: project_of(path)),
+        ("format.json", lambda: check_format(path)),
+    ):
+        write_text(path, file, text)
+        with pytest.raises(WarehouseRefused) as refused:
+            read()
+        assert (refused.value.code, f'"{path}/{file}"' in str(refused.value)) == ("HW-432", True)
+        assert refused.value.hint
 
 
 def test_a_warehouse_is_made_only_in_a_folder_of_its_own(tmp_path: Path) -> None:
