@@ -169,6 +169,8 @@ def complaints(shop: Shop, kind: str, damage: str) -> list[str]:
         DAMAGES[damage](file)
     wrong, noticed = [], False
     for verb in verbs_for(kind):
+        if noticed and damage != "garbage":
+            break  # the others are told of it alike
         result = shop.say(*VERBS[verb])
         if result.exit_code == DONE or WENT_ON in result.stderr:
             continue
