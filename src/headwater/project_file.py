@@ -224,6 +224,10 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
             detail="every view is a file in it",
             hint=f"make {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
         )
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:  # `glob` would find nothing, and say nothing
+        raise unreadable(folder, error) from None
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
         table.allow("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables")

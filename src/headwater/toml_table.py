@@ -140,7 +140,7 @@ def unreadable(file: Path, error: OSError) -> InvalidProject:
         f'"{file}" cannot be read',
         code="HW-158",
         detail=error.strerror or str(error),
-        hint="it has to be a plain file that this account may read",
+        hint="this account has to be allowed to read it, and a file has to be a plain one",
     )
 
 

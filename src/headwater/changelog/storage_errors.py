@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
 import shutil
 import textwrap
@@ -69,7 +70,7 @@ def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:
     is_damage, is_delta = _DAMAGE.search(text) is not None, isinstance(error, DeltaError)
     if isinstance(error, SchemaMismatchError) or not (number is not None or is_damage or is_delta):
         return None
-    said = _first_line(error, text)
+    said = os.strerror(number) if number in (*_FULL, *_FORBIDDEN) else _first_line(error, text)
     file = _named(error, text, paths)
     if number in _FULL:
         return WarehouseRefused(
