@@ -74,6 +74,15 @@ class WarehouseRefused(HeadwaterError):
     """The warehouse on disk cannot be used: another format version, or not a warehouse."""
 
 
+class ConfirmationNeeded(HeadwaterError):
+    """What was asked for deletes the history of views, and nobody has said that this is meant."""
+
+    def __init__(self, summary: str, *, code: str, detail: str, hint: str, views: tuple[str, ...]) -> None:
+        """Keep the names of the views, so that a person can be asked about them."""
+        super().__init__(summary, code=code, detail=detail, hint=hint)
+        self.views = views
+
+
 class UnfaithfulLog(HeadwaterError):
     """The change log lost, repeated or invented a transaction."""
 

@@ -39,9 +39,14 @@ from headwater.project import (
     unknown_source,
 )
 from headwater.relation import RelationName
-from headwater.toml_table import TomlTable, did_you_mean, read_toml
+from headwater.toml_table import TomlTable, did_you_mean, read_toml, unreadable
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_MOST_SECONDS = 36_500 * 86_400.0
+_LEAST_TIMEOUT_SECONDS = 0.001
+"""PostgreSQL takes none at all for one that never ends."""
+_MOST_TIMEOUT_SECONDS = 24 * 86_400.0
+"""PostgreSQL counts milliseconds in 32 bits."""
 _SECONDS = {"ms": 0.001, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400}
 
 
@@ -60,9 +65,9 @@ def load(path: Path) -> Project:
     defaults.allow("reading", "strict")
     sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
     return Project(
-        name=named.words("name"),
+        name=_project_name(named),
         file=file,
-        warehouse=file.parent / Path(warehouse.words("path", "warehouse")).expanduser(),
+        warehouse=_warehouse(warehouse, file.parent),
         retention=_retention(warehouse),
         batch_ticks=maintenance.number("batch_ticks", 10_000),
         batch_interval_seconds=_seconds(maintenance, "batch_interval", "0 s"),
@@ -88,6 +93,40 @@ def parse_duration(text: str) -> float | None:
     return float(match[1]) * _SECONDS[unit] if unit in _SECONDS else None
 
 
+def name_obstacle(name: str) -> str:
+    """Return why a text cannot be a project's name; empty if it can.
+
+    >>> name_obstacle("shop"), name_obstacle(" ")
+    ('', 'it is empty')
+    """
+    if not name.strip():
+        return "it is empty"
+    return "" if name.isprintable() else "it holds a line break, a tab or another character that cannot be seen"
+
+
+def _project_name(table: TomlTable) -> str:
+    name = table.words("name")
+    if obstacle := name_obstacle(name):
+        raise table.refusal("name", obstacle, hint='for instance name = "shop"')
+    return name
+
+
+def _warehouse(table: TomlTable, folder: Path) -> Path:
+    """Return the warehouse's folder; a path that cannot be one, or would mix it with the project, is refused."""
+    said = table.words("path", "warehouse")
+    hint = 'name a folder of its own on this machine: path = "warehouse"'
+    if "://" in said:
+        raise table.refusal("path", f'"{said}" is not on this machine; object stores cannot be used yet', hint=hint)
+    path = Path(folder, Path(said).expanduser())
+    if not said.strip() or path.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise table.refusal("path", f'"{said}" is the project\'s own folder, or one around it', hint=hint)
+    if path.resolve() == (folder / VIEWS_FOLDER).resolve():
+        raise table.refusal("path", f'"{said}" is the folder of the views\' files', hint=hint)
+    if path.exists() and not path.is_dir():
+        raise table.refusal("path", f'"{path}" is not a folder', hint=hint)
+    return path
+
+
 def _source(name: str, table: TomlTable) -> SourceDeclaration:
     table.allow("url", "statement_timeout", "probe_connections")
     _check_name(name, "source", table.where())
@@ -96,7 +135,9 @@ def _source(name: str, table: TomlTable) -> SourceDeclaration:
     return SourceDeclaration(
         name=name,
         url_text=url_text,
-        statement_timeout_seconds=_seconds(table, "statement_timeout", "60 s"),
+        statement_timeout_seconds=_seconds(
+            table, "statement_timeout", "60 s", least=_LEAST_TIMEOUT_SECONDS, most=_MOST_TIMEOUT_SECONDS
+        ),
         probe_connections=table.number("probe_connections", 4),
         declared_in=table.where(),
     )
@@ -138,6 +179,13 @@ def _readings(table: TomlTable, sources: tuple[str, ...]) -> Mapping[RelationNam
         if parts[0] not in sources:
             raise unknown_source(parts[0], sources, relation.where())
         name = RelationName(source=parts[0], schema=parts[1] if len(parts) > 2 else "public", name=parts[-1])  # noqa: PLR2004 — source, schema, table
+        if name in readings:
+            raise InvalidProject(
+                f'[relations] of {table.where(text)} names "{name}" twice',
+                code="HW-161",
+                detail='"SOURCE.TABLE" and "SOURCE.public.TABLE" are the same relation',
+                hint="remove one of the two",
+            )
         readings[name] = _reading(relation, None)
     return readings
 
@@ -176,6 +224,10 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
             detail="every view is a file in it",
             hint=f"make {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
         )
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:  # `glob` would find nothing, and say nothing
+        raise unreadable(folder, error) from None
     files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
     for name, table in settings.tables():
         table.allow(
@@ -198,6 +250,8 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         sql = file.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-106", detail=str(error)) from None
+    except OSError as error:
+        raise unreadable(file, error) from None
     if not sql.strip():
         raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
     choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))
@@ -281,18 +335,27 @@ def _choice(table: TomlTable, key: str, default: str | None, choices: tuple[str,
 
 def _retention(table: TomlTable) -> Retention:
     text = table.words("retention", "7 days")
-    if ticks := re.fullmatch(r"\s*([0-9_]+)\s*ticks?\s*", text):
-        return RetainTicks(count=int(ticks[1].replace("_", "")))
-    return RetainFor(seconds=_seconds(table, "retention", text))
+    if ticks := re.fullmatch(r"\s*([0-9_]*[0-9][0-9_]*)\s*ticks?\s*", text):
+        count = int(ticks[1].replace("_", ""))
+        if count == 0:
+            raise table.refusal("retention", "no history at all cannot be kept", hint='the least is "1 tick"')
+        return RetainTicks(count=count)
+    return RetainFor(seconds=_seconds(table, "retention", text, least=1.0))
 
 
-def _seconds(table: TomlTable, key: str, default: str) -> float:
+def _seconds(table: TomlTable, key: str, default: str, *, least: float = 0.0, most: float = _MOST_SECONDS) -> float:
     text = table.words(key, default)
     seconds = parse_duration(text)
     if seconds is None:
         also = ', or "1000000 ticks"' if key == "retention" else ""
         raise table.refusal(
             key, f'"{text}" is not a length of time', hint=f'write "500 ms", "60 s", "10 min", "12 h" or "7 days"{also}'
+        )
+    if not least <= seconds <= most:
+        raise table.refusal(
+            key,
+            f'"{text}" is too {"short" if seconds < least else "long"}',
+            hint=f"it is from {least:g} s to {most / 86_400:g} days",
         )
     return seconds
 

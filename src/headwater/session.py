@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
-from typing import Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.advisor.advice import AdviceResult
+from headwater.changelog.storage_errors import stored
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
@@ -48,11 +51,12 @@ from headwater.runtime.analyze import analyze_view
 from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
+from headwater.runtime.data_errors import query_stopped
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
 from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
-from headwater.runtime.plan import show_plan
+from headwater.runtime.plan import Consent, show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.refresh import refresh_views
 from headwater.runtime.row_impact import find_row_impact
@@ -65,7 +69,8 @@ from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
 from headwater.warehouse.format import is_warehouse
-from headwater.warehouse.lease import maintainer_is_alive, read_lease
+from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
+from headwater.warehouse.project_name import refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
@@ -74,6 +79,21 @@ _AFTER_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 
 When = int | str | datetime | Moment
+Arguments = ParamSpec("Arguments")
+Answer = TypeVar("Answer")
+
+
+def _naming_files(
+    verb: Callable[Concatenate[Headwater, Arguments], Answer],
+) -> Callable[Concatenate[Headwater, Arguments], Answer]:
+    """Let a verb say which file of the warehouse it is that cannot be read or written, whoever met it: Spark, say."""
+
+    @wraps(verb)
+    def told(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+        with stored(str(self.project.warehouse)):
+            return verb(self, *arguments, **named)
+
+    return told
 
 
 def open_project(path: str | Path = ".", *, listener: Listener = unheard) -> Headwater:
@@ -101,25 +121,40 @@ class Headwater:
         """The Spark session that everything runs on."""
         return spark_session()
 
+    @_naming_files
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
+        self._require_own_warehouse()
         understood = self._understood()
         return show_plan(plan_run(understood, rebuild), understood)
 
-    def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
+    @_naming_files
+    def run(
+        self,
+        *,
+        until_idle: bool = False,
+        ticks: int | None = None,
+        rebuild: tuple[str, ...] = (),
+        yes: bool | Collection[str] = False,
+    ) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted.
 
-        Unless it ends once idle, it takes up what is changed in the project's files meanwhile.
+        Unless it ends once idle, it takes up what is changed in the project's files meanwhile. What would delete the
+        history of views is refused, unless somebody says `yes`, or names the views.
         """
         self._require_views(rebuild)
-        going = ProjectRun(self.spark, self.project, self._listener)
+        self._require_own_warehouse()  # before Spark starts, which takes long
+        if is_warehouse(path := str(self.project.warehouse)):
+            refuse_if_held(path)
+        going = ProjectRun(lambda: self.spark, self.project, self._listener)
         try:
-            with _stopping_on_signals(going.stop):
-                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild)
+            with _stopping_on_signals(going):
+                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild, consent=Consent.of(yes))
         finally:
             self.project = going.project
 
+    @_naming_files
     def status(self) -> StatusResult:
         """Say how the warehouse is doing; neither Spark nor a source is needed."""
         warehouse = self._warehouse()
@@ -166,11 +201,18 @@ class Headwater:
             if file.name not in views:
                 yield ViewStatus(name=file.name, guarantee=promised_guarantee(file), refresh=str(file.refresh))
 
+    @_naming_files
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
         """Run a query over the views at one tick, and return its rows as Arrow."""
         frame, tick = self._query(sql, at, after)
-        return QueryResult(tick=tick, table=frame.toArrow())
+        try:
+            return QueryResult(tick=tick, table=frame.toArrow())
+        except PySparkException as error:
+            if (told := query_stopped(error)) is None:
+                raise
+            raise told from None
 
+    @_naming_files
     def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:
         """Run a query over the views at one tick, and return it as a Spark DataFrame."""
         return self._query(sql, at, after)[0]
@@ -179,6 +221,7 @@ class Headwater:
         """Return a reader of one view, at its newest state unless told otherwise with `.at`."""
         return ViewReader(self, name, None)
 
+    @_naming_files
     def history(self, view: str) -> HistoryResult:
         """List the commits that changed a view, since its birth."""
         warehouse = self._warehouse()
@@ -201,11 +244,13 @@ class Headwater:
         )
         return HistoryResult(view=view, birth=birth, commits=commits)
 
+    @_naming_files
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
         self.project.view(view)
         return explain_view(self._understood(), view)
 
+    @_naming_files
     def advise(
         self,
         view: str | None = None,
@@ -227,6 +272,7 @@ class Headwater:
             return result
         return replace(result, written=apply_advice(self.project.folder, understood, result.views))
 
+    @_naming_files
     def trace(
         self, view: str, *, where: str | None = None, at: When | None = None, whole_rows: bool = False
     ) -> TraceResult:
@@ -239,22 +285,26 @@ class Headwater:
         moment = None if at is None else as_moment(at)
         return trace_view(self.spark, self._understood(view), view, where=where, at=moment, whole_rows=whole_rows)
 
+    @_naming_files
     def impact(self, position: str | AtPosition) -> ImpactResult:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
         asked = position if isinstance(position, AtPosition) else parse_position(position)
         return find_impact(self.spark, self._warehouse(), asked)
 
+    @_naming_files
     def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
         self._warehouse()
         return find_row_impact(self.spark, self._understood(), relation, row, None if at is None else as_moment(at))
 
+    @_naming_files
     def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
         self.project.view(view)
         self._warehouse()
         return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
 
+    @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
 
@@ -266,6 +316,7 @@ class Headwater:
         self._warehouse()
         return check_views(self.spark, self._understood(), view, ticks, self._listener, steps=steps)
 
+    @_naming_files
     def release(self, global_id: str) -> ReleaseResult:
         """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""
         warehouse = self._warehouse()
@@ -280,6 +331,7 @@ class Headwater:
         note_release(warehouse.path, global_id)
         return ReleaseResult(released=waiting[global_id], maintained=maintainer_is_alive(warehouse.path))
 
+    @_naming_files
     def analyze(self, view: str | None = None) -> AnalyzeResult:
         """Say what each kind of maintenance would cost a view, or all of them: predicted, and measured beside it."""
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
@@ -287,12 +339,14 @@ class Headwater:
         understood = self._understood()
         return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in names))
 
+    @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
         """Bring views up to date now, whenever they would be due."""
         self._require_views(views)
         self._warehouse()
         return refresh_views(self.spark, self._understood(), views, self._listener)
 
+    @_naming_files
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
         """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
 
@@ -300,11 +354,15 @@ class Headwater:
         """
         for name in sources:
             self.project.source(name)
+        self._require_own_warehouse()
         return tear_down(self.project, sources)
 
     def _require_views(self, names: tuple[str, ...]) -> None:
         for name in names:
             self.project.view(name)
+
+    def _require_own_warehouse(self) -> None:
+        refuse_other_project(str(self.project.warehouse), self.project.name)
 
     def _understood(self, only: str | None = None) -> Understood:
         return understand(self.project, self.spark, only)
@@ -318,6 +376,7 @@ class Headwater:
                 detail=f'"{path}" has not been made',
                 hint="run `headwater run` first",
             )
+        self._require_own_warehouse()
         return Warehouse.open(path)
 
     def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:
@@ -401,12 +460,25 @@ class ViewReader:
 
 
 @contextlib.contextmanager
-def _stopping_on_signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it."""
+def _stopping_on_signals(going: ProjectRun) -> Iterator[None]:
+    """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it.
+
+    While it only starts there is no batch, and nothing to finish: it ends at once.
+    """
+
+    def stop(number: int, frame: object) -> None:
+        del frame
+        if not going.is_starting:
+            going.stop()
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            sys.exit(128 + number)
+
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -117,18 +117,31 @@ def read_toml(file: Path) -> TomlTable:
     try:
         text = file.read_text(encoding="utf-8")
         return TomlTable(file=file, text=text, path=(), values=tomllib.loads(text))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InvalidProject(
             f'there is no project file "{file.name}" in "{file.parent}"',
             code="HW-105",
+            detail="" if file.parent.is_dir() else f'"{file.parent}" is not a folder',
             hint="go to the project's folder, or make one with `headwater init NAME`",
         ) from None
+    except OSError as error:
+        raise unreadable(file, error) from None
     except UnicodeDecodeError as error:
         raise InvalidProject(f"{file.name} is not UTF-8 text", code="HW-106", detail=str(error)) from None
     except tomllib.TOMLDecodeError as error:
         raise InvalidProject(
             f"{file.name} is not TOML", code="HW-106", detail=str(error), hint="see https://toml.io for its rules"
         ) from None
+
+
+def unreadable(file: Path, error: OSError) -> InvalidProject:
+    """Return the refusal of a project's file that is there and cannot be read."""
+    return InvalidProject(
+        f'"{file}" cannot be read',
+        code="HW-158",
+        detail=error.strerror or str(error),
+        hint="this account has to be allowed to read it, and a file has to be a plain one",
+    )
 
 
 def did_you_mean(said: str, known: tuple[str, ...], *, otherwise: str) -> str:

@@ -15,6 +15,7 @@ from headwater.position import Tick
 from headwater.results.planning import RunResult
 from headwater.runtime.events import Event, Listener, unheard
 from headwater.runtime.maintainer import Maintainer
+from headwater.runtime.plan import Consent
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import understand
 from headwater.warehouse.query import Warehouse
@@ -75,7 +76,9 @@ class Running(Beside):
             also(event)
 
         project = world.open().project
-        self.maintainer: Maintainer = start_maintainer(spark, understand(project, spark), listen, rebuild)
+        self.maintainer: Maintainer = start_maintainer(
+            spark, understand(project, spark), listen, rebuild, Consent.of(yes=True)
+        )
         run = partial(self.maintainer.run, until_idle=False, ticks=None)
         super().__init__(str(project.warehouse), events, run, self.maintainer.stop)
 

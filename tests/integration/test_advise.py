@@ -75,7 +75,7 @@ def test_advice_is_measured_written_built_and_used(world: AuditedWorld) -> None:
     applied = world.open()
     before = applied.view("by_city").arrow().sort_by("city")
     assert [step.name for step in applied.plan().changes if step.reason.startswith("it is computed in other")]
-    applied.run(until_idle=True)
+    applied.run(until_idle=True, yes=True)
     assert applied.view("by_city").arrow().sort_by("city") == before
     traced = applied.trace("by_city", where="city = 3")
     expected = {LineageKind.VIEW: Origin.LINEAGE_VIEW, LineageKind.SPLIT: Origin.SPLIT_LINEAGE}[wish.kind]
@@ -95,7 +95,7 @@ def test_advice_to_keep_nothing_leaves_the_view_alone_and_exact(world: AuditedWo
     assert '[views.by_city] group_tables = "none"' in result.written
     assert load(world.folder).view("by_city").group_tables == TheseGroupTables(())
     bare = world.open()
-    bare.run(until_idle=True)
+    bare.run(until_idle=True, yes=True)
     world.execute("shop", "DELETE FROM sales WHERE no < 20")
     bare.run(until_idle=True)
     [entry] = Warehouse.open(str(bare.project.warehouse)).catalog().views.values()

@@ -151,7 +151,7 @@ def test_a_choice_that_is_changed_builds_the_view_anew(world: AuditedWorld, spar
     ):
         world.write_project({"copied": SQL}, probed=(), settings=f"{BATCH}[views.copied]\n{said}\n")
         assert "copied" in {step.name for step in world.open().plan().changes}
-        world.open().run(until_idle=True)
+        world.open().run(until_idle=True, yes=True)
         write(dict(world.servers), world.database, transactions=25, seed=seed)
         world.open().run(until_idle=True)
         assert_exact(world, spark)

@@ -13,6 +13,7 @@ from running import Beside
 
 from headwater.results.planning import RunEnd
 from headwater.runtime.events import Event, ProjectChanged, ProjectRefused, ViewBorn, ViewDropped
+from headwater.runtime.plan import Consent
 from headwater.runtime.project_run import ProjectRun
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
@@ -25,8 +26,8 @@ class Editing(Beside):
 
     def __init__(self, world: AuditedWorld, spark: SparkSession) -> None:
         events: list[Event] = []
-        going = ProjectRun(spark, world.open().project, events.append)
-        run = partial(going.run, until_idle=False, ticks=None, rebuild=())
+        going = ProjectRun(lambda: spark, world.open().project, events.append)
+        run = partial(going.run, until_idle=False, ticks=None, rebuild=(), consent=Consent.of(yes=True))
         super().__init__(str(world.open().project.warehouse), events, run, going.stop)
 
     def born(self) -> list[str]:

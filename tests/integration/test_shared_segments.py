@@ -89,7 +89,7 @@ def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld
     write(dict(world.servers), world.database, transactions=25, seed=4)
     del (remaining := {**OVER, **MORE})["richness"]
     world.write_project(remaining)
-    world.open().run(until_idle=True)
+    world.open().run(until_idle=True, yes=True)
     judgement = assert_exact(world, spark)
     assert set(judgement.verdicts) == set(remaining)
     assert_reads_agree(world, judgement, spark)
@@ -112,11 +112,11 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
     }
     assert steps["by_kind"].reason == "its SQL changed"
     assert steps["richness"].reason == "view by_kind, which it reads, changed"
-    world.open().run(until_idle=True)
+    world.open().run(until_idle=True, yes=True)
     assert not hidden(world)["by_kind"] & hidden(world)["twin"]
     assert hidden(world)["by_kind"] == hidden(world)["rich_kinds"]
     write(dict(world.servers), world.database, transactions=25, seed=5)
-    world.open().run(until_idle=True)
+    world.open().run(until_idle=True, yes=True)
     assert_exact(world, spark)
     told = world.open().explain("rich_kinds")
     assert [one["origin"] for one in told.data["segments"]] == ["by_kind", "by_kind", ""]

@@ -63,7 +63,7 @@ def count(world: AuditedWorld, table: str, condition: str) -> int:
 def run(world: AuditedWorld) -> dict[str, int]:
     """Run until idle, and return how many rows of which relations were read for it."""
     heard: list[Event] = []
-    world.open(heard.append).run(until_idle=True)
+    world.open(heard.append).run(until_idle=True, yes=True)
     return {str(one.relation): one.rows_read for one in heard if isinstance(one, BootstrapProgress) and one.finished}
 
 

@@ -10,6 +10,7 @@ from headwater.keeping import Continuous, Every, Maintenance, OnDemand, Refresh
 from headwater.project import GlobalTransactions, IdColumn, PreparedId, Project, Reading, RetainFor, RetainTicks
 from headwater.project_file import load
 from headwater.relation import RelationName
+from headwater.runtime.unused_settings import unused_settings
 
 WHOLE = """\
 [project]
@@ -117,6 +118,34 @@ def test_variables_are_needed_only_when_connecting(tmp_path: Path) -> None:
         ('[project]\nname = "a"\n[sources.shop]\nurl = "postgresql://me:secret@db/x"', "HW-112", "${SHOP_URL}"),
         ('[project]\nname = "a"\n[sources.shop]\nurl = "postgresql://db/x?password=secret"', "HW-112", "password"),
         ('[project]\nname = "a"\n[sources.shop]\nurl = "host=db password=secret"', "HW-112", "password"),
+        ('[project]\nname = " "', "HW-103", "headwater.toml:2"),
+        ('[project]\nname = "a\\nb"', "HW-103", "a line break"),
+        ('[project]\nname = "a"\n[warehouse]\npath = ""', "HW-103", "the project's own folder"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "."', "HW-103", "headwater.toml:4"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "../.."', "HW-103", "or one around it"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "views"', "HW-103", "the folder of the views' files"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "headwater.toml"', "HW-103", "is not a folder"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "s3://b/x"', "HW-103", '"s3://b/x" is not on this machine'),
+        ('[project]\nname = "a"\n[warehouse]\npath = "file:///tmp/x"', "HW-103", "is not on this machine"),
+        ('[project]\nname = "a"\n[warehouse]\nretention = "0 ticks"', "HW-103", 'the least is "1 tick"'),
+        ('[project]\nname = "a"\n[warehouse]\nretention = "_ ticks"', "HW-103", "not a length of time"),
+        ('[project]\nname = "a"\n[warehouse]\nretention = "0 days"', "HW-103", '"0 days" is too short'),
+        ('[project]\nname = "a"\n[warehouse]\nretention = "99999999999 days"', "HW-103", "too long"),
+        (
+            '[project]\nname = "a"\n[sources.shop]\nurl = "${U}"\nstatement_timeout = "0 s"',
+            "HW-103",
+            '"0 s" is too short',
+        ),
+        (
+            '[project]\nname = "a"\n[sources.shop]\nurl = "${U}"\nstatement_timeout = "30 days"',
+            "HW-103",
+            "from 0.001 s to 24 days",
+        ),
+        (
+            '[project]\nname = "a"\n[sources.s]\nurl = "${U}"\n[relations]\n"s.x".reading = "probe"\n"s.public.x" = {}',
+            "HW-161",
+            'names "s.x" twice',
+        ),
     ],
 )
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, code: str, says: str) -> None:
@@ -133,6 +162,38 @@ def test_a_folder_without_a_project(tmp_path: Path) -> None:
     (tmp_path / "headwater.toml").write_text('[project]\nname = "a"\n')
     with pytest.raises(InvalidProject, match='no folder "views"'):
         load(tmp_path)
+
+
+def test_a_project_that_is_no_folder_or_cannot_be_read(tmp_path: Path) -> None:
+    (tmp_path / "passwd").write_text("root:x:0:0")
+    with pytest.raises(InvalidProject, match="is not a folder") as refused:
+        load(tmp_path / "passwd")
+    assert refused.value.code == "HW-105"
+    write(tmp_path, '[project]\nname = "a"\n')
+    (tmp_path / "views" / "sale.sql").mkdir()
+    with pytest.raises(InvalidProject, match="Is a directory") as refused:
+        load(tmp_path)
+    assert refused.value.code == "HW-158"
+    (tmp_path / "folder" / "headwater.toml").mkdir(parents=True)
+    with pytest.raises(InvalidProject) as refused:
+        load(tmp_path / "folder")
+    assert (refused.value.code, str(tmp_path / "folder" / "headwater.toml") in str(refused.value)) == ("HW-158", True)
+
+
+def test_settings_that_change_nothing_are_named(tmp_path: Path) -> None:
+    project = load_text(
+        tmp_path,
+        WHOLE + '[relations."shop.orders"]\nreading = "probe"\n[relations."shop.nosuch"]\nreading = "probe"\n',
+        orders="SELECT 1",
+    )
+    sales, orders = RelationName(source="shop", name="sales"), RelationName(source="shop", schema="eu", name="orders")
+    said = "in headwater.toml changes nothing: no view reads that relation;"
+    assert unused_settings(project, {sales, orders}) == [
+        f'[relations."shop.old.sales"] {said} did you mean "shop.sales"?',
+        f'[relations."shop.orders"] {said} did you mean "shop.eu.orders"?',
+        f'[relations."shop.nosuch"] {said} is the name right?',
+        "[sources.staff] in headwater.toml:12 changes nothing: no view reads that source",
+    ]
 
 
 @pytest.mark.parametrize(("name", "sql"), [("Sales", "SELECT 1"), ("1st", "SELECT 1"), ("empty", " \n")])

@@ -59,6 +59,7 @@ class ChangeLog:
         self._table = table
         self._reader = FencedTable.open(table.path)
         self._mark = LogMark.parse(table.mark())
+        self._ahead: LogMark | None = None
         self.tail = Tail(self._mark.tick)
 
     @classmethod
@@ -80,8 +81,17 @@ class ChangeLog:
 
     @property
     def last_tick(self) -> Tick:
+        """The tick of the newest transaction, accepted or looked ahead to; 0 if there is none."""
+        return self._newest_mark.tick
+
+    @property
+    def durable_tick(self) -> Tick:
         """The tick of the newest accepted transaction; 0 if there is none."""
         return self._mark.tick
+
+    @property
+    def _newest_mark(self) -> LogMark:
+        return self._mark if self._ahead is None else self._ahead
 
     @property
     def epoch(self) -> int:
@@ -90,7 +100,7 @@ class ChangeLog:
 
     def positions(self) -> Mapping[str, Position]:
         """Return, per source, the position up to which the log holds all that the source committed."""
-        return dict(self._mark.positions)
+        return dict(self._newest_mark.positions)
 
     def slots(self) -> Mapping[str, LogSlot]:
         """Return, per source, the slot by which this log follows it."""
@@ -128,12 +138,22 @@ class ChangeLog:
                 return
 
     def refresh(self) -> None:
-        """See what the maintainer appended since; for readers, who never append themselves."""
+        """See what the maintainer appended since; for readers, who never append themselves.
+
+        A log that was looked ahead of stays as it is: the ticks that it gave itself are not those of the maintainer.
+        """
+        if self._ahead is not None:
+            return
         self._table.reload()
         mark = LogMark.parse(self._table.mark())
         if mark != self._mark:
             self.tail = Tail(mark.tick)
             self._mark = mark
+
+    def has_moved(self) -> bool:
+        """Tell whether somebody has appended to the log since this handle last looked."""
+        self._table.reload()
+        return LogMark.parse(self._table.mark()) != self._mark
 
     def declare(self, relations: Sequence[Relation]) -> None:
         """Give relations their place in the log before their first rows come, so that they can be read at once."""
@@ -148,7 +168,25 @@ class ChangeLog:
         Each gets a tick of its own, but for the transactions of a joint capture, which share one. The same step notes
         how far sources were followed with these transactions.
         """
-        before, positions = self._mark, dict(self._mark.positions)
+        span, rows, mark = self._stamped(captures)
+        if span.transactions:
+            self._write(span, rows, mark.following(followed_to))
+        return span
+
+    def look_ahead(self, captures: Sequence[Capture]) -> None:
+        """Go on in memory with transactions that nobody has accepted yet; for readers.
+
+        What a snapshot shows may be newer than the log. These transactions bring its rows back to a tick of the log;
+        their own ticks mean nothing to anybody else.
+        """
+        span, rows, mark = self._stamped(captures)
+        self.tail.append(layout.records(span.transactions, datetime.now(UTC)), rows)
+        self._ahead = mark
+
+    def _stamped(self, captures: Sequence[Capture]) -> tuple[AcceptedSpan, Mapping[RelationName, pa.Table], LogMark]:
+        """Give transactions their ticks: return what is new, its rows by relation, and the log's mark after it."""
+        before = self._newest_mark
+        positions = dict(before.positions)
         accepted: list[tuple[Tick, Transaction]] = []
         rows: dict[RelationName, list[pa.Table]] = {}
         last = before.tick
@@ -168,11 +206,9 @@ class ChangeLog:
                 if (stamped := layout.stamp(table, ticks)).num_rows:
                     rows.setdefault(relation, []).append(stamped)
         span = AcceptedSpan(after=before.tick, upto=last, transactions=tuple(accepted))
-        if accepted:
-            mark = replace(before, tick=span.upto, positions=positions).following(followed_to)
-            joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
-            self._write(span, joined, mark)
-        return span
+        mark = replace(before, tick=span.upto, positions=positions)
+        joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
+        return span, joined, mark
 
     def rows(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
         """Return a relation's signed rows with after < tick <= upto: the columns, `_tick`, `_count`, in tick order."""
@@ -182,7 +218,9 @@ class ChangeLog:
         recent = self.tail.rows(relation, wanted, after, upto)
         if recent is not None:
             return recent
-        return read_rows(self.files(after, upto), log, relation, wanted, after=after, upto=upto)
+        stored = read_rows(self.files(after, upto), log, relation, wanted, after=after, upto=self._stored(upto))
+        ahead = None if self._ahead is None else self.tail.rows(relation, wanted, self.durable_tick, upto)
+        return stored if ahead is None else pa.concat_tables([stored, ahead])
 
     def files(self, after: Tick, upto: Tick) -> list[str]:
         """Return the data files that may hold rows with after < tick <= upto, lowest ticks first."""
@@ -254,7 +292,13 @@ class ChangeLog:
         recent = self.tail.rows(None, layout.RECORDS, after, upto)
         if recent is not None:
             return recent
-        return pa.concat_tables([layout.RECORDS.empty_table(), *read_records(self.files(after, upto), after, upto)])
+        stored = read_records(self.files(after, upto), after, self._stored(upto))
+        ahead = None if self._ahead is None else self.tail.rows(None, layout.RECORDS, self.durable_tick, upto)
+        return pa.concat_tables([layout.RECORDS.empty_table(), *stored, *([] if ahead is None else [ahead])])
+
+    def _stored(self, upto: Tick) -> Tick:
+        """Return up to which tick the data files are read: what was looked ahead to is not in them."""
+        return upto if self._ahead is None else min(upto, self.durable_tick)
 
     def _place(self, relation: RelationName, columns: pa.Schema) -> str:
         while True:

@@ -10,10 +10,11 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -21,7 +22,10 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from headwater.changelog.sought_values import noted_bounds
+from headwater.changelog.storage_errors import parse_stored, stored
 from headwater.relation import TICK
+
+Parsed = TypeVar("Parsed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +59,14 @@ def write_rows(root: str, rows: pa.Table, *, folder: str = "") -> DataFile:
     """Write rows to a new data file below a table's folder; it is not part of the table yet."""
     system, base = place(root)
     path = f"{folder}part-{uuid.uuid4()}.parquet"
-    pq.write_table(
-        rows,
-        f"{base}/{path}",
-        filesystem=system,
-        compression="zstd",
-    )
-    sync(root, path)
+    with stored(f"{root}/{path}"):
+        pq.write_table(
+            rows,
+            f"{base}/{path}",
+            filesystem=system,
+            compression="zstd",
+        )
+        sync(root, path)
     return describe(root, path)
 
 
@@ -69,7 +74,8 @@ def describe(root: str, path: str, bounded: Sequence[str] = (TICK, "sequence")) 
     """Read a data file's footer: its size, its row count, and the bounds of some columns, where they can be told."""
     system, base = place(root)
     file = f"{base}/{path}"
-    footer = pq.read_metadata(file, filesystem=system)
+    with stored(f"{root}/{path}"):
+        footer = pq.read_metadata(file, filesystem=system)
     lowest: dict[str, int | str] = {}
     highest: dict[str, int | str] = {}
     nulls: dict[str, int] = {}
@@ -98,11 +104,18 @@ def _written(bound: int | str | date) -> int | str:
 def read_text(root: str, path: str) -> str | None:
     """Return a small file's text, or None if it is not there."""
     system, base = place(root)
-    try:
-        with system.open_input_stream(f"{base}/{path}") as stream:
-            return str(stream.read().decode())
-    except FileNotFoundError:
-        return None
+    with stored(f"{root}/{path}"):
+        try:
+            with system.open_input_stream(f"{base}/{path}") as stream:
+                return str(stream.read().decode(errors="replace"))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def read_note(root: str, path: str, parse: Callable[[Any], Parsed]) -> Parsed | None:
+    """Return what a small JSON file means, or None if it is not there; one that means nothing is refused by name."""
+    text = read_text(root, path)
+    return None if text is None else parse_stored(f"{root}/{path}", text, parse)
 
 
 def sync(root: str, *paths: str) -> None:
@@ -122,11 +135,12 @@ def write_text(root: str, path: str, text: str) -> None:
     """Replace a small file as a whole: a reader sees the old text or the new one, never a part."""
     system, base = place(root)
     file = f"{base}/{path}"
-    system.create_dir(str(Path(file).parent), recursive=True)
     draft = f"{file}.{uuid.uuid4()}"
-    with system.open_output_stream(draft) as stream:
-        stream.write(text.encode())
-    system.move(draft, file)
+    with stored(f"{root}/{path}"):
+        system.create_dir(str(Path(file).parent), recursive=True)
+        with system.open_output_stream(draft) as stream:
+            stream.write(text.encode())
+        system.move(draft, file)
 
 
 def delete_folder(root: str) -> None:

@@ -40,9 +40,10 @@ from deltalake import (
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 from deltalake.transaction import RemoveAction
 
-from headwater.changelog.data_file import DataFile, read_text, sync, write_rows
+from headwater.changelog.data_file import DataFile, read_note, read_text, sync, write_rows
 from headwater.changelog.merge_files import merge_files
 from headwater.changelog.sought_values import SoughtValues
+from headwater.changelog.storage_errors import damaged, refuse_empty_entries, stored
 from headwater.errors import WarehouseRefused
 from headwater.relation import TICK
 
@@ -71,27 +72,30 @@ class FencedTable:
     @classmethod
     def create(cls, path: str, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str, indexed: int = 1) -> Self:
         """Create an empty table; the statistics of its first `indexed` columns let readers skip files."""
-        table = DeltaTable.create(
-            path,
-            schema,
-            configuration={**_CONFIGURATION, "delta.dataSkippingNumIndexedCols": str(indexed)},
-            commit_properties=_properties(numbers, mark),
-        )
-        sync(path, f"_delta_log/{0:020}.json")
+        with stored(path):
+            table = DeltaTable.create(
+                path,
+                schema,
+                configuration={**_CONFIGURATION, "delta.dataSkippingNumIndexedCols": str(indexed)},
+                commit_properties=_properties(numbers, mark),
+            )
+            sync(path, f"_delta_log/{0:020}.json")
         return cls(table, path)
 
     @classmethod
     def open(cls, path: str) -> Self:
         """Load the table at its newest version."""
-        try:
-            return cls(DeltaTable(path), path)
-        except TableNotFoundError as missing:
-            raise WarehouseRefused(
-                "the warehouse is incomplete",
-                code="HW-401",
-                detail=f'there is no Delta table at "{path}"',
-                hint="point at the warehouse folder, or restore it as a whole",
-            ) from missing
+        with stored(path):
+            refuse_empty_entries(path)
+            try:
+                return cls(DeltaTable(path), path)
+            except TableNotFoundError as missing:
+                raise WarehouseRefused(
+                    "the warehouse is incomplete",
+                    code="HW-401",
+                    detail=f'there is no Delta table at "{path}"',
+                    hint="point at the warehouse folder, or restore it as a whole",
+                ) from missing
 
     @staticmethod
     def exists(path: str) -> bool:
@@ -118,7 +122,7 @@ class FencedTable:
         Other tools' commits have none and change nothing. Where the version's entry was cleaned up, the handle is
         moved to the newest version first, so that mark and files always belong together.
         """
-        with self.lock:
+        with self.lock, stored(self.path):
             mark = self._own_mark()
             if mark is None:
                 self._table = DeltaTable(self.path)
@@ -141,7 +145,11 @@ class FencedTable:
             entry = read_text(self.path, f"_delta_log/{version:020}.json")
             if entry is None:
                 return None
-            said = [action["commitInfo"] for line in entry.splitlines() if "commitInfo" in (action := json.loads(line))]
+            try:
+                actions = [json.loads(line) for line in entry.splitlines()]
+            except ValueError as error:
+                raise damaged(f"{self.path}/_delta_log/{version:020}.json", str(error)) from error
+            said = [action["commitInfo"] for action in actions if "commitInfo" in action]
             if said and _MARK in said[0]:
                 return str(said[0][_MARK])
         return None
@@ -152,11 +160,12 @@ class FencedTable:
             try:
                 self._table.update_incremental()
             except DeltaError:  # the versions in between were cleaned up: start from the newest checkpoint
-                self._table = DeltaTable(self.path)
+                with stored(self.path):
+                    self._table = DeltaTable(self.path)
 
     def files(self, *, after: int | None = None, upto: int | None = None, column: str = TICK) -> list[str]:
         """Return where the data files are that may hold rows with after < column <= upto, lowest first."""
-        with self.lock:
+        with self.lock, stored(self.path):
             entries = pa.table(self._table.get_add_actions(flatten=True)).to_pydict()
         paths = entries["path"]
         lowest = entries.get(f"min.{column}", [None] * len(paths))
@@ -226,7 +235,7 @@ class FencedTable:
 
     def entries(self) -> list[dict[str, Any]]:
         """Return what the table knows of each data file: `path`, `size_bytes`, `min._tick` and so on."""
-        with self.lock:
+        with self.lock, stored(self.path):
             return list(pa.table(self._table.get_add_actions(flatten=True)).to_pylist())
 
     def compact(self, below_bytes: int) -> int:
@@ -299,7 +308,7 @@ class FencedTable:
             return len(removed)
 
     def _commit(self, commit: Callable[[], None]) -> bool:
-        with self.lock:
+        with self.lock, stored(self.path):
             expected = self.version + 1
             try:
                 commit()
@@ -360,5 +369,5 @@ def _properties(numbers: Mapping[str, int], mark: str) -> CommitProperties:
 
 
 def _checkpoint_version(path: str) -> int:
-    text = read_text(path, "_delta_log/_last_checkpoint")
-    return -1 if text is None else int(json.loads(text)["version"])
+    version = read_note(path, "_delta_log/_last_checkpoint", lambda said: int(said["version"]))
+    return -1 if version is None else version

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from headwater.changelog.data_file import place
 from headwater.changelog.layout import RECORDS, shapes, stamped_schema, unpack
+from headwater.changelog.storage_errors import stored
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 
@@ -20,7 +21,7 @@ def read_rows(
     """Return a relation's signed rows with after < tick <= upto, in tick order."""
     parts = [stamped_schema(columns).empty_table()]
     for file in files:
-        with _opened(file) as parquet:
+        with stored(file), _opened(file) as parquet:
             for shape in shapes(log, relation):
                 if shape in parquet.schema_arrow.names:
                     parts += _shape_rows(parquet, shape, columns, str(relation), after=after, upto=upto)
@@ -30,14 +31,14 @@ def read_rows(
 def read_records(files: Sequence[str], after: Tick, upto: Tick) -> Iterator[pa.Table]:
     """Yield the transactions' own rows with after < tick <= upto, a table for each data file, in the files' order."""
     for file in files:
-        with _opened(file) as parquet:
+        with stored(file), _opened(file) as parquet:
             parts = [RECORDS.empty_table()]
             held = set(parquet.schema_arrow.names)
             if "_position" in held:
                 for group in _groups(parquet, after, upto):
                     rows = parquet.read_row_group(group, columns=RECORDS.names).select(RECORDS.names).cast(RECORDS)
                     parts.append(_between(rows.filter(pc.is_null(rows["_relation"])), after, upto))
-            yield pa.concat_tables(parts).sort_by(TICK).combine_chunks()
+        yield pa.concat_tables(parts).sort_by(TICK).combine_chunks()
 
 
 def _shape_rows(

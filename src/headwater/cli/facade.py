@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, Self, TypeAlias, cast
@@ -30,8 +30,13 @@ class Facade(Protocol):
         """Say what `run` would do if it were asked to compute these views anew."""
         ...
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew."""
+    def run(
+        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: bool | Collection[str]
+    ) -> RunResult:
+        """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew.
+
+        The history of views is deleted only with a yes, to all or to these.
+        """
         ...
 
     def status(self) -> StatusResult:

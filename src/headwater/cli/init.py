@@ -14,7 +14,7 @@ from headwater.cli.outcome import outcome
 from headwater.cli.page import Line, Page
 from headwater.errors import InvalidProject
 from headwater.project import PROJECT_FILE
-from headwater.project_file import load
+from headwater.project_file import load, name_obstacle
 
 TEMPLATES = (
     ("headwater.toml", PROJECT_FILE),
@@ -48,6 +48,13 @@ def create_project(folder: Path) -> InitResult:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidProject(
             f'"{folder}" is there already and is not an empty folder', code="HW-119", hint="choose another name"
+        )
+    if obstacle := name_obstacle(folder.absolute().name):
+        raise InvalidProject(
+            f"{folder.name!r} cannot be the name of a project",
+            code="HW-162",
+            detail=obstacle,
+            hint="choose another name",
         )
     (folder / "views").mkdir(parents=True, exist_ok=True)
     templates = files("headwater.cli") / "templates"

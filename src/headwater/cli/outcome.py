@@ -51,8 +51,21 @@ def outcome(*, as_json: bool, debug: bool) -> Iterator[Output]:
     except Exception as error:  # noqa: BLE001 — the one place where whatever broke becomes an exit code
         if debug:
             traceback.print_exc(file=sys.stderr)
-        show_error(_broken(error), as_json=as_json)
-        raise typer.Exit(BROKE) from None
+        told = _about_a_file(error)
+        show_error(told or _broken(error), as_json=as_json)
+        raise typer.Exit(REFUSED if told else BROKE) from None
+
+
+def may_ask(*, as_json: bool) -> bool:
+    """Tell whether a person is there who can be asked."""
+    return sys.stdin.isatty() and not as_json
+
+
+def _about_a_file(error: Exception) -> HeadwaterError | None:
+    """Return what to say of a file that cannot be read or written, if that is what went wrong."""
+    from headwater.changelog.storage_errors import storage_error  # noqa: PLC0415 - brings Arrow and Delta along
+
+    return storage_error(error)
 
 
 def _broken(error: Exception) -> HeadwaterError:

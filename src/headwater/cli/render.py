@@ -39,6 +39,9 @@ def draw_plan(result: PlanResult) -> Page:
             page.append(Line(text=title, style="" if ours else _WARN))
             page.extend(Line(text=f"  {sql.statement}  -- at {sql.source}") for sql in statements)
     page.extend(Line(text=f"warning: {warning}", style=_WARN) for warning in result.warnings)
+    if result.lost_history:
+        lost = ", ".join(result.lost_history)
+        page.append(Line(text=f"the history of {lost} will be deleted: `run` asks first, or needs --yes", style=_WARN))
     return page
 
 

@@ -8,9 +8,11 @@ import typer
 
 from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
+from headwater.cli.outcome import REFUSED, may_ask, outcome
 from headwater.cli.progress import progress
 from headwater.cli.render import draw_run
+from headwater.errors import ConfirmationNeeded
+from headwater.results.planning import RunResult
 
 
 def run(
@@ -23,15 +25,35 @@ def run(
     rebuild: Annotated[
         list[str] | None, typer.Option("--rebuild", metavar="VIEW", help="Compute this view anew; may be repeated.")
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask before the history of views is deleted, now or later.")
+    ] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Do what `plan` shows, then keep the views up to date."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
-        result = headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()))
-    output.show(result, draw_run)
+    """Do what `plan` shows, then keep the views up to date.
+
+    Dropping or changing a view deletes the states that could be read of it so far. If there are several, `run` asks
+    first; where nobody can be asked, it needs --yes.
+    """
+
+    def maintain(agreed: bool | tuple[str, ...]) -> RunResult:
+        with (
+            progress(as_json=as_json, debug=debug) as listener,
+            open_project(context, project, listener) as headwater,
+        ):
+            return headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()), yes=agreed)
+
+    with outcome(as_json=as_json, debug=debug) as output:
+        try:
+            result = maintain(yes)
+        except ConfirmationNeeded as needed:
+            if not may_ask(as_json=as_json):
+                raise
+            typer.echo(f"{needed.summary}\n{needed.detail}", err=True)
+            if not typer.confirm("go on?", err=True):
+                typer.echo("nothing was changed", err=True)
+                raise typer.Exit(REFUSED) from None
+            result = maintain(needed.views)
+        output.show(result, draw_run)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import REFUSED, outcome
+from headwater.cli.outcome import REFUSED, may_ask, outcome
 from headwater.cli.progress import progress
 from headwater.cli.render import draw_teardown
 from headwater.errors import HeadwaterError
@@ -37,7 +36,7 @@ def teardown(
         said = load(project)
         chosen = tuple(said.source(name).name for name in source or ())
         sources = ", ".join(chosen or (one.name for one in said.sources))
-        if not yes and not _may_ask(as_json):
+        if not yes and not may_ask(as_json=as_json):
             raise HeadwaterError(
                 f"teardown drops what the views live on at {sources}, and nobody is there to ask",
                 code="HW-130",
@@ -54,7 +53,3 @@ def teardown(
         output.show(result, draw_teardown)
     if result.failed:
         raise typer.Exit(REFUSED)
-
-
-def _may_ask(as_json: bool) -> bool:
-    return sys.stdin.isatty() and not as_json

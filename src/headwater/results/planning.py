@@ -54,6 +54,8 @@ class PlanResult:
     steps: tuple[PlanStep, ...]
     owner_sql: tuple[OwnerSql, ...] = ()
     warnings: tuple[str, ...] = ()
+    lost_history: tuple[str, ...] = ()
+    """Views whose history will be deleted: `run` asks first, or needs `--yes`."""
 
     @property
     def changes(self) -> tuple[PlanStep, ...]:

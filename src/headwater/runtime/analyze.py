@@ -59,7 +59,7 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 def analyze_view(spark: SparkSession, understood: Understood, name: str) -> ViewAnalysis:
     """Return what each kind of maintenance costs a view; nothing of the warehouse is changed."""
     warehouse = Warehouse.open(str(understood.project.warehouse))
-    following = MaintainersLog(spark=spark, understood=understood, warehouse=warehouse)
+    following = MaintainersLog(understood=understood, warehouse=warehouse)
     with Snapshots(understood.sources, following) as snapshots:
         found = _Analysis(
             spark=spark, understood=understood, warehouse=warehouse, snapshots=snapshots, known=understood.views[name]

@@ -33,7 +33,6 @@ from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.recompute import recompute
 from headwater.runtime.staging import stage_relation
-from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
 from headwater.runtime.wait_until_followed import wait_until_followed
@@ -41,7 +40,6 @@ from headwater.runtime.whole_view import computed_rows, require_same_rows, requi
 from headwater.views.segments import SegmentedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
-from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.spark_files import read_files
 
@@ -55,18 +53,20 @@ def check_views(
     *,
     steps: bool = False,
 ) -> CheckResult:
-    """Check one view or all at so many ticks, None: at all; where no maintainer runs, first bring all up to date.
+    """Check one view or all that the warehouse has, at so many ticks, None: at all.
 
     With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
     """
-    path = str(understood.project.warehouse)
-    names = [view] if view is not None else list(understood.views)
-    if not maintainer_is_alive(path):
-        start_maintainer(spark, understood, listener).run(until_idle=True, ticks=None)
-    warehouse = Warehouse.open(path)
+    warehouse = Warehouse.open(str(understood.project.warehouse))
+    kept = warehouse.catalog().views
+    names = [warehouse.view(view).name] if view is not None else [name for name in understood.views if name in kept]
+    if not names:
+        raise NotReadable(
+            "the warehouse has none of the project's views yet", code="HW-430", hint="run `headwater run` first"
+        )
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
         shown = _stage(spark, understood, names, Path(folder), warehouse)
-        warehouse = Warehouse.open(path)  # its log is not looked at again: what happens from now on does not matter
+        warehouse.log.refresh()  # it is not looked at again: what happens from now on does not matter
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
         logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
         try:
@@ -97,7 +97,7 @@ def _stage(
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
-            wait_until_followed(spark, understood, warehouse, snapshot.position)
+            wait_until_followed(understood, warehouse, snapshot.position)
             if not snapshot.is_valid():
                 raise SourceUnavailable(
                     f'source "{source}" restarted during the check', code="HW-533", hint="run the check again"
@@ -118,7 +118,9 @@ def _check_view(
 ) -> ViewCheck:
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
     entry, view = warehouse.view(name), understood.views[name].view
-    frontier = min(warehouse.frontier(name), warehouse.log.last_tick)  # it goes on; what was read of the log does not
+    frontier = min(
+        warehouse.frontier(name), warehouse.log.durable_tick
+    )  # it goes on; what was read of the log does not
     refuse_outdated(entry, view)
     states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)

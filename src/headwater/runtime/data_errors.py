@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from pyspark.errors import PySparkException
 
-from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow
+from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow, InvalidView
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.transaction import Transaction
@@ -65,6 +65,25 @@ def unborn_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
         code="HW-522",
         detail=f"{_said(error)}, in rows that are there now",
         hint=f"correct the rows, or the view's SQL, then run `headwater run --rebuild {view}`",
+    )
+
+
+def query_stopped(error: BaseException) -> HeadwaterError | None:
+    """Return why a query has no answer: what Spark said of a value, or of stored rows; None: it failed otherwise."""
+    if is_contradiction(error):
+        return ImpossibleChange(
+            "the stored rows of a view contradict each other",
+            code="HW-163",
+            detail=NEGATIVE,
+            hint="`headwater check` finds the view and the tick; `headwater run --rebuild VIEW` computes it again",
+        )
+    if not is_data_error(error):
+        return None
+    return InvalidView(
+        "the query met a value that it cannot compute with",
+        code="HW-157",
+        detail=_said(error),
+        hint="leave such rows out with WHERE, or use a function that gives NULL instead: try_divide, try_cast",
     )
 
 

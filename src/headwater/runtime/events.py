@@ -154,6 +154,21 @@ class ProjectRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectWarned:
+    """Something that the project says is allowed, and probably not meant."""
+
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarehouseAdopted:
+    """A warehouse did not say which project it belongs to; from now on it is this one's."""
+
+    project: str
+    warehouse: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
     """So many rows of a relation have been read; the estimate is the source's own and may be off."""
 
@@ -213,6 +228,8 @@ Event: TypeAlias = (
     | ViewDropped
     | ProjectChanged
     | ProjectRefused
+    | ProjectWarned
+    | WarehouseAdopted
     | BootstrapProgress
     | CheckProgress
     | CheckpointRolled

@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from headwater.changelog.data_file import read_note
 from headwater.changelog.global_parts import Incomplete
 from headwater.position import Position
 from headwater.project import Project
@@ -129,11 +130,15 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
 
 
 def _said(warehouse: str) -> Mapping[str, Any]:
-    try:
-        content: Mapping[str, Any] = json.loads(status_file(warehouse).read_text())
-    except FileNotFoundError:
-        return {}
-    return content
+    return read_note(warehouse, status_file(warehouse).name, _checked) or {}
+
+
+def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was said, if it is whole: everything is in it that is looked for."""
+    datetime.fromisoformat(said["messages"]["since"])
+    for source in said["sources"].values():
+        _ = source["state"], source["position"], source["retry_at"], source["error"]
+    return said
 
 
 def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:

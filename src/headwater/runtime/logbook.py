@@ -18,6 +18,7 @@ from headwater.runtime.events import (
     ProbeAnswered,
     ProjectChanged,
     ProjectRefused,
+    ProjectWarned,
     SelfMaintenanceTested,
     SourceConnected,
     SourceDisconnected,
@@ -28,6 +29,7 @@ from headwater.runtime.events import (
     ViewComputed,
     ViewDropped,
     ViewStopped,
+    WarehouseAdopted,
 )
 
 _LOGGER = logging.getLogger("headwater")
@@ -48,7 +50,7 @@ def level_of(event: Event) -> int:
     match event:
         case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
-        case SourceDisconnected() | SourceWarning():
+        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted():
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
@@ -110,6 +112,10 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ProjectRefused(error=error):
             why = " ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
             return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {why}"
+        case ProjectWarned(warning=warning):
+            return f"warning: {warning}"
+        case WarehouseAdopted(project=project, warehouse=warehouse):
+            return f'"{warehouse}" did not say which project it belongs to; it now belongs to "{project}"'
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
             return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):

@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import assert_never
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self, assert_never
 
 from headwater.deltas.extent import WHOLE
+from headwater.errors import ConfirmationNeeded
+from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
 from headwater.runtime.fill import Fill, Way, fill
@@ -17,6 +19,8 @@ from headwater.runtime.slot_claims import SlotClaim, slot_warnings
 from headwater.runtime.understand import Understood, UnderstoodView
 from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
+
+_DROPPED = "no longer in the project"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,34 @@ class Kept:
     lost_sources: frozenset[str] = frozenset()
     """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read anew."""
     claims: Mapping[str, SlotClaim] = field(default_factory=dict)
+    frontiers: Mapping[str, Tick] = field(default_factory=dict)
+    """How far the views have come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consent:
+    """What a person has agreed to lose: the history of these views, or of any."""
+
+    views: frozenset[str] = frozenset()
+    is_given: bool = False
+    """Whether to everything."""
+
+    @classmethod
+    def of(cls, yes: bool | Collection[str]) -> Self:
+        """Return the consent that somebody gives who says yes, or yes to these views.
+
+        >>> Consent.of(["sales"]).missing({"sales": "…", "stock": "…"})
+        ('stock',)
+        """
+        return cls(is_given=yes) if isinstance(yes, bool) else cls(views=frozenset(yes))
+
+    def also(self, views: Iterable[str]) -> Consent:
+        """Return this consent, and that to these views."""
+        return replace(self, views=self.views.union(views))
+
+    def missing(self, lost: Iterable[str]) -> tuple[str, ...]:
+        """Return the views of some whose history may not be deleted."""
+        return () if self.is_given else tuple(name for name in lost if name not in self.views)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +79,28 @@ class RunPlan:
     lost_sources: frozenset[str] = frozenset()
     claims: Mapping[str, SlotClaim] = field(default_factory=dict)
     """By which slot each source will be followed."""
+    lost_history: Mapping[str, str] = field(default_factory=dict)
+    """Views of which more than one state can be read now and that will not be there after, and why."""
 
     @property
     def born(self) -> tuple[str, ...]:
         """The views that have to be computed from scratch."""
         return self.created + self.changed
+
+    def require(self, consent: Consent) -> None:
+        """Refuse to go on if history is lost that nobody agreed to lose."""
+        missing = consent.missing(self.lost_history)
+        if not missing:
+            return
+        views = ", ".join(f'"{name}"' for name in missing)
+        raise ConfirmationNeeded(
+            f"this would delete the history of {'view' if len(missing) == 1 else 'views'} {views}",
+            code="HW-156",
+            detail="\n".join(f'"{name}": {self.lost_history[name]}' for name in missing),
+            hint="if that is meant, run `headwater run --yes`; if not, put the views back as they were. "
+            "`headwater plan` shows all that would change",
+            views=missing,
+        )
 
 
 def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -> RunPlan:
@@ -84,12 +133,19 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         rebuilt=frozenset(rebuild),
         lost_sources=kept.lost_sources,
         claims=kept.claims,
+        lost_history={
+            name: f"{reasons.get(name, _DROPPED)}; "
+            f"ticks {kept.views[name].birth} to {kept.frontiers[name]} can be read now"
+            for name in (*dropped, *changed)
+            if name not in rebuild and kept.frontiers.get(name, 0) > kept.views[name].birth
+            if name in dropped or not _lost(understood.views[name], kept.views[name], kept)
+        },
     )
 
 
 def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
     """Return why a view has to be computed anew; empty if it goes on."""
-    lost = sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
+    lost = _lost(view, entry, kept)
     below = [name for name, sql in view.view.lower_texts if (name, sql) not in entry.lower]
     columns = tuple((field.name, str(field.type)) for field in view.schema)
     guarantee = view.guarantee.value
@@ -103,6 +159,11 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
         (entry.shape != shape(view.view), "it is computed in other steps than before"),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
+
+
+def _lost(view: UnderstoodView, entry: ViewEntry, kept: Kept) -> list[str]:
+    """Return the sources of a view whose log does not go on: its states so far lead to nothing, whoever agrees."""
+    return sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
 
 
 def _told(way: Fill) -> str:
@@ -129,10 +190,7 @@ def _reason(plan: RunPlan, view: UnderstoodView) -> str:
 
 def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
     """Return a plan as the steps that a person reads, in the order they are carried out."""
-    steps = [
-        PlanStep(action=Action.DROP, subject=Subject.VIEW, name=name, reason="no longer in the project")
-        for name in plan.dropped
-    ]
+    steps = [PlanStep(action=Action.DROP, subject=Subject.VIEW, name=name, reason=_DROPPED) for name in plan.dropped]
     steps += [
         PlanStep(
             action=Action.BOOTSTRAP if way.way is Way.ANEW else Action.WIDEN,
@@ -158,4 +216,9 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
         for statement in inspection.owner_sql
     )
     about_slots = tuple(f'source "{source}": {sentence}' for source, sentence in slot_warnings(plan.claims))
-    return PlanResult(steps=tuple(steps), owner_sql=owner_sql, warnings=(*understood.warnings, *about_slots))
+    return PlanResult(
+        steps=tuple(steps),
+        owner_sql=owner_sql,
+        warnings=(*understood.warnings, *about_slots),
+        lost_history=tuple(plan.lost_history),
+    )

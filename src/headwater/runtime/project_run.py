@@ -10,30 +10,33 @@ from the chunks that are read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import SparkSession
 
 from headwater.errors import SourceUnavailable
 from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
-from headwater.runtime.events import Listener, ProjectChanged
+from headwater.runtime.events import Listener, ProjectChanged, ProjectWarned
 from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import RunPlan, show_plan
+from headwater.runtime.plan import Consent, RunPlan, show_plan
 from headwater.runtime.project_watch import ProjectWatch
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood, understand
 
 _RETRY_SECONDS = 1.0
+_NO_CONSENT = Consent()
 
 
 class ProjectRun:
     """Maintains a project until idle, for so many ticks, or until stopped. `project` is what runs now."""
 
-    def __init__(self, spark: SparkSession, project: Project, listener: Listener) -> None:
-        """Run nothing yet."""
+    def __init__(self, spark: Callable[[], SparkSession], project: Project, listener: Listener) -> None:
+        """Run nothing yet; Spark is started when it does."""
         self.project = project
-        self._spark = spark
+        self.is_starting = True
+        """Whether nothing is maintained yet, so that it can be ended at any moment."""
+        self._start_spark = spark
         self._listener = listener
         self._maintainer: Maintainer | None = None
         self._stop = threading.Event()
@@ -44,20 +47,28 @@ class ProjectRun:
         if self._maintainer is not None:
             self._maintainer.stop()
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
-        """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
-        understood = understand(self.project, self._spark)
+    def run(
+        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], consent: Consent = _NO_CONSENT
+    ) -> RunResult:
+        """Maintain; a run that ends once it is idle takes up no changes, the next one does.
+
+        A change that would delete the history of views is taken up only with consent.
+        """
+        spark = self._start_spark()
+        understood = understand(self.project, spark)
         done: list[RunResult] = []
+        warned: set[str] = set()
         is_changed = False
         while True:
-            maintainer = self._start(understood, rebuild, is_first=not done)
+            self._warn(understood, warned)
+            maintainer = self._start(spark, understood, rebuild, consent, is_first=not done)
             if maintainer is None:
                 return _together(done)
             if is_changed:
                 self._listener(ProjectChanged(steps=_steps(maintainer.plan, understood)))
-            watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop)
+            watch = ProjectWatch(self.project, spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
-            self._maintainer = maintainer
+            self._maintainer, self.is_starting = maintainer, False
             if self._stop.is_set():
                 maintainer.stop()
             if not until_idle:
@@ -80,13 +91,22 @@ class ProjectRun:
             if watch.taken is not None:
                 understood, self.project = watch.taken, watch.taken.project
                 rebuild = tuple(name for name in rebuild if name in understood.views)
+                consent = consent.also(watch.replaced)  # their history may have begun since they were looked at
             is_changed = watch.taken is not None
 
-    def _start(self, understood: Understood, rebuild: tuple[str, ...], *, is_first: bool) -> Maintainer | None:
+    def _warn(self, understood: Understood, warned: set[str]) -> None:
+        """Say what the project should know, each thing once."""
+        for warning in (one for one in understood.warnings if one not in warned):
+            self._listener(ProjectWarned(warning=warning))
+            warned.add(warning)
+
+    def _start(
+        self, spark: SparkSession, understood: Understood, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
+    ) -> Maintainer | None:
         """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
         while True:
             try:
-                return start_maintainer(self._spark, understood, self._listener, rebuild)
+                return start_maintainer(spark, understood, self._listener, rebuild, consent)
             except SourceUnavailable:
                 if is_first:
                     raise

@@ -18,6 +18,8 @@ from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
 from headwater.project import Project
 from headwater.project_file import load
 from headwater.runtime.events import Listener, ProjectRefused
+from headwater.runtime.plan import Consent
+from headwater.runtime.start import plan_run
 from headwater.runtime.understand import Understood, understand
 
 _log = logging.getLogger(__name__)
@@ -30,9 +32,19 @@ _STOP_SECONDS = 60.0
 class ProjectWatch:
     """Looks at the files of a project that runs, until the first change that can be taken up."""
 
-    def __init__(self, running: Project, spark: SparkSession, listener: Listener, found: Callable[[], None]) -> None:
-        """Call `found` once there is something to take up."""
+    def __init__(
+        self,
+        running: Project,
+        spark: SparkSession,
+        listener: Listener,
+        found: Callable[[], None],
+        consent: Consent,
+    ) -> None:
+        """Call `found` once there is something to take up; what deletes history needs consent."""
         self.taken: Understood | None = None
+        self.replaced: tuple[str, ...] = ()
+        """The views that what is taken up drops or changes."""
+        self._consent = consent
         self._running = running
         self._spark = spark
         self._listener = listener
@@ -89,12 +101,14 @@ class ProjectWatch:
             understood = understand(project, self._spark)
             for name, inspection in understood.inspections.items():
                 inspection.require_rights(name)
+            plan = plan_run(understood)
+            plan.require(self._consent)
         except SourceUnavailable:
             return False  # it is tried again; nothing is wrong with the project
         except HeadwaterError as error:
             self._tell(error)
             return False
-        self.taken = understood
+        self.taken, self.replaced = understood, plan.dropped + plan.changed
         self._found()
         return True
 

@@ -16,7 +16,7 @@ from headwater.results.keeping import RefreshedView, RefreshResult
 from headwater.runtime.events import Listener
 from headwater.runtime.start import start_maintainer
 from headwater.runtime.understand import Understood
-from headwater.runtime.wait_until_followed import wait_until_followed
+from headwater.runtime.wait_until_followed import wait_for_maintainer
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.refresh_requests import note_refresh
@@ -31,10 +31,8 @@ def refresh_views(
     """Bring views up to date, and say from where to where they have come."""
     started, path = time.perf_counter(), str(understood.project.warehouse)
     before = _frontiers(path, names)
-    maintained = maintainer_is_alive(path)
-    if maintained:
-        _ask(spark, understood, path, names)
-    else:
+    maintained = maintainer_is_alive(path) and _ask(understood, path, names)
+    if not maintained:
         maintainer = start_maintainer(spark, understood, listener)
         maintainer.timetable.demand(names)
         maintainer.run(until_idle=True, ticks=None)
@@ -46,13 +44,14 @@ def refresh_views(
     )
 
 
-def _ask(spark: SparkSession, understood: Understood, path: str, names: Sequence[str]) -> None:
-    """Ask the maintainer, and wait until it has done so."""
+def _ask(understood: Understood, path: str, names: Sequence[str]) -> bool:
+    """Ask the maintainer, and wait until it has done so; False: it has ended meanwhile."""
     warehouse = Warehouse.open(path)
     for source in {relation.source for name in names for relation in understood.views[name].view.relations}:
         with understood.sources[source].snapshot() as snapshot:
             position = snapshot.position
-        wait_until_followed(spark, understood, warehouse, position)
+        if not wait_for_maintainer(understood, warehouse, position):
+            return False
     warehouse.log.refresh()
     upto = warehouse.log.last_tick
     for name in names:
@@ -66,7 +65,10 @@ def _ask(spark: SparkSession, understood: Understood, path: str, names: Sequence
                 detail=f"waited {_PATIENCE_SECONDS:.0f} s for the maintainer, which goes on with it",
                 hint="see `headwater status` for how far the views are",
             )
+        if not maintainer_is_alive(path):
+            return False
         time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its commits tell nobody
+    return True
 
 
 def _frontiers(path: str, names: Sequence[str]) -> dict[str, Tick]:

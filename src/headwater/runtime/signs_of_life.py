@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.live_status import write_status
@@ -68,7 +69,7 @@ class SignsOfLife:
                     bootstrapping = self._is_bootstrapping()
                     write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
                     said_at = time.monotonic()
-            except OSError:  # a full disk, say: whoever has to write there for its work will tell
+            except (OSError, HeadwaterError):  # a full disk, say: whoever has to write there for its work will tell
                 _log.warning("cannot show signs of life", exc_info=True)
 
     def _is_awaited(self) -> bool:

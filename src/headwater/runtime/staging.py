@@ -161,7 +161,7 @@ def _stage_chunk(
 def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
     try:
         return tuple(Chunk(**chunk) for chunk in json.loads((home / "chunks.json").read_text()))
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError, TypeError):  # not there, or of no use: all is read again
         return None
 
 
@@ -169,12 +169,14 @@ def _finished_chunks(home: Path, plan: Sequence[Chunk]) -> list[StagedChunk]:
     finished = []
     for chunk in plan:
         note = home / f"chunk-{chunk.number}.json"
-        if note.exists():
+        try:
             said = json.loads(note.read_text())
+            pq.read_metadata(note.with_suffix(".parquet"))
             seen = SeenTransactions(xmin=said["xmin"], xmax=said["xmax"], running=frozenset(said["running"]))
-            finished.append(
-                StagedChunk(chunk=chunk, path=note.with_suffix(".parquet"), seen=seen, row_count=said["row_count"])
-            )
+            row_count = int(said["row_count"])
+        except (FileNotFoundError, ValueError, LookupError, TypeError):  # not there, or of no use: it is read again
+            continue
+        finished.append(StagedChunk(chunk=chunk, path=note.with_suffix(".parquet"), seen=seen, row_count=row_count))
     return finished
 
 

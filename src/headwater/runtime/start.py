@@ -2,72 +2,102 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from headwater.errors import WarehouseRefused
 from headwater.relation import RelationName
-from headwater.runtime.events import Listener
+from headwater.runtime.events import Listener, WarehouseAdopted
 from headwater.runtime.fill import is_meant
 from headwater.runtime.hidden_table import HiddenTable
 from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
 from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import Kept, RunPlan, make_plan
+from headwater.runtime.plan import Consent, Kept, RunPlan, make_plan
 from headwater.runtime.replica_reader import ReplicaReader, load_replica
 from headwater.runtime.slot_claims import SlotOrigin, claim_slots
 from headwater.runtime.understand import Understood
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
-from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
-from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
+from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
+from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+
+_NO_CONSENT = Consent()
 
 
 def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what `run` would do."""
-    path = str(understood.project.warehouse)
-    if not is_warehouse(path):
-        claims = claim_slots(None, understood.sources, ())
-        return make_plan(understood, Kept(views={}, replicas={}, claims=claims), rebuild)
-    return make_plan(understood, _kept(Warehouse.open(path), understood), rebuild)
+    return make_plan(understood, _kept(understood), rebuild)
 
 
 def start_maintainer(
-    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str] = ()
+    spark: SparkSession,
+    understood: Understood,
+    listener: Listener,
+    rebuild: Sequence[str] = (),
+    consent: Consent = _NO_CONSENT,
 ) -> Maintainer:
-    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
+    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run.
+
+    History that would be lost is refused, before anything is changed, unless there is consent.
+    """
     path = str(understood.project.warehouse)
     for name, inspection in understood.inspections.items():
         inspection.require_rights(name)  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
-    warehouse = Warehouse.create(path)
-    kept = _kept(warehouse, understood)
+    kept = _kept(understood)
     plan = make_plan(understood, kept, rebuild)
+    plan.require(consent)
+    _take_for_project(path, understood.project.name, listener)
+    warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease(own_name())
-    renew_lease(path, epoch)
-    warehouse.log.take_over(epoch)
-    clear_unnamed(warehouse)
-    hidden: dict[str, HiddenTable] = {}
-    lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
-    return Maintainer(
-        spark=spark,
-        warehouse=warehouse,
-        understood=understood,
-        plan=plan,
-        epoch=epoch,
-        views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
-        retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed},
-        replicas=_load_replicas(spark, path, understood, lasting),
-        listener=listener,
-    )
+    try:
+        renew_lease(path, epoch)
+        warehouse.log.take_over(epoch)
+        clear_unnamed(warehouse)
+        hidden: dict[str, HiddenTable] = {}
+        lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
+        return Maintainer(
+            spark=spark,
+            warehouse=warehouse,
+            understood=understood,
+            plan=plan,
+            epoch=epoch,
+            views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
+            retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed},
+            replicas=_load_replicas(spark, path, understood, lasting),
+            listener=listener,
+        )
+    except BaseException:  # a damaged table, or somebody ends it: the next need not wait
+        with contextlib.suppress(OSError, WarehouseRefused):
+            release_lease(path, epoch)
+        raise
 
 
-def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
+def _take_for_project(path: str, name: str, listener: Listener) -> None:
+    """Write down whose warehouse it is, before it is one; an older one that does not say becomes this project's."""
+    refuse_occupied(path)
+    if project_of(path) is None:
+        note_project(path, name)
+        if is_warehouse(path):
+            listener(WarehouseAdopted(project=name, warehouse=path))
+
+
+def _kept(understood: Understood) -> Kept:
+    """Return what the project's warehouse keeps; another project's is refused."""
+    path = str(understood.project.warehouse)
+    refuse_other_project(path, understood.project.name)
+    if not is_warehouse(path):
+        return Kept(views={}, replicas={}, claims=claim_slots(None, understood.sources, ()))
+    warehouse = Warehouse.open(path)
     catalog = warehouse.catalog()
     read = {relation.source for relation in catalog.replicas}
     for name in catalog.views.keys() & understood.views.keys():
@@ -80,7 +110,8 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
         for name, entry in catalog.replicas.items()
         if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
     }
-    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims)
+    frontiers = {name: warehouse.frontier(name) for name in catalog.views}
+    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims, frontiers=frontiers)
 
 
 def _live_view(

@@ -75,7 +75,7 @@ class TickReader:
             if name in self.view.relations
         }
         self.warehouse.log.refresh()  # a replica may have been refreshed since the log was opened
-        following = MaintainersLog(spark=self.spark, understood=self.understood, warehouse=self.warehouse)
+        following = MaintainersLog(understood=self.understood, warehouse=self.warehouse)
         self._snapshots = self._stack.enter_context(Snapshots(self.understood.sources, following))
         self._log = AcceptedLog(self.warehouse.log, {})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import UTC, datetime
 from functools import partial
 
@@ -10,7 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.deltas.on_spark import run_stamped, to_arrow
-from headwater.errors import InvalidView
+from headwater.errors import InvalidView, WarehouseRefused
 from headwater.lineage.trace import trace
 from headwater.lineage.traced import leaves, source_rows
 from headwater.moment import Moment
@@ -57,7 +58,8 @@ def trace_view(
         TracedRelation(relation=str(relation), origin=origins[relation], rows=rows)
         for relation, rows in source_rows(traced).items()
     )
-    note_trace(warehouse.path, name, datetime.now(UTC))
+    with contextlib.suppress(WarehouseRefused):  # it is only counted for advice, and the folder may be read-only
+        note_trace(warehouse.path, name, datetime.now(UTC))
     return TraceResult(view=name, tick=tick, rows=selected, relations=relations, tree=traced)
 
 

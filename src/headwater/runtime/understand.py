@@ -16,16 +16,18 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Extent
+from headwater.errors import InvalidProject
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
-from headwater.project import PreparedId, Project, Reading, ViewFile
+from headwater.project import VIEWS_FOLDER, PreparedId, Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.runtime.choose_reading import check_keeping, view_readings
 from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.missing_indexes import missing_indexes
 from headwater.runtime.spark_types import SelectTypes
+from headwater.runtime.unused_settings import unused_settings
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.compile import compile_view
@@ -148,6 +150,13 @@ def understand(
 
     `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
     """
+    if not project.views:
+        raise InvalidProject(
+            f'the project "{project.name}" has no views',
+            code="HW-160",
+            detail=f'"{project.folder / VIEWS_FOLDER}" holds no .sql file',
+            hint=f"write {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
+        )
     texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
     lower = {name: views_below(name, texts) for name in texts if only in (None, name)}
     named = {
@@ -177,7 +186,12 @@ def understand(
         relations=catalog,
         views=views,
         warnings=tuple(
-            dict.fromkeys(text for one in views.values() for text in missing_indexes(one.view, one.readings))
+            dict.fromkeys(
+                [
+                    *(unused_settings(project, wanted) if only is None else ()),
+                    *(text for one in views.values() for text in missing_indexes(one.view, one.readings)),
+                ]
+            )
         ),
     )
     return with_global_transactions(understood)

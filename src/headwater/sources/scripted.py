@@ -20,7 +20,7 @@ from headwater.deltas.extent import Remainder
 from headwater.position import Position
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.sources.measure import ColumnMeasure, RelationMeasure, SourceMeasure
-from headwater.sources.source import Chunk, Inspection
+from headwater.sources.source import Chunk, Inspection, ProjectSlots, SlotState, TornDown
 from headwater.transaction import ORDINAL, Capture, SeenTransactions, Transaction
 
 Values: TypeAlias = tuple[object, ...]
@@ -40,7 +40,8 @@ class ScriptedSource:
     name: str
     relations: tuple[Relation, ...]
     transactions: list[Changes] = field(default_factory=list)
-    is_followed: bool = False
+    made: set[str] = field(default_factory=set)
+    """The slots that were made; the log is never forgotten, so they keep nothing."""
     _committed: threading.Condition = field(default_factory=threading.Condition)
 
     def commit(self, changes: Changes) -> Position:
@@ -76,18 +77,32 @@ class ScriptedSource:
             relations=tuple(known[name] for name in names),
             owner_sql=(),
             may_run_owner_sql=True,
-            is_followed=self.is_followed,
         )
 
-    def prepare(self, relations: Sequence[RelationName]) -> Position:
+    def slots(self) -> ProjectSlots:
+        """Return the slots that were made."""
+        start = self.position(0)
+        present = {name: SlotState(name=name, forgotten_to=start, is_in_use=False, held_bytes=0) for name in self.made}
+        return ProjectSlots(present=present, former=self.name)
+
+    def new_slot(self) -> str:
+        """Return a name for another slot."""
+        return f"{self.name}_{len(self.made)}"
+
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
         """Return the position where the log starts: all of it is there."""
-        del relations
-        self.is_followed = True
+        del relations, is_new
+        self.made.add(slot)
         return self.position(0)
 
-    def follow(self, relations: Sequence[Relation], after: Position | None) -> ScriptedFollower:
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> ScriptedFollower:
         """Open the log after a position."""
-        return ScriptedFollower(source=self, relations=tuple(relations), read=0 if after is None else after.offset)
+        del slot
+        return ScriptedFollower(source=self, relations=tuple(relations), read=0 if held_to is None else held_to.offset)
+
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
+        """Return the transactions after a position."""
+        return self.follow(relations, slot, held_to).next_capture(0.0)
 
     def snapshot(self, *, bootstrap: bool = False) -> ScriptedSnapshot:
         """Open a snapshot of what is committed."""
@@ -115,10 +130,12 @@ class ScriptedSource:
             block_seconds=0.0,
         )
 
-    def teardown(self) -> tuple[str, ...]:
-        """Forget that it is followed."""
-        self.is_followed = False
-        return ()
+    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+        """Drop a slot."""
+        del held_to
+        dropped = () if slot not in self.made else (f"slot {slot}",)
+        self.made -= {slot}
+        return TornDown(dropped=dropped, left=tuple(self.slots().present.values()))
 
 
 @dataclass
@@ -163,6 +180,9 @@ class ScriptedFollower:
 
     def hasten(self, position: Position) -> None:
         """Do nothing: transactions are returned as soon as they are committed."""
+
+    def keep_alive(self) -> None:
+        """Do nothing: nobody waits for us."""
 
     def close(self) -> None:
         """Do nothing: there is no connection."""

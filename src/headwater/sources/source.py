@@ -221,6 +221,13 @@ class Source(Protocol):
         """
         ...
 
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
+        """Return the transactions after a position that a slot keeps now, None if there are none.
+
+        The source forgets nothing by it: whoever follows it next is sent the same transactions again.
+        """
+        ...
+
     def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
         ...

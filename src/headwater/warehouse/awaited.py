@@ -7,8 +7,11 @@ done, so nobody has to remove a file; a later one replaces it.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
-from headwater.changelog.data_file import read_text, write_text
+from headwater.changelog.data_file import read_note, write_text
+from headwater.errors import WarehouseRefused
 from headwater.position import Position
 
 _FOLDER = "awaited"
@@ -22,8 +25,11 @@ def note_awaited(warehouse: str, position: Position) -> None:
 
 def awaited_position(warehouse: str, source: str) -> Position | None:
     """Return the position of a source that somebody waited for last."""
-    text = read_text(warehouse, f"{_FOLDER}/{source}.json")
-    if text is None:
-        return None
-    said = json.loads(text)
-    return Position(source=source, history=str(said["history"]), offset=int(said["offset"]))
+
+    def parse(said: Mapping[str, Any]) -> Position:
+        return Position(source=source, history=str(said["history"]), offset=int(said["offset"]))
+
+    try:
+        return read_note(warehouse, f"{_FOLDER}/{source}.json", parse)
+    except WarehouseRefused:
+        return None  # it only hastens, and whoever waits writes it again

@@ -21,6 +21,7 @@ import pyarrow.dataset as ds
 
 from headwater.changelog.data_file import place
 from headwater.changelog.fenced_table import FencedTable
+from headwater.changelog.storage_errors import stored
 from headwater.errors import LeaseLost
 from headwater.fail_points import reach
 from headwater.position import Tick
@@ -145,10 +146,12 @@ class Commits:
     def at(self, moment: datetime) -> Commit | None:
         """Return the newest commit that readers could see at a moment."""
         self.table.reload()
-        table = self._dataset(self.table.files(column="sequence")).to_table(
-            columns=["sequence"],
-            filter=ds.field("committed_at") <= pa.scalar(moment, SCHEMA.field("committed_at").type),
-        )
+        files = self.table.files(column="sequence")
+        with stored(*files):
+            table = self._dataset(files).to_table(
+                columns=["sequence"],
+                filter=ds.field("committed_at") <= pa.scalar(moment, SCHEMA.field("committed_at").type),
+            )
         newest = pc.max(table["sequence"]).as_py()
         return None if newest is None else self.read(newest - 1, newest)[0]
 
@@ -157,7 +160,8 @@ class Commits:
         wanted = ds.field("sequence") > after
         if upto is not None:
             wanted &= ds.field("sequence") <= upto
-        return self._dataset(files).to_table(columns=["sequence", *columns], filter=wanted).sort_by("sequence")
+        with stored(*files):
+            return self._dataset(files).to_table(columns=["sequence", *columns], filter=wanted).sort_by("sequence")
 
     def _dataset(self, files: list[str]) -> ds.Dataset:
         system, _ = place(self.table.path)

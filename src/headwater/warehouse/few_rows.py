@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from headwater.changelog.data_file import place
 from headwater.changelog.sought_values import Bounds, SoughtValues, noted_bounds
+from headwater.changelog.storage_errors import stored
 
 FEW_ROWS = 3_000_000
 """So many are looked at in about the time of a Spark job or two, if few are found."""
@@ -29,13 +30,14 @@ def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few
     """
     if not files:
         return schema.empty_table()
-    system, _ = place(files[0])
-    whole = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system)
-    fragments = list(whole.get_fragments()) if keys is None else _narrowed(whole, SoughtValues.of_keys(keys))
-    if sum(group.num_rows for fragment in fragments for group in fragment.row_groups) > few:
-        return None
-    left = ds.FileSystemDataset(fragments, whole.schema, whole.format, system)
-    return left.to_table(columns=schema.names, filter=None if keys is None else _test(keys)).cast(schema)
+    with stored(*files):
+        system, _ = place(files[0])
+        whole = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system)
+        fragments = list(whole.get_fragments()) if keys is None else _narrowed(whole, SoughtValues.of_keys(keys))
+        if sum(group.num_rows for fragment in fragments for group in fragment.row_groups) > few:
+            return None
+        left = ds.FileSystemDataset(fragments, whole.schema, whole.format, system)
+        return left.to_table(columns=schema.names, filter=None if keys is None else _test(keys)).cast(schema)
 
 
 def _narrowed(whole: ds.FileSystemDataset, sought: SoughtValues) -> list[ds.ParquetFileFragment]:

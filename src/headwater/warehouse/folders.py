@@ -2,7 +2,7 @@
 
 A generation is a folder of its own, so that a changed view starts afresh while the old one stays readable.
 
-    format.json  lease.json  changelog/  commits/
+    format.json  project.json  lease.json  changelog/  commits/
     views/<name>/<generation>/{changes,checkpoint}/
     segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/

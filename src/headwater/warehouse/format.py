@@ -9,14 +9,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
-from headwater.changelog.data_file import read_text, write_text
+from headwater.changelog.data_file import read_note, read_text, write_text
+from headwater.changelog.storage_errors import stored
 from headwater.errors import WarehouseRefused
 
 FORMAT = 3
 _READABLE = (2, FORMAT)
 """What is read as it is: a warehouse of format 2 is one of format 3 whose replicas hold all rows."""
 _FILE = "format.json"
+_HALF_MADE = (".", "lost+found", "changelog", "commits", "format.json", "project.json")
 
 
 def write_format(warehouse: str) -> None:
@@ -29,17 +32,32 @@ def is_warehouse(warehouse: str) -> bool:
     return read_text(warehouse, _FILE) is not None
 
 
+def refuse_occupied(warehouse: str) -> None:
+    """Refuse to make a warehouse in a folder that holds something else; what a killed maker left is no obstacle."""
+    folder = Path(warehouse)
+    if is_warehouse(warehouse) or not folder.is_dir():
+        return
+    with stored(warehouse):
+        others = sorted(one.name for one in folder.iterdir() if not one.name.startswith(_HALF_MADE))
+    if others:
+        raise WarehouseRefused(
+            f'"{warehouse}" is not empty and is not a warehouse',
+            code="HW-438",
+            detail=f"it holds {', '.join(others[:3])}{' and others' if len(others) > 3 else ''}",  # noqa: PLR2004
+            hint="set [warehouse] path to a folder of its own, or empty this one",
+        )
+
+
 def check_format(warehouse: str) -> None:
     """Refuse a folder that is not a warehouse of a format that can be read."""
-    text = read_text(warehouse, _FILE)
-    if text is None:
+    found = read_note(warehouse, _FILE, lambda said: said["format"])
+    if found is None:
         raise WarehouseRefused(
             f'"{warehouse}" is not a warehouse',
             code="HW-403",
             detail=f"it has no {_FILE}",
             hint="run `headwater run` first, or name the folder that headwater.toml calls the warehouse",
         )
-    found = json.loads(text).get("format")
     if found not in _READABLE:
         raise WarehouseRefused(
             f'the warehouse "{warehouse}" has format {found}; this Headwater reads and writes format {FORMAT}',

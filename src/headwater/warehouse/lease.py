@@ -1,7 +1,9 @@
 """A courtesy between maintainers: who is at work on a warehouse, and whether it still shows signs of life.
 
 Correctness never depends on it: a maintainer that lost its lease is stopped by the commits table, not by this file or
-by anybody's clock. It only lets a second `run` refuse politely while the first is alive.
+by anybody's clock. It only lets a second `run` refuse politely while the first is alive. A file that says nothing
+readable is refused too, not taken for nobody's: who runs writes it again within seconds, so it lasts only where nobody
+does, and a person can see that.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from headwater.changelog.data_file import read_text, write_text
+from headwater.changelog.data_file import read_note, write_text
 from headwater.errors import WarehouseRefused
 
 ALIVE_FOR = timedelta(seconds=30)
@@ -35,7 +39,7 @@ class Lease:
 def _is_known_dead(holder: str) -> bool:
     """Tell whether a holder was a process of this machine that is gone: after `kill -9` nobody need wait."""
     host, _, pid = holder.rpartition(":")
-    if host != socket.gethostname():
+    if host != socket.gethostname() or not pid.isdecimal():
         return False
     try:
         os.kill(int(pid), 0)
@@ -65,11 +69,12 @@ def release_lease(warehouse: str, epoch: int) -> None:
 
 def read_lease(warehouse: str) -> Lease | None:
     """Return who was at work last; None if nobody ever was."""
-    text = read_text(warehouse, _FILE)
-    if text is None:
-        return None
-    value = json.loads(text)
-    return Lease(holder=value["holder"], epoch=value["epoch"], renewed_at=datetime.fromisoformat(value["renewed_at"]))
+    return read_note(warehouse, _FILE, _parse)
+
+
+def _parse(said: Mapping[str, Any]) -> Lease:
+    renewed_at = datetime.fromisoformat(said["renewed_at"]).astimezone(UTC)
+    return Lease(holder=str(said["holder"]), epoch=int(said["epoch"]), renewed_at=renewed_at)
 
 
 def maintainer_is_alive(warehouse: str) -> bool:

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructField
 
 from headwater.changelog import ChangeLog
 from headwater.changelog.layout import row_schema, shapes, stamped_schema
+from headwater.deltas.on_spark import to_dataframe
 from headwater.position import Tick
 from headwater.relation import COUNT, TICK, RelationName
 from headwater.warehouse.spark_files import read_files, spark_schema
@@ -21,6 +22,12 @@ def spark_rows(
     schema = log.schema()
     every = row_schema(schema, relation)
     wanted = pa.schema([every.field(name) for name in columns])
+    stored = min(upto, log.durable_tick)
+    if stored < upto:
+        recent = to_dataframe(spark, log.rows(relation, columns, max(after, stored), upto))
+        if after >= stored:
+            return recent
+        return spark_rows(spark, log, relation, columns, after=after, upto=stored).unionByName(recent)
     files = log.files(after, upto)
     if not files:
         return read_files(spark, [], stamped_schema(wanted))

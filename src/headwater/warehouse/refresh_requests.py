@@ -7,10 +7,12 @@ replaces it. Nobody has to run for it: the next maintainer sees it too.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pyarrow.fs as pafs
 
-from headwater.changelog.data_file import place, read_text, write_text
+from headwater.changelog.data_file import place, read_note, write_text
 from headwater.position import Tick
 
 _FOLDER = "refreshes"
@@ -26,6 +28,9 @@ def requested_refreshes(warehouse: str) -> dict[str, Tick]:
     system, base = place(warehouse)
     selector = pafs.FileSelector(f"{base}/{_FOLDER}", allow_not_found=True)
     names = [file.base_name for file in system.get_file_info(selector) if file.extension == "json"]
-    texts = [read_text(warehouse, f"{_FOLDER}/{name}") for name in names]
-    found = [json.loads(text) for text in texts if text is not None]
-    return {str(one["view"]): Tick(int(one["upto"])) for one in found}
+    found = [read_note(warehouse, f"{_FOLDER}/{name}", _request) for name in names]
+    return dict(one for one in found if one is not None)
+
+
+def _request(said: Mapping[str, Any]) -> tuple[str, Tick]:
+    return str(said["view"]), Tick(int(said["upto"]))

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 import pyarrow.fs as pafs
 
-from headwater.changelog.data_file import place, read_text, sync, write_text
+from headwater.changelog.data_file import place, read_note, sync, write_text
 
 _FOLDER = "released"
 
@@ -39,8 +39,8 @@ class Releases:
         names = {file.base_name for file in system.get_file_info(selector) if file.extension == "json"}
         found = []
         for name in sorted(names - self._read):
-            text = read_text(self._warehouse, f"{_FOLDER}/{name}")
-            assert text is not None, "nobody removes what was released"
-            found.append(str(json.loads(text)["id"]))
+            released = read_note(self._warehouse, f"{_FOLDER}/{name}", lambda said: str(said["id"]))
+            if released is not None:
+                found.append(released)
             self._read.add(name)
         return found

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
 from headwater.changelog.data_file import DataFile, describe, place, sync
+from headwater.changelog.storage_errors import refuse_empty
 from headwater.deltas.on_spark import quoted
 
 ROWS_PER_FILE = 100_000
@@ -35,6 +36,7 @@ def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> 
     """Return the rows of data files with exactly these columns; nothing is inferred and no file is opened yet."""
     if not files:
         return spark.createDataFrame([], spark_schema(schema))
+    refuse_empty(files)
     return spark.read.schema(spark_schema(schema)).parquet(*files)
 
 

@@ -7,9 +7,11 @@ no advice. What is older than a week is forgotten.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from headwater.changelog.data_file import read_text, write_text
+from headwater.changelog.data_file import read_note, write_text
 
 _FOLDER = "traces"
 _HOURS = 7 * 24
@@ -36,8 +38,11 @@ def traces_per_hour(warehouse: str, view: str, now: datetime) -> float | None:
 
 
 def _counts(warehouse: str, view: str) -> dict[str, int]:
-    text = read_text(warehouse, _path(view))
-    return {} if text is None else {str(hour): int(count) for hour, count in json.loads(text).items()}
+
+    def parse(said: Mapping[str, Any]) -> dict[str, int]:
+        return {datetime.fromisoformat(hour).isoformat(): int(count) for hour, count in said.items()}
+
+    return read_note(warehouse, _path(view), parse) or {}
 
 
 def _hour(at: datetime) -> str:

@@ -223,3 +223,28 @@ def test_a_writer_that_was_replaced_notes_nothing(path: str) -> None:
 def test_a_mark_from_before_slots_were_recorded_has_none() -> None:
     mark = LogMark.parse('{"tick": 3, "epoch": 1, "positions": {"shop": ["1:1", 5]}}')
     assert (mark.slots, mark.positions) == ({}, {"shop": at("shop", 5)})
+
+
+def test_a_reader_looks_ahead_and_changes_nothing(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5, 6], {SALES: [(0, 1, 1, "pen"), (1, 1, 2, "ink")]})])
+    reader = ChangeLog.open(path)
+    reader.look_ahead([capture("shop", [6, 7], {SALES: [(0, 1, 2, "ink"), (1, -1, 1, "pen")]})])  # 6 is there already
+    reader.look_ahead([capture("bank", [3], {})])
+    assert (reader.durable_tick, reader.last_tick, reader.positions()["shop"].offset) == (2, 4, 7)
+    wanted = ("id",)
+    assert flat(reader.rows(SALES, wanted, Tick(0), Tick(4))) == [(1, 1, 1), (2, 2, 1), (1, 3, -1)]
+    assert flat(reader.rows(SALES, wanted, Tick(1), Tick(2))) == [(2, 2, 1)]
+    assert flat(reader.rows(SALES, wanted, Tick(2), Tick(4))) == [(1, 3, -1)]
+    assert [tick for tick, _ in reader.transactions(None, Tick(0), Tick(4))] == [1, 2, 3, 4]
+    assert [tick for tick, _ in reader.transactions("shop", Tick(1), Tick(3))] == [2, 3]
+    assert not reader.has_moved()
+
+    log.append([capture("bank", [9], {})])
+    assert reader.has_moved()
+    reader.refresh()
+    assert [one.position.offset for _, one in reader.transactions("bank", Tick(0), Tick(4))] == [3], (
+        "it stays as it was"
+    )
+    assert flat(reader.rows(SALES, wanted, Tick(0), Tick(4))) == [(1, 1, 1), (2, 2, 1), (1, 3, -1)]
+    assert [tick for tick, _ in ChangeLog.open(path).transactions(None, Tick(0), Tick(9))] == [1, 2, 3]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from headwater.advisor.kinds.parameters import Parameters, Rows
 from headwater.cli.app import app
 from headwater.cli.init import create_project
-from headwater.errors import SourceUnavailable
+from headwater.errors import ConfirmationNeeded, SourceUnavailable
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import difference
 from headwater.judge.grade import Verdict
@@ -64,6 +64,7 @@ class MadeUpProject:
     verdict: Verdict = RIGHT
     raises: Exception | None = None
     failed: tuple[Dropped, ...] = ()
+    loses: tuple[str, ...] = ()
     listener: Listener = unheard
     asked: list[object] = field(default_factory=list)
 
@@ -92,8 +93,11 @@ class MadeUpProject:
             warnings=('"shop.sales" has no index on product_id',),
         )
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: object) -> RunResult:
         self.asked.append((until_idle, ticks, *rebuild))
+        if self.loses and not yes:
+            raise ConfirmationNeeded("history goes", code="HW-156", detail="…", hint="…", views=self.loses)
+        self.asked.append(yes)
         self.listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}))
         return RunResult(lo=Tick(3), hi=Tick(7), commit_count=1, row_count=12, seconds=1.5, ended=RunEnd.IDLE)
 
@@ -258,9 +262,32 @@ def test_plan_shows_what_will_happen_and_what_the_owner_has_to_do() -> None:
 def test_run_passes_its_limits_on_and_reports_on_standard_error() -> None:
     project = MadeUpProject()
     result = invoke(project, "run", "--ticks", "5", "-p", "somewhere")
-    assert project.asked == [Path("somewhere"), (False, 5), "closed"]
+    assert project.asked == [Path("somewhere"), (False, 5), False, "closed"]
     assert result.stdout == "idle at tick 7: 4 ticks in 1 commit, 12 view rows changed, 1.5 s\n"
     assert result.stderr == "committed ticks 4 to 7: 12 rows in 0.20 s (spark 0.20)\n"
+
+
+@pytest.mark.parametrize(
+    ("person", "arguments", "answer", "code", "agreed"),
+    [
+        (False, [], "", 1, []),
+        (False, ["--yes"], "", 0, [True]),
+        (True, [], "n\n", 1, []),
+        (True, [], "y\n", 0, [("stock",)]),
+        (True, ["--json"], "y\n", 1, []),
+        (True, ["--yes"], "", 0, [True]),
+    ],
+)
+def test_run_asks_before_history_goes(
+    monkeypatch: pytest.MonkeyPatch, person: bool, arguments: list[str], answer: str, code: int, agreed: list[object]
+) -> None:
+    monkeypatch.setattr("headwater.cli.run.may_ask", lambda *, as_json: person and not as_json)
+    project = MadeUpProject(loses=("stock",))
+    result = CliRunner().invoke(app, ["run", *arguments], obj=project.opener, input=answer)
+    assert result.exit_code == code, result.output
+    assert [one for one in project.asked if one is True or one == ("stock",)] == agreed
+    assert ("HW-156" in result.output) is (code == 1 and not answer.startswith("n"))
+    assert ("history goes" in result.output) is (not arguments or code == 1)
 
 
 def test_status() -> None:
@@ -390,6 +417,17 @@ def test_teardown_asks(tmp_path: Path) -> None:
     assert invoke(project, "teardown", "--yes", "-p", where, "--source", "moon").exit_code == 1
     half = MadeUpProject(failed=(Dropped(source="staff", what="connection refused"),))
     assert invoke(half, "teardown", "--yes", "-p", where).exit_code == 1
+
+
+def test_init_refuses_a_name_with_a_line_break_before_it_writes(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "a\nb")])
+    assert (result.exit_code, list(tmp_path.iterdir())) == (1, [])
+    assert "HW-162" in result.stderr
+    (tmp_path / "taken").write_text("")
+    result = CliRunner().invoke(app, ["init", str(tmp_path / "taken" / "shop")])
+    assert result.exit_code == 1
+    assert "HW-436" in result.stderr
+    assert str(tmp_path / "taken") in result.stderr
 
 
 def test_init_writes_a_project_that_loads(tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from headwater.sources.postgres.replication import ReplicationStream, sender_tim
 from headwater.sources.postgres.requirements import require_replication
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
 from headwater.sources.source import Inspection, ProjectSlots, SlotState, TornDown, require_held
+from headwater.transaction import Capture
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +154,22 @@ class PostgresSource:
             stack.pop_all()
             return follower
 
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
+        """Return the transactions after a position that a slot keeps now; the slot stays where it is."""
+        with self._connected() as side, self._connected() as connection:
+            gathering, _, found = self._gathering(side, relations, slot, held_to)
+            options = self._options(tells_prepared=found.two_phase)  # asking for more would change the slot
+            # What was committed and shown to others may not be on the server's disk yet: this flushes all before it.
+            connection.execute("SELECT pg_logical_emit_message(true, 'headwater', '')")
+            with connection.cursor(binary=True) as cursor:
+                told = [part for option in options.items() for part in option]
+                for (message,) in cursor.stream(
+                    "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, NULL, VARIADIC %s::text[])",
+                    (slot, told),
+                ):
+                    gathering.feed(message)
+            return gathering.take() if gathering.has_transactions else None
+
     def snapshot(self, *, bootstrap: bool = False) -> PostgresSnapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
@@ -267,18 +284,23 @@ class PostgresSource:
 
     def _start(self, stream: ReplicationStream, slot: str, offset: int, *, tells_prepared: bool) -> None:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
-        protocol = {"proto_version": "3", "two_phase": "on"} if tells_prepared else {"proto_version": "1"}
+        options = self._options(tells_prepared=tells_prepared)
         deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
         while True:
             try:
                 with self._address.explained():
-                    stream.start(slot, offset, {**protocol, "publication_names": self._channel})
+                    stream.start(slot, offset, options)
             except SourceUnavailable as error:
                 if error.code != SLOT_IN_USE or time.monotonic() >= deadline:
                     raise
                 time.sleep(_BOOTSTRAP_LOOK_SECONDS)
             else:
                 return
+
+    def _options(self, *, tells_prepared: bool) -> dict[str, str]:
+        """Return what the server's decoding is asked for."""
+        protocol = {"proto_version": "3", "two_phase": "on"} if tells_prepared else {"proto_version": "1"}
+        return {**protocol, "publication_names": self._channel}
 
     def _snapshot(self) -> PostgresSnapshot:
         return PostgresSnapshot(

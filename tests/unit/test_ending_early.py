@@ -1,0 +1,42 @@
+"""A run that is told to end while it only starts ends at once, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHILD = """
+import sys, time
+from headwater.cli import app
+from headwater.session import Headwater
+
+def start(self):
+    print("starting", flush=True)
+    time.sleep(600)
+
+Headwater.spark = property(start)
+sys.argv = ["headwater", "run", "-p", sys.argv[1]]
+app.main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_while_starting(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "a.sql").write_text("SELECT s.no FROM shop.sales s")
+    (tmp_path / "headwater.toml").write_text('[project]\nname = "a"\n[sources.shop]\nurl = "${NOWHERE}"\n')
+    arguments = [sys.executable, "-c", CHILD, str(tmp_path)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "starting\n"
+            child.send_signal(number)
+            _, said = child.communicate(timeout=120)
+        finally:
+            child.kill()
+    assert (child.returncode, "Traceback" in said, "HW-999" in said) == (code, False, False), said
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["headwater.toml", "views"]
