@@ -10,7 +10,7 @@ from the chunks that are read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
@@ -31,12 +31,12 @@ _NO_CONSENT = Consent()
 class ProjectRun:
     """Maintains a project until idle, for so many ticks, or until stopped. `project` is what runs now."""
 
-    def __init__(self, spark: Callable[[], SparkSession], project: Project, listener: Listener) -> None:
-        """Run nothing yet; Spark is started when it does."""
+    def __init__(self, spark: SparkSession, project: Project, listener: Listener) -> None:
+        """Run nothing yet."""
         self.project = project
         self.is_starting = True
         """Whether nothing is maintained yet, so that it can be ended at any moment."""
-        self._start_spark = spark
+        self._spark = spark
         self._listener = listener
         self._maintainer: Maintainer | None = None
         self._stop = threading.Event()
@@ -54,16 +54,15 @@ class ProjectRun:
 
         A change that would delete the history of views is taken up only with consent.
         """
-        spark = self._start_spark()
-        understood = understand(self.project, spark)
+        understood = understand(self.project, self._spark)
         done: list[RunResult] = []
         warned: set[str] = set()
         while True:
             for warning in (one for one in understood.warnings if one not in warned):
                 self._listener(ProjectWarned(warning=warning))
                 warned.add(warning)
-            maintainer = start_maintainer(spark, understood, self._listener, rebuild, consent)
-            watch = ProjectWatch(self.project, spark, self._listener, maintainer.stop, consent)
+            maintainer = start_maintainer(self._spark, understood, self._listener, rebuild, consent)
+            watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
             self._maintainer, self.is_starting = maintainer, False
             if self._stop.is_set():
