@@ -147,7 +147,7 @@ class Headwater:
         self._require_own_warehouse()  # before Spark starts, which takes long
         if is_warehouse(path := str(self.project.warehouse)):
             refuse_if_held(path)
-        going = ProjectRun(lambda: self.spark, self.project, self._listener)
+        going = ProjectRun(self.spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going):
                 return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild, consent=Consent.of(yes))
@@ -463,7 +463,8 @@ class ViewReader:
 def _stopping_on_signals(going: ProjectRun) -> Iterator[None]:
     """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it.
 
-    While it only starts there is no batch, and nothing to finish: it ends at once.
+    While it only starts there is no batch, and nothing to finish: it ends at once. (While Spark starts, before this,
+    the process just ends: Spark's own process notices, but not if Python tidied up in between.)
     """
 
     def stop(number: int, frame: object) -> None:

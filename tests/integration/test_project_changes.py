@@ -26,7 +26,7 @@ class Editing(Beside):
 
     def __init__(self, world: AuditedWorld, spark: SparkSession) -> None:
         events: list[Event] = []
-        going = ProjectRun(lambda: spark, world.open().project, events.append)
+        going = ProjectRun(spark, world.open().project, events.append)
         run = partial(going.run, until_idle=False, ticks=None, rebuild=(), consent=Consent.of(yes=True))
         super().__init__(str(world.open().project.warehouse), events, run, going.stop)
 

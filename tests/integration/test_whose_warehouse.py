@@ -146,7 +146,7 @@ def test_history_is_deleted_only_by_agreement(shop: Shop, spark: SparkSession) -
 def test_a_view_is_removed_while_the_project_runs(shop: Shop, spark: SparkSession, agreed: bool) -> None:
     with_history(shop)
     heard: list[Event] = []
-    going = ProjectRun(lambda: spark, shop.project("ours", ALL).project, heard.append)
+    going = ProjectRun(spark, shop.project("ours", ALL).project, heard.append)
     run = partial(going.run, until_idle=False, ticks=None, rebuild=(), consent=Consent.of(yes=agreed))
     beside = Beside(shop.warehouse, heard, run, going.stop)
     try:

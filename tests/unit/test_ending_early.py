@@ -12,24 +12,32 @@ import pytest
 CHILD = """
 import sys, time
 from headwater.cli import app
+from headwater.runtime import project_run
 from headwater.session import Headwater
 
-def start(self):
+def start(*arguments):
     print("starting", flush=True)
     time.sleep(600)
 
-Headwater.spark = property(start)
+if sys.argv[2] == "Spark":
+    Headwater.spark = property(start)
+else:
+    Headwater.spark = None
+    project_run.understand = start
 sys.argv = ["headwater", "run", "-p", sys.argv[1]]
 app.main()
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_while_starting(tmp_path: Path, number: signal.Signals, code: int) -> None:
+@pytest.mark.parametrize(
+    ("what", "number", "code"),
+    [("Spark", signal.SIGTERM, -15), ("the project", signal.SIGTERM, 143), ("the project", signal.SIGINT, 130)],
+)
+def test_a_signal_while_starting(tmp_path: Path, what: str, number: signal.Signals, code: int) -> None:
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "a.sql").write_text("SELECT s.no FROM shop.sales s")
     (tmp_path / "headwater.toml").write_text('[project]\nname = "a"\n[sources.shop]\nurl = "${NOWHERE}"\n')
-    arguments = [sys.executable, "-c", CHILD, str(tmp_path)]
+    arguments = [sys.executable, "-c", CHILD, str(tmp_path), what]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stdout is not None

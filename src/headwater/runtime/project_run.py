@@ -10,7 +10,7 @@ from the chunks that are read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
@@ -31,12 +31,12 @@ _NO_CONSENT = Consent()
 class ProjectRun:
     """Maintains a project until idle, for so many ticks, or until stopped. `project` is what runs now."""
 
-    def __init__(self, spark: Callable[[], SparkSession], project: Project, listener: Listener) -> None:
-        """Run nothing yet; Spark is started when it does."""
+    def __init__(self, spark: SparkSession, project: Project, listener: Listener) -> None:
+        """Run nothing yet."""
         self.project = project
         self.is_starting = True
         """Whether nothing is maintained yet, so that it can be ended at any moment."""
-        self._start_spark = spark
+        self._spark = spark
         self._listener = listener
         self._maintainer: Maintainer | None = None
         self._stop = threading.Event()
@@ -54,19 +54,18 @@ class ProjectRun:
 
         A change that would delete the history of views is taken up only with consent.
         """
-        spark = self._start_spark()
-        understood = understand(self.project, spark)
+        understood = understand(self.project, self._spark)
         done: list[RunResult] = []
         warned: set[str] = set()
         is_changed = False
         while True:
             self._warn(understood, warned)
-            maintainer = self._start(spark, understood, rebuild, consent, is_first=not done)
+            maintainer = self._start(understood, rebuild, consent, is_first=not done)
             if maintainer is None:
                 return _together(done)
             if is_changed:
                 self._listener(ProjectChanged(steps=_steps(maintainer.plan, understood)))
-            watch = ProjectWatch(self.project, spark, self._listener, maintainer.stop, consent)
+            watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
             self._maintainer, self.is_starting = maintainer, False
             if self._stop.is_set():
@@ -101,12 +100,12 @@ class ProjectRun:
             warned.add(warning)
 
     def _start(
-        self, spark: SparkSession, understood: Understood, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
+        self, understood: Understood, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
     ) -> Maintainer | None:
         """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
         while True:
             try:
-                return start_maintainer(spark, understood, self._listener, rebuild, consent)
+                return start_maintainer(self._spark, understood, self._listener, rebuild, consent)
             except SourceUnavailable:
                 if is_first:
                     raise
