@@ -23,6 +23,7 @@ from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, renew_lease
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+from headwater.warehouse.storage_errors import explained_storage
 
 
 def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
@@ -37,6 +38,11 @@ def start_maintainer(
     spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str] = ()
 ) -> Maintainer:
     """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
+    with explained_storage(str(understood.project.warehouse)):
+        return _started(spark, understood, listener, rebuild)
+
+
+def _started(spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str]) -> Maintainer:
     path = str(understood.project.warehouse)
     for name, inspection in understood.inspections.items():
         inspection.require_rights(name)  # before anything is made anywhere
