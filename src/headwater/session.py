@@ -39,6 +39,7 @@ from headwater.results.status import (
     MaintainerStatus,
     MessageCount,
     ReleaseResult,
+    SourceState,
     StatusResult,
     Stop,
     ViewStatus,
@@ -52,7 +53,13 @@ from headwater.runtime.choose_algorithm import promised_guarantee
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
-from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
+from headwater.runtime.live_status import (
+    forget_sources,
+    read_messages,
+    read_self_maintenance,
+    read_sources,
+    read_waiting_parts,
+)
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.refresh import refresh_views
@@ -106,18 +113,36 @@ class Headwater:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
         understood = self._understood()
-        return show_plan(plan_run(understood, rebuild), understood)
+        planned = show_plan(plan_run(understood, rebuild), understood)
+        return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
 
-    def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
+    def _lost_sources(self, understood: Understood) -> Iterator[str]:
+        """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""
+        if not is_warehouse(str(self.project.warehouse)):
+            return
+        for one in read_sources(self.project, self._warehouse()):
+            inspected = understood.inspections.get(one.name)
+            if one.state is SourceState.LOST and inspected is not None and inspected.is_followed:
+                yield f'the last run lost source "{one.name}": {one.last_error}; {one.hint}'
+
+    def run(
+        self,
+        *,
+        until_idle: bool = False,
+        ticks: int | None = None,
+        rebuild: tuple[str, ...] = (),
+        fail_fast: bool = False,
+    ) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted.
 
-        Unless it ends once idle, it takes up what is changed in the project's files meanwhile.
+        Unless it ends once idle, it takes up what is changed in the project's files meanwhile. When a source is lost
+        for good, the views of the others go on, unless it should `fail_fast`; when all are, it fails.
         """
         self._require_views(rebuild)
         going = ProjectRun(self.spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going.stop):
-                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild)
+                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild, fail_fast=fail_fast)
         finally:
             self.project = going.project
 
@@ -312,6 +337,7 @@ class Headwater:
                 dropped += [Dropped(source=name, what=what) for what in source.teardown()]
             except HeadwaterError as error:
                 failed.append(Dropped(source=name, what=error.summary))
+        forget_sources(path, {one.source for one in dropped})
         shutil.rmtree(staging_folder(path), ignore_errors=True)
         return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), warehouse=self.project.warehouse)
 

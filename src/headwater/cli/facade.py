@@ -29,7 +29,7 @@ class Facade(Protocol):
         """Say what `run` would do if it were asked to compute these views anew."""
         ...
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], fail_fast: bool) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew."""
         ...
 

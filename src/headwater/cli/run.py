@@ -23,6 +23,14 @@ def run(
     rebuild: Annotated[
         list[str] | None, typer.Option("--rebuild", metavar="VIEW", help="Compute this view anew; may be repeated.")
     ] = None,
+    fail_fast: Annotated[
+        bool,
+        typer.Option(
+            "--fail-fast",
+            help="End with an error as soon as one source is lost for good; without it the views of the other sources "
+            "go on, and only the loss of all ends it.",
+        ),
+    ] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -33,5 +41,5 @@ def run(
         progress(as_json=as_json, debug=debug) as listener,
         open_project(context, project, listener) as headwater,
     ):
-        result = headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()))
+        result = headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()), fail_fast=fail_fast)
     output.show(result, draw_run)

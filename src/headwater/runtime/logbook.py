@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
+from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.runtime.events import (
     BatchCommitted,
@@ -73,9 +74,9 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case SourceConnected(source=source, position=position):
             return f'following source "{source}" from {position}'
         case SourceDisconnected(source=source, error=error, retry_in_seconds=seconds):
-            return f'source "{source}" did not answer, trying again in {seconds:.0f} s: {error.summary}'
+            return f'source "{source}" cannot be followed now, trying again in {seconds:.2g} s: {error.summary}'
         case SourceGone(source=source, error=error):
-            return f'source "{source}" is lost: {error.summary}'
+            return f'source "{source}" is lost: {error.summary}. {_why(error)}'
         case TransactionsAccepted(source=source, first=first, last=last, row_count=row_count, position=position):
             return f'accepted {_ticks(first, last)} from source "{source}" up to {position}: {_rows(row_count)}'
         case BatchStarted(lo=lo, hi=hi):
@@ -105,8 +106,7 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ProjectChanged(steps=steps):
             return f"the project was changed and is taken up: {', '.join(steps) or 'no view changes'}"
         case ProjectRefused(error=error):
-            why = " ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
-            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {why}"
+            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {_why(error)}"
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
             return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):
@@ -119,6 +119,10 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"idle at tick {tick}"
         case _:
             assert_never(event)
+
+
+def _why(error: HeadwaterError) -> str:
+    return ". ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
 
 
 def _ticks(first: Tick, last: Tick) -> str:

@@ -44,7 +44,7 @@ class ProjectRun:
         if self._maintainer is not None:
             self._maintainer.stop()
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], fail_fast: bool) -> RunResult:
         """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
@@ -59,7 +59,7 @@ class ProjectRun:
                 watch.start()
             is_away = False
             try:
-                done.append(maintainer.run(until_idle=until_idle, ticks=left))
+                done.append(maintainer.run(until_idle=until_idle, ticks=left, fail_fast=fail_fast))
             except SourceUnavailable:
                 if not done:  # a first one refuses a source that is away; a later one waits, as the one before did
                     raise

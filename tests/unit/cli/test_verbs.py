@@ -92,8 +92,8 @@ class MadeUpProject:
             warnings=('"shop.sales" has no index on product_id',),
         )
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
-        self.asked.append((until_idle, ticks, *rebuild))
+    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], fail_fast: bool) -> RunResult:
+        self.asked.append((until_idle, ticks, fail_fast, *rebuild))
         self.listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}))
         return RunResult(lo=Tick(3), hi=Tick(7), commit_count=1, row_count=12, seconds=1.5, ended=RunEnd.IDLE)
 
@@ -258,9 +258,15 @@ def test_plan_shows_what_will_happen_and_what_the_owner_has_to_do() -> None:
 def test_run_passes_its_limits_on_and_reports_on_standard_error() -> None:
     project = MadeUpProject()
     result = invoke(project, "run", "--ticks", "5", "-p", "somewhere")
-    assert project.asked == [Path("somewhere"), (False, 5), "closed"]
+    assert project.asked == [Path("somewhere"), (False, 5, False), "closed"]
     assert result.stdout == "idle at tick 7: 4 ticks in 1 commit, 12 view rows changed, 1.5 s\n"
     assert result.stderr == "committed ticks 4 to 7: 12 rows in 0.20 s (spark 0.20)\n"
+
+
+def test_run_can_be_asked_to_fail_fast() -> None:
+    project = MadeUpProject()
+    invoke(project, "run", "--fail-fast")
+    assert project.asked[1] == (False, None, True)
 
 
 def test_status() -> None:

@@ -1,6 +1,7 @@
 """Connections to one PostgreSQL database, all with the same printing settings, and what their failures mean to us.
 
-The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only.
+The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only. When a login
+is refused, the address is read again from where it is kept: the password may have been changed.
 """
 
 from __future__ import annotations
@@ -8,19 +9,20 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, LoginRefused, SourceLost, SourceRefused, SourceUnavailable
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _CONNECT_SECONDS = 10
 _IDLE_CONNECTIONS = 4
+_LOGIN = ("user", "password")
 
 SESSION_SETTINGS = {
     "TimeZone": "UTC",
@@ -62,10 +64,11 @@ class Failure:
 
 
 _REFUSED_FAILURE = Failure(
-    error=SourceRefused,
+    error=LoginRefused,
     code="HW-320",
     what="refuses the connection",
-    hint="check the user, the password and the database in the source's address",
+    hint="check the user, the password and the database in the source's address; a run that has begun tries again by "
+    "itself",
 )
 _UNAVAILABLE_FAILURE = Failure(
     error=SourceUnavailable,
@@ -118,15 +121,23 @@ _FAILURES: dict[str, Failure] = {
 class Address:
     """Where a source's database is, and how to open connections to it."""
 
-    def __init__(self, *, source: str, url: str, application: str) -> None:
-        """Read the URL; one that cannot be read is refused without being repeated."""
+    def __init__(self, *, source: str, url: Callable[[], str], application: str) -> None:
+        """Read the URL, which `url` returns; one that cannot be read is refused without being repeated."""
         self.source = source
+        self._url = url
+        self._application = application
+        self._parameters = self._read(url())
+        shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
+        self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
+
+    def _read(self, url: str) -> dict[str, Any]:
+        """Return what a connection is opened with."""
         try:
             parsed = conninfo_to_dict(url)
             _require_host_and_port(str(parsed.get("host") or ""), str(parsed.get("port") or "0"))
         except (psycopg.Error, ValueError):
             raise SourceRefused(
-                f'the address of source "{source}" cannot be read',
+                f'the address of source "{self.source}" cannot be read',
                 code="HW-302",
                 detail="it is not a PostgreSQL URL (it is not shown, for it may hold a password)",
                 hint="write it as postgresql://user:password@host:5432/database",
@@ -134,11 +145,9 @@ class Address:
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
         parsed["options"] = f"{parsed.get('options') or ''} {settings}".strip()
         parsed["client_encoding"] = "UTF8"
-        parsed["application_name"] = application
+        parsed["application_name"] = self._application
         parsed.setdefault("connect_timeout", _CONNECT_SECONDS)
-        self._parameters: dict[str, Any] = {name: str(value) for name, value in parsed.items() if value is not None}
-        shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
-        self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
+        return {name: str(value) for name, value in parsed.items() if value is not None}
 
     def __repr__(self) -> str:
         """Return the place without user or password."""
@@ -146,13 +155,34 @@ class Address:
 
     def open(self) -> Connection:
         """Open a plain connection, in autocommit."""
-        with self.explained():
-            return psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None)
+        return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, prepare_threshold=None))
 
     def open_replication(self) -> Connection:
         """Open a connection that speaks the replication protocol."""
+        return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, replication="database"))
+
+    def _open(self, connect: Callable[[dict[str, Any]], Connection]) -> Connection:
+        """Open a connection; if the login is refused and a new user or password is kept by now, try with that."""
+        try:
+            with self.explained():
+                return connect(self._parameters)
+        except LoginRefused:
+            parameters = self._with_new_login()
+            if parameters == self._parameters:
+                raise
         with self.explained():
-            return psycopg.connect(**self._parameters, autocommit=True, replication="database")
+            connection = connect(parameters)
+        self._parameters = parameters
+        return connection
+
+    def _with_new_login(self) -> dict[str, Any]:
+        """Return what a connection is opened with, user and password as they are kept now; the database stays."""
+        try:
+            kept = self._read(self._url())
+        except HeadwaterError:  # it is being changed, perhaps
+            return self._parameters
+        login = {name: value for name, value in kept.items() if name in _LOGIN}
+        return {**{name: value for name, value in self._parameters.items() if name not in _LOGIN}, **login}
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:

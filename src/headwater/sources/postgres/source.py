@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
@@ -47,14 +47,14 @@ class PostgresSource:
     def __init__(
         self,
         name: str,
-        url: str,
+        url: str | Callable[[], str],
         project: str,
         *,
         probe_timeout_seconds: float = 60.0,
         connection_limit: int = 4,
         tells_prepared: bool = False,
     ) -> None:
-        """Remember the address; nothing is connected yet.
+        """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
 
         With `tells_prepared` the log is asked for the ids of prepared transactions. A slot that was once asked goes on
         telling, which harms nobody.
@@ -64,7 +64,9 @@ class PostgresSource:
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
-        self._address = Address(source=name, url=url, application=self._channel)
+        self._address = Address(
+            source=name, url=(lambda: url) if isinstance(url, str) else url, application=self._channel
+        )
         self._pool = ConnectionPool(self._address)
         self._finalizer = weakref.finalize(self, self._pool.close)
 
