@@ -32,6 +32,7 @@ from headwater.runtime.asked import by_source
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
+from headwater.runtime.column_use import followed_relations
 from headwater.runtime.correspondence import Correspondences
 from headwater.runtime.events import BatchCommitted, Idle, Listener, ViewBorn, ViewDropped, ViewStopped, fan_out
 from headwater.runtime.follow import SourceThread
@@ -193,7 +194,8 @@ class Maintainer:
             source.prepare([relation.name for relation in self.understood.followed(name)])
         self.acceptor.start()
         for name, source in self.understood.sources.items():
-            self.acceptor.follow(source, self.understood.followed(name))
+            held = {relation: reader.columns for relation, reader in self.replicas.items()}
+            self.acceptor.follow(source, followed_relations(self.understood, name, self.views, held))
         self.upkeep.start()
         if self._plan.born or self._plan.copied:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))

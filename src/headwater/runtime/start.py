@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.relation import RelationName
+from headwater.changelog.change_log import ChangeLog
+from headwater.errors import SourceRefused
+from headwater.relation import Relation, RelationName
 from headwater.runtime.events import Listener
 from headwater.runtime.fill import is_meant
 from headwater.runtime.hidden_table import HiddenTable
@@ -31,7 +34,7 @@ def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
     path = str(understood.project.warehouse)
     if not is_warehouse(path):
         return make_plan(understood, Kept(views={}, replicas={}), rebuild)
-    return make_plan(understood, _kept(Warehouse.open(path), understood), rebuild)
+    return _plan(Warehouse.open(path), understood, rebuild)[0]
 
 
 def start_maintainer(
@@ -49,8 +52,7 @@ def _started(spark: SparkSession, understood: Understood, listener: Listener, re
     if is_warehouse(path):
         refuse_if_held(path)
     warehouse = Warehouse.create(path)
-    kept = _kept(warehouse, understood)
-    plan = make_plan(understood, kept, rebuild)
+    plan, kept = _plan(warehouse, understood, rebuild)
     epoch = warehouse.commits.take_lease(own_name())
     renew_lease(path, epoch)
     warehouse.log.take_over(epoch)
@@ -70,6 +72,32 @@ def _started(spark: SparkSession, understood: Understood, listener: Listener, re
     )
 
 
+def _plan(warehouse: Warehouse, understood: Understood, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
+    kept = _kept(warehouse, understood)
+    plan = make_plan(understood, kept, rebuild)
+    _refuse_retyped(plan, understood, warehouse.log)
+    return plan, kept
+
+
+def _refuse_retyped(plan: RunPlan, understood: Understood, log: ChangeLog) -> None:
+    """Refuse to go on with views that read a column of another type than the log holds: old rows may have changed."""
+    known = set(log.relations())
+    for view in plan.kept:
+        for name, needed in understood.views[view].needs.items():
+            before = log.relation_schema(name) if name in known else pa.schema([])
+            now = understood.relations[name].arrow_schema(needed.columns)
+            for field in now:
+                if field.name in before.names and before.field(field.name).type != field.type:
+                    raise SourceRefused(
+                        f'column "{field.name}" of "{name}" has another type than when it was last followed',
+                        code="HW-338",
+                        detail=f'it was {before.field(field.name).type} and is {field.type}; view "{view}" reads it, '
+                        "and the log of the source does not tell how the rows that were there have changed",
+                        hint=f"`headwater teardown --source {name.source}` and `headwater run` read this source again, "
+                        "with its views; those of other sources go on",
+                    )
+
+
 def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     catalog = warehouse.catalog()
     read = {relation.source for relation in catalog.replicas}
@@ -82,9 +110,19 @@ def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     replicas = {
         name: entry
         for name, entry in catalog.replicas.items()
-        if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
+        if name.source not in lost
+        and name in understood.relations
+        and is_meant(entry.rows, understood.relations[name])
+        and _has_columns(warehouse.path, entry, understood.relations[name])
     }
     return Kept(views=catalog.views, replicas=replicas, lost_sources=lost)
+
+
+def _has_columns(path: str, entry: ReplicaEntry, relation: Relation) -> bool:
+    """Tell whether a relation still has the columns that its replica holds, of the same types."""
+    stored = Replica.open(replica_folder(path, entry.relation, entry.generation)).schema
+    types = {field.name: field.type for field in relation.arrow_schema()}
+    return all(types.get(name) == stored.field(name).type for name in entry.columns)
 
 
 def _live_view(

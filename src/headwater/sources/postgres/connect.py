@@ -86,7 +86,8 @@ _LOST_FAILURE = Failure(
     error=SourceLost,
     code="HW-311",
     what="has thrown away log that we still need",
-    hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
+    hint="`headwater teardown --source SOURCE` and `headwater run` read this source again; raise "
+    "max_slot_wal_keep_size so that it does not happen again",
 )
 _FAILURES: dict[str, Failure] = {
     "57014": Failure(

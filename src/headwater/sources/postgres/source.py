@@ -68,6 +68,8 @@ class PostgresSource:
             source=name, url=(lambda: url) if isinstance(url, str) else url, application=self._channel
         )
         self._pool = ConnectionPool(self._address)
+        self._described_at = 0
+        """Where the log ended when relations were last inspected."""
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def __repr__(self) -> str:
@@ -87,6 +89,9 @@ class PostgresSource:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
             self._require_replication(connection)
+            row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
+            assert row is not None
+            self._described_at = row[0]
             return self._inspection(connection, describe(connection, names))
 
     def prepare(self, relations: Sequence[RelationName]) -> Position:
@@ -212,7 +217,8 @@ class PostgresSource:
                 f'source "{self._name}" no longer logs all that we need',
                 code="HW-333",
                 detail="still needed: " + "; ".join(missing),
-                hint="run `headwater plan`; changes made meanwhile are not in the log, so the views must be read anew",
+                hint="let the owner run that; changes made meanwhile are not in the log, so afterwards `headwater "
+                f"teardown --source {self._name}` and `headwater run` must read this source again",
             )
         here = Position(source=self._name, history=_history(side), offset=slot.confirmed_offset)
         start = here if after is None or after <= here else after
@@ -224,6 +230,7 @@ class PostgresSource:
             after=start,
             recent_xid=row[0],
             describe=TypeNames(side),
+            described_at=self._described_at,
         )
         return gathering, start, slot
 
