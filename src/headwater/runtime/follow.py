@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation
 from headwater.runtime.events import Listener, SourceConnected, SourceDisconnected, SourceGone
@@ -27,8 +27,6 @@ _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
 _FIRST_RETRY_SECONDS = 0.2
 _LONGEST_RETRY_SECONDS = 15.0
-_LONGEST_LOGIN_SECONDS = 60.0
-"""Servers may lock an account that fails to log in too often."""
 _PAUSE_SECONDS = 0.02
 
 
@@ -121,8 +119,7 @@ class SourceThread:
                 self.retry_at = time.time() + retry_seconds
                 self._listener(SourceDisconnected(source=self.source.name, error=error, retry_in_seconds=retry_seconds))
                 self._stop.wait(retry_seconds)
-                longest = _LONGEST_LOGIN_SECONDS if isinstance(error, LoginRefused) else _LONGEST_RETRY_SECONDS
-                retry_seconds = min(2 * retry_seconds, longest)
+                retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
             except HeadwaterError as error:
                 self.is_connected, self.retry_at = False, None
                 self.error = self.lost = error

@@ -1,7 +1,8 @@
 """Connections to one PostgreSQL database, all with the same printing settings, and what their failures mean to us.
 
 The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only. When a login
-is refused, the address is read again from where it is kept: the password may have been changed.
+is refused, the address is read again from where it is kept: the password may have been changed. The same login is tried
+again less and less often, however many ask for it: servers may lock an account that fails to log in too often.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +25,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 _CONNECT_SECONDS = 10
 _IDLE_CONNECTIONS = 4
 _LOGIN = ("user", "password")
+_FIRST_LOGIN_SECONDS = 0.5
+_LONGEST_LOGIN_SECONDS = 30.0
 
 SESSION_SETTINGS = {
     "TimeZone": "UTC",
@@ -128,6 +132,8 @@ class Address:
         self._url = url
         self._application = application
         self._parameters = self._read(url())
+        self._refusal: LoginRefused | None = None
+        self._refused_until = self._pause_seconds = 0.0
         shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
         self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
 
@@ -163,17 +169,19 @@ class Address:
         return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, replication="database"))
 
     def _open(self, connect: Callable[[dict[str, Any]], Connection]) -> Connection:
-        """Open a connection; if the login is refused and a new user or password is kept by now, try with that."""
+        """Open a connection; after a refused login, with user and password as they are kept now, and not too soon."""
+        parameters = self._parameters if self._refusal is None else self._with_new_login()
+        if self._refusal is not None and parameters == self._parameters and time.monotonic() < self._refused_until:
+            raise self._refusal
+        self._parameters = parameters
         try:
             with self.explained():
-                return connect(self._parameters)
-        except LoginRefused:
-            parameters = self._with_new_login()
-            if parameters == self._parameters:
-                raise
-        with self.explained():
-            connection = connect(parameters)
-        self._parameters = parameters
+                connection = connect(parameters)
+        except LoginRefused as error:
+            self._pause_seconds = min(max(2 * self._pause_seconds, _FIRST_LOGIN_SECONDS), _LONGEST_LOGIN_SECONDS)
+            self._refusal, self._refused_until = error, time.monotonic() + self._pause_seconds
+            raise
+        self._refusal, self._pause_seconds = None, 0.0
         return connection
 
     def _with_new_login(self) -> dict[str, Any]:
