@@ -44,7 +44,9 @@ class ProjectRun:
         if self._maintainer is not None:
             self._maintainer.stop()
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], fail_fast: bool) -> RunResult:
+    def run(
+        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], fail_fast: bool = False
+    ) -> RunResult:
         """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
