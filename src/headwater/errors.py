@@ -50,6 +50,10 @@ class SourceUnavailable(HeadwaterError):
     """A source did not answer; it may answer later."""
 
 
+class LoginRefused(SourceUnavailable):
+    """A source does not let our account in; it may do so later, with the same password or a new one."""
+
+
 class SourceLost(HeadwaterError):
     """What we need from a source is gone for good: its slot, its log, its timeline."""
 

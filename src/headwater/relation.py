@@ -49,13 +49,25 @@ def arrow_type(spark_type: str) -> pa.DataType:
     raise AssertionError(f"not a type of ours: {spark_type}")
 
 
+class ColumnUse(Enum):
+    """What views do with a column, which decides what may happen to it at the source while it is followed."""
+
+    READ = "read"
+    """Some view reads it, from the first row of the log on."""
+    FIRST_READ = "read for the first time"
+    """Views read it that are computed from the rows that are there now: what the log told of it before is not used."""
+    UNREAD = "not read"
+    """No view reads it. It is NULL in the change log where its source no longer tells of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of a relation: its name, its Spark type, and what the source calls that type."""
+    """A column of a relation: its name, its Spark type, what the source calls that type, and what views do with it."""
 
     name: str
     type: str
     native: str
+    use: ColumnUse = ColumnUse.READ
 
     @property
     def arrow_field(self) -> pa.Field:

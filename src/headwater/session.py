@@ -41,6 +41,7 @@ from headwater.results.status import (
     MaintainerStatus,
     MessageCount,
     ReleaseResult,
+    SourceState,
     StatusResult,
     Stop,
     ViewStatus,
@@ -55,7 +56,12 @@ from headwater.runtime.data_errors import query_stopped
 from headwater.runtime.events import Listener, unheard
 from headwater.runtime.explain import explain_view
 from headwater.runtime.impact import find_impact
-from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
+from headwater.runtime.live_status import (
+    read_messages,
+    read_self_maintenance,
+    read_sources,
+    read_waiting_parts,
+)
 from headwater.runtime.plan import Consent, show_plan
 from headwater.runtime.project_run import ProjectRun
 from headwater.runtime.refresh import refresh_views
@@ -127,7 +133,20 @@ class Headwater:
         self._require_views(rebuild)
         self._require_own_warehouse()
         understood = self._understood()
-        return show_plan(plan_run(understood, rebuild), understood)
+        planned = show_plan(plan_run(understood, rebuild), understood)
+        return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
+
+    def _lost_sources(self, understood: Understood) -> Iterator[str]:
+        """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""
+        if not is_warehouse(str(self.project.warehouse)):
+            return
+        warehouse = self._warehouse()
+        for one in read_sources(self.project, warehouse):
+            slot, asked = warehouse.log.slots().get(one.name), understood.sources.get(one.name)
+            if one.state is not SourceState.LOST or asked is None or slot is None:
+                continue
+            if slot.name in asked.slots().present:
+                yield f'the last run lost source "{one.name}": {one.last_error}; {one.hint}'
 
     @_naming_files
     def run(
@@ -137,11 +156,13 @@ class Headwater:
         ticks: int | None = None,
         rebuild: tuple[str, ...] = (),
         yes: bool | Collection[str] = False,
+        fail_fast: bool = False,
     ) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted.
 
         Unless it ends once idle, it takes up what is changed in the project's files meanwhile. What would delete the
-        history of views is refused, unless somebody says `yes`, or names the views.
+        history of views is refused, unless somebody says `yes`, or names the views. When a source is lost for good,
+        the views of the others go on, unless it should `fail_fast`; when all are, it fails.
         """
         self._require_views(rebuild)
         self._require_own_warehouse()  # before Spark starts, which takes long
@@ -150,7 +171,9 @@ class Headwater:
         going = ProjectRun(self.spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going):
-                return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild, consent=Consent.of(yes))
+                return going.run(
+                    until_idle=until_idle, ticks=ticks, rebuild=rebuild, consent=Consent.of(yes), fail_fast=fail_fast
+                )
         finally:
             self.project = going.project
 

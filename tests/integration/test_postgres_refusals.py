@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
+from headwater.errors import LoginRefused, SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Identity, RelationName
 from headwater.sources.embedded import EmbeddedServer
@@ -126,7 +126,7 @@ def test_a_server_that_does_not_answer_or_refuses_is_named_without_the_password(
         world.execute("SELECT pg_reload_conf()")
         time.sleep(0.2)
         url = world.server.url(world.database, "locked:secret")
-        with pytest.raises(SourceRefused, match="password authentication failed") as wrong:
+        with pytest.raises(LoginRefused, match="password authentication failed") as wrong:
             PostgresSource(name="shop", url=url, project="p").snapshot()
     finally:
         hba.write_text(before)

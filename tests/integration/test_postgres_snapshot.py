@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -183,3 +184,27 @@ def test_a_statement_that_takes_too_long_ends(world: Any) -> None:
             snapshot.probe(world.relations["sales"], ("id",), ("id",), pa.table({"id": [1]}))
         assert not snapshot.is_valid()
     source.close()
+
+
+@pytest.mark.parametrize("table", ["plain", "parted"])
+def test_answers_of_a_table_that_was_rewritten_meanwhile_do_not_count(world: Any, table: str) -> None:
+    """To a snapshot that is older than the rewriting the table is empty, and PostgreSQL does not say so."""
+    world.execute(
+        "CREATE TABLE plain (id int PRIMARY KEY, n int); INSERT INTO plain SELECT g, g FROM generate_series(1, 9) g;"
+        "CREATE TABLE parted (id int PRIMARY KEY, n int) PARTITION BY RANGE (id);"
+        "CREATE TABLE part PARTITION OF parted FOR VALUES FROM (0) TO (99); INSERT INTO parted SELECT * FROM plain"
+    )
+    world.declare("plain", "parted")
+    keys, relation = pa.table({"id": pa.array([1, 2], pa.int32())}), world.relations[table]
+    with world.source.snapshot() as good:
+        assert good.probe(relation, ("id",), ("id",), keys).num_rows == 2
+        assert good.is_valid()
+        assert world.whole(good, relation).num_rows == 9
+    with world.source.snapshot() as probing, world.source.snapshot() as reading, world.source.snapshot() as other:
+        world.execute(f"ALTER TABLE {table} ALTER n TYPE bigint")
+        assert probing.probe(relation, ("id",), ("id",), keys).num_rows == 0, "it is as feared"
+        assert not probing.is_valid()
+        with pytest.raises(SourceUnavailable, match="was rewritten"):
+            world.whole(reading, replace(relation, columns=relation.columns[:1]))
+        assert other.probe(world.relations["plain"], ("id",), ("id",), keys).num_rows == 2 * (table != "plain")
+        assert other.is_valid() == (table != "plain")

@@ -31,6 +31,9 @@ _PATH = re.compile(r"(?:file:/*(?=/)|(?<=['\"\s(])|^)(/[^\s'\",()]+)")
 _LONGEST = 240
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NOTHING_LOST = (
+    "nothing is lost: views can be read as of the last commit, and the next `headwater run` goes on from there"
+)
 _TEXTS = {
     "No space left on device": errno.ENOSPC,
     "Disk quota exceeded": errno.EDQUOT,
@@ -60,10 +63,9 @@ def stored(*paths: str) -> Iterator[None]:
 def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:
     """Return what an exception says of one of these files or folders; None: it is not about storage.
 
-    >>> print(storage_error(OSError(28, "No space left on device"), "/nowhere/w/changelog"))
-    there is no space left to write "/nowhere/w/changelog" [HW-434]
-      why: No space left on device
-      do:  free some space on that disk, or shorten [warehouse] retention, then run it again
+    >>> error = storage_error(OSError(28, "No space left on device"), "/nowhere/w/changelog")
+    >>> print(error.summary, error.code, error.detail)
+    there is no space left to write "/nowhere/w/changelog" HW-434 No space left on device
     """
     text = str(error)
     number = _number(error, text)
@@ -77,14 +79,15 @@ def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:
             f'there is no space left to write "{file}"',
             code="HW-434",
             detail=said + _free(file),
-            hint="free some space on that disk, or shorten [warehouse] retention, then run it again",
+            hint=f"free some space on that disk, or shorten [warehouse] retention, then run it again; {_NOTHING_LOST}",
         )
     if number in _FORBIDDEN:
         return WarehouseRefused(
             f'"{file}" cannot be used by this account',
             code="HW-435",
             detail=said,
-            hint="let the account that runs Headwater read and write there; `query` and `status` need to read only",
+            hint="let the account that runs Headwater read and write there; `query` and `status` need to read only; "
+            + _NOTHING_LOST,
         )
     if number == errno.ENOENT:
         return WarehouseRefused(

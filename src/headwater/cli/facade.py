@@ -31,7 +31,13 @@ class Facade(Protocol):
         ...
 
     def run(
-        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: bool | Collection[str]
+        self,
+        *,
+        until_idle: bool,
+        ticks: int | None,
+        rebuild: tuple[str, ...],
+        yes: bool | Collection[str],
+        fail_fast: bool,
     ) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew.
 

@@ -80,11 +80,7 @@ def draw_status(result: StatusResult) -> Page:
             right=frozenset({"bytes behind", "seconds behind"}),
         )
     )
-    page.extend(
-        Line(text=f'source "{source.name}": {source.last_error}{_retry(source)}', style=_BAD)
-        for source in result.sources
-        if source.last_error
-    )
+    page.extend(line for source in result.sources for line in _source_error(source))
     page.append(
         Grid(
             headings=("view", "guarantee", "from tick", "to tick", "rows", "refresh"),
@@ -305,6 +301,13 @@ def _due(view: ViewStatus) -> str:
 def _view_row(view: ViewStatus) -> tuple[str, ...]:
     ticks = tuple("" if tick is None else str(tick) for tick in (view.birth, view.frontier))
     return (view.name, view.guarantee.value, *ticks, _count(view.row_count), _due(view))
+
+
+def _source_error(source: SourceStatus) -> Sequence[Line]:
+    if not source.last_error:
+        return ()
+    error = Line(text=f'source "{source.name}": {source.last_error}{_retry(source)}', style=_BAD)
+    return (error, Line(text=f"  do: {source.hint}")) if source.hint else (error,)
 
 
 def _retry(source: SourceStatus) -> str:

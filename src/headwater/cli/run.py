@@ -28,6 +28,14 @@ def run(
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before the history of views is deleted, now or later.")
     ] = False,
+    fail_fast: Annotated[
+        bool,
+        typer.Option(
+            "--fail-fast",
+            help="End with an error as soon as one source is lost for good; without it the views of the other sources "
+            "go on, and only the loss of all ends it.",
+        ),
+    ] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -43,7 +51,9 @@ def run(
             progress(as_json=as_json, debug=debug) as listener,
             open_project(context, project, listener) as headwater,
         ):
-            return headwater.run(until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()), yes=agreed)
+            return headwater.run(
+                until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()), yes=agreed, fail_fast=fail_fast
+            )
 
     with outcome(as_json=as_json, debug=debug) as output:
         try:

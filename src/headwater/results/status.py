@@ -35,6 +35,8 @@ class SourceStatus:
     lag_bytes: int | None = None
     lag_seconds: float | None = None
     last_error: str = ""
+    hint: str = ""
+    """What to do about the error."""
     retry_in_seconds: float | None = None
     slot: str = ""
     """The replication slot by which this warehouse follows it; empty while there is none."""

@@ -22,7 +22,6 @@ from datetime import datetime
 from types import MappingProxyType
 
 from headwater.changelog.change_log import AcceptedSpan, ChangeLog
-from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.relation import Relation
 from headwater.runtime.events import Listener, TransactionsAccepted
@@ -132,6 +131,12 @@ class Acceptor:
                 self._awaited.remove(position)
         return True
 
+    def is_held_before(self, position: Position) -> bool:
+        """Tell whether a source stands still at an incomplete global transaction, and all before that is in the log."""
+        source, holding = position.source, self.holding
+        is_read = source in holding.held() and holding.has_read(position)
+        return is_read and self.accepted_to().get(source) == holding.reached().get(source)
+
     def _has_reached(self, position: Position) -> bool:
         reached = self._accepted_to.get(position.source)
         return reached is not None and position <= reached
@@ -233,8 +238,7 @@ class Acceptor:
             )
 
     def raise_error(self) -> None:
-        """Raise what ended the accepting thread, if anything did."""
-        if self.error is not None:
-            if isinstance(self.error, HeadwaterError):
-                raise self.error
-            raise RuntimeError("the change log could not be written") from self.error
+        """Raise what ended the accepting thread, or a thread that follows a source, if that was not the source."""
+        for error in (self.error, *(thread.failure for thread in self._threads.values())):
+            if error is not None:
+                raise error

@@ -100,7 +100,9 @@ def _stage(
             wait_until_followed(understood, warehouse, snapshot.position)
             if not snapshot.is_valid():
                 raise SourceUnavailable(
-                    f'source "{source}" restarted during the check', code="HW-533", hint="run the check again"
+                    f'source "{source}" restarted, or rewrote a table, during the check',
+                    code="HW-533",
+                    hint="run the check again",
                 )
     return shown
 

@@ -1,9 +1,10 @@
 """One thread per source: follow its log, and come back when the connection is lost.
 
 The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
-accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. Connection losses are
-retried with back-off, for ever; what can never get better (rights, a lost slot, a changed table) ends the thread and
-stays visible as its error.
+accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. A lost connection and a
+refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a changed
+table) ends the thread, and `lost` says why. Any other exception is trouble of our own (a full disk): it ends the thread
+too, and the maintainer raises it.
 """
 
 from __future__ import annotations
@@ -59,6 +60,11 @@ class SourceThread:
         self.source = source
         self.relations = tuple(relations)
         self.error: HeadwaterError | None = None
+        """What is wrong with the source now."""
+        self.lost: HeadwaterError | None = None
+        """Why the source is lost for good."""
+        self.failure: BaseException | None = None
+        """What ended the thread, if it was not the source."""
         self.is_connected = False
         self.retry_at: float | None = None
         self._slot = slot
@@ -85,7 +91,7 @@ class SourceThread:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the thread gave up for good."""
+        """Whether the thread gave up for good, or was stopped."""
         return not self._thread.is_alive()
 
     def acknowledge(self, position: Position) -> None:
@@ -118,9 +124,13 @@ class SourceThread:
                 self._stop.wait(retry_seconds)
                 retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
             except HeadwaterError as error:
-                self.is_connected = False
-                self.error = error
+                self.is_connected, self.retry_at = False, None
+                self.error = self.lost = error
                 self._listener(SourceGone(source=self.source.name, error=error))
+                return
+            except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
+                self.is_connected, self.retry_at = False, None
+                self.failure = error
                 return
 
     def _follow_once(self) -> None:

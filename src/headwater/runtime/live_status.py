@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from headwater.changelog.data_file import read_note
 from headwater.changelog.global_parts import Incomplete
+from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.project import Project
 from headwater.results.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
@@ -32,16 +33,15 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     accepted, committed_at, now = acceptor.accepted_to(), acceptor.committed_at(), datetime.now(UTC)
     sources = {
         name: {
-            "state": _state(thread.is_connected, thread.has_ended, bootstrapping).value,
+            "state": _state(thread, bootstrapping=bootstrapping).value,
             "position": _position(accepted.get(name)),
             **_lag(thread, accepted.get(name), committed_at.get(name), now),
-            "error": "" if thread.error is None else thread.error.summary,
+            "error": "" if thread.error is None else _told(thread.error),
+            "hint": "" if thread.error is None else thread.error.hint,
             "retry_at": thread.retry_at,
         }
         for name, thread in acceptor.threads().items()
     }
-    file = status_file(warehouse)
-    writing = file.with_suffix(".writing")
     asked = {
         "since": messages.since.isoformat(),
         "counts": [asdict(count) for count in messages.counts()],
@@ -49,6 +49,12 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     }
     waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
     said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
+    _write(warehouse, said)
+
+
+def _write(warehouse: str, said: Mapping[str, object]) -> None:
+    file = status_file(warehouse)
+    writing = file.with_suffix(".writing")
     writing.write_text(json.dumps(said))
     writing.replace(file)
 
@@ -72,10 +78,14 @@ def _lag(
     return {"lag_bytes": behind.byte_count, "lag_seconds": behind.seconds}
 
 
-def _state(is_connected: bool, has_ended: bool, bootstrapping: bool) -> SourceState:
-    if has_ended:
+def _told(error: HeadwaterError) -> str:
+    return error.summary + (f": {error.detail}" if error.detail else "")
+
+
+def _state(thread: SourceThread, *, bootstrapping: bool) -> SourceState:
+    if thread.lost is not None:
         return SourceState.LOST
-    if not is_connected:
+    if not thread.is_connected:
         return SourceState.UNAVAILABLE
     return SourceState.BOOTSTRAPPING if bootstrapping else SourceState.FOLLOWING
 
@@ -96,6 +106,14 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
         )
         for source in project.sources
     )
+
+
+def forget_sources(warehouse: str, names: Collection[str]) -> None:
+    """Forget what was said of sources, because what was made there has been dropped."""
+    said = dict(_said(warehouse))
+    if names & said.get("sources", {}).keys():
+        said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
+        _write(warehouse, said)
 
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
@@ -147,14 +165,16 @@ def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *
     position, retry_at = said["position"], said["retry_at"]
     if isinstance(position, list):
         known = Position(source=name, history=str(position[0]), offset=int(position[1]))
-    if not alive:
+    state = SourceState(said["state"])
+    if not alive and state is not SourceState.LOST:  # what is lost stays so until somebody does something about it
         return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     return SourceStatus(
         name=name,
-        state=SourceState(said["state"]),
+        state=state,
         position=known,
         lag_bytes=said.get("lag_bytes"),
         lag_seconds=said.get("lag_seconds"),
         last_error=str(said["error"]),
+        hint=str(said.get("hint", "")),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import assert_never
 
+from headwater.errors import HeadwaterError
 from headwater.position import Tick
 from headwater.runtime.events import (
     BatchCommitted,
@@ -76,9 +77,9 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case SourceConnected(source=source, position=position):
             return f'following source "{source}" from {position}'
         case SourceDisconnected(source=source, error=error, retry_in_seconds=seconds):
-            return f'source "{source}" did not answer, trying again in {seconds:.0f} s: {error.summary}'
+            return f'source "{source}" cannot be followed now, trying again in {seconds:.2g} s: {error.summary}'
         case SourceGone(source=source, error=error):
-            return f'source "{source}" is lost: {error.summary}'
+            return f'source "{source}" is lost: {error.summary}. {_why(error)}'
         case SourceWarning(source=source, sentence=sentence):
             return f'source "{source}": {sentence}'
         case TransactionsAccepted(source=source, first=first, last=last, row_count=row_count, position=position):
@@ -110,8 +111,7 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ProjectChanged(steps=steps):
             return f"the project was changed and is taken up: {', '.join(steps) or 'no view changes'}"
         case ProjectRefused(error=error):
-            why = " ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
-            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {why}"
+            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {_why(error)}"
         case ProjectWarned(warning=warning):
             return f"warning: {warning}"
         case WarehouseAdopted(project=project, warehouse=warehouse):
@@ -128,6 +128,10 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"idle at tick {tick}"
         case _:
             assert_never(event)
+
+
+def _why(error: HeadwaterError) -> str:
+    return ". ".join(part for part in (error.detail, error.hint) if part).replace("\n", " ")
 
 
 def _ticks(first: Tick, last: Tick) -> str:

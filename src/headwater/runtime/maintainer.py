@@ -16,11 +16,13 @@ import shutil
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.changelog.storage_errors import stored
+from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.keeping import Continuous
 from headwater.position import Tick
@@ -32,6 +34,7 @@ from headwater.runtime.asked import by_source
 from headwater.runtime.batch_round import Outcome, Round, RoundResult
 from headwater.runtime.bootstrap import Bootstrap, Bootstrapped
 from headwater.runtime.bootstrap_thread import BootstrapThread
+from headwater.runtime.column_use import followed_relations
 from headwater.runtime.correspondence import Correspondences
 from headwater.runtime.events import (
     BatchCommitted,
@@ -43,10 +46,12 @@ from headwater.runtime.events import (
     ViewStopped,
     fan_out,
 )
+from headwater.runtime.follow import SourceThread
 from headwater.runtime.global_sources import global_sources
 from headwater.runtime.holding import Holding
 from headwater.runtime.kept_segments import with_own_rows
 from headwater.runtime.live_view import LiveView, RetiringView
+from headwater.runtime.lost_sources import raise_if_lost
 from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader, contents
@@ -133,14 +138,23 @@ class Maintainer:
         """Ask the loop to end after the batch at hand; may come from another thread or a signal."""
         self._stop.set()
 
-    def run(self, *, until_idle: bool, ticks: int | None) -> RunResult:
-        """Maintain until stopped, until nothing is left to do, or until so many ticks are committed."""
+    def run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool = False) -> RunResult:
+        """Maintain until stopped, until nothing is left to do, or until so many ticks are committed.
+
+        Whatever cannot be accepted, appended or committed is raised, and so is the loss of all sources; with
+        `fail_fast`, or when it should end idle, the loss of one.
+        """
+        with stored(self.warehouse.path):
+            return self._run(until_idle=until_idle, ticks=ticks, fail_fast=fail_fast)
+
+    def _run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool) -> RunResult:
         started, first = time.perf_counter(), self.frontier()
         ended = RunEnd.INTERRUPTED
         try:
             self.begin()
             while not self._stop.is_set():
                 progressed = self.step()
+                raise_if_lost(self.acceptor.threads(), any_one=fail_fast)
                 if ticks is not None and self.frontier() - first >= ticks:
                     ended = RunEnd.TICKS
                     break
@@ -151,6 +165,7 @@ class Maintainer:
                     self.acceptor.wait_for_news(_WAIT_SECONDS)
         finally:
             self.close()
+        self.acceptor.raise_error()  # what was handed over until the end is accepted too
         return RunResult(
             lo=first,
             hi=self.frontier(),
@@ -163,12 +178,11 @@ class Maintainer:
     def close(self) -> None:
         """Stop following, and let the next maintainer begin at once."""
         self._stop.set()
-        if self._bootstrap is not None:
-            self._bootstrap.stop()
-        self._correspondences.close()
-        self.acceptor.stop()
-        self.upkeep.stop()
-        self._signs.stop()
+        with ExitStack() as last_first:  # whatever fails, the others are stopped
+            for stop in (self._signs.stop, self.upkeep.stop, self.acceptor.stop, self._correspondences.close):
+                last_first.callback(stop)
+            if self._bootstrap is not None:
+                self._bootstrap.stop()
 
     def is_bringing_in(self) -> bool:
         """Tell whether new views or replicas are being made."""
@@ -202,7 +216,8 @@ class Maintainer:
             self.listener(SourceWarning(source=name, sentence=sentence))
         self.acceptor.start()
         for name, source in self.understood.sources.items():
-            self.acceptor.follow(source, self.understood.followed(name))
+            held = {relation: reader.columns for relation, reader in self.replicas.items()}
+            self.acceptor.follow(source, followed_relations(self.understood, name, self.views, held))
         self.upkeep.start()
         if self.plan.born or self.plan.copied:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
@@ -245,13 +260,22 @@ class Maintainer:
         return self._maintain()
 
     def _is_idle(self) -> bool:
-        """Tell whether everything is committed that the sources had committed when asked."""
-        if self._bootstrap is not None:
+        """Tell whether everything is committed that the sources had committed when asked.
+
+        If one is lost for good, or refuses our login, that is raised once the others are committed.
+        """
+        threads = self.acceptor.threads()
+        away = {name: error for name, thread in threads.items() if (error := _never_idle(thread)) is not None}
+        if self._bootstrap is not None and not away:
             return False
         before = self.log.last_tick
         for source in self.understood.sources.values():
-            if not self._is_followed_to_now(source):
+            if source.name not in away and not self._is_followed_to_now(source):
                 return False
+        for error in away.values():
+            if self.step():
+                return False
+            raise error
         live = [
             view
             for view in self.views.values()
@@ -270,17 +294,14 @@ class Maintainer:
         return any(name.source in held for name in view.understood.asks(contents(self.replicas)))
 
     def _is_followed_to_now(self, source: Source) -> bool:
-        """Tell whether all that a source has committed is in the log; one that never will be raises why.
+        """Tell whether all that a source has committed is in the log.
 
         An incomplete global transaction is waited for no longer than others wait for it.
         """
-        thread = self.acceptor.threads()[source.name]
-        if thread.has_ended and thread.error is not None:
-            raise thread.error
         try:
             with source.snapshot() as snapshot:
                 followed = self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
-                return followed or self.acceptor.holding.has_read(snapshot.position)
+                return followed or self.acceptor.is_held_before(snapshot.position)
         except SourceUnavailable:
             return False
 
@@ -500,3 +521,8 @@ class Maintainer:
             self._truncated |= {name: self.log.last_tick for names in capture.truncated.values() for name in names}
             replicas = dict(self.replicas)
         return resolve_truncates(capture, self.log, replicas)
+
+
+def _never_idle(thread: SourceThread) -> HeadwaterError | None:
+    """Return why a run that ends once idle does not wait for a source: it is lost for good, or refuses our login."""
+    return thread.lost or (thread.error if isinstance(thread.error, LoginRefused) else None)

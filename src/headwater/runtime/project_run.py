@@ -48,7 +48,13 @@ class ProjectRun:
             self._maintainer.stop()
 
     def run(
-        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], consent: Consent = _NO_CONSENT
+        self,
+        *,
+        until_idle: bool,
+        ticks: int | None,
+        rebuild: tuple[str, ...],
+        consent: Consent = _NO_CONSENT,
+        fail_fast: bool = False,
     ) -> RunResult:
         """Maintain; a run that ends once it is idle takes up no changes, the next one does.
 
@@ -74,7 +80,7 @@ class ProjectRun:
                 watch.start()
             is_away = False
             try:
-                done.append(maintainer.run(until_idle=until_idle, ticks=left))
+                done.append(maintainer.run(until_idle=until_idle, ticks=left, fail_fast=fail_fast))
             except SourceUnavailable:
                 if not done:  # a first one refuses a source that is away; a later one waits, as the one before did
                     raise

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
+from headwater.errors import HeadwaterError, InvalidProject, LoginRefused, SourceUnavailable
 from headwater.project import Project
 from headwater.project_file import load
 from headwater.runtime.events import Listener, ProjectRefused
@@ -103,6 +103,9 @@ class ProjectWatch:
                 inspection.require_rights(name)
             plan = plan_run(understood)
             plan.require(self._consent)
+        except LoginRefused as error:
+            self._tell(error)  # it is tried again all the same
+            return False
         except SourceUnavailable:
             return False  # it is tried again; nothing is wrong with the project
         except HeadwaterError as error:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Callable
 
-from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.live_status import write_status
@@ -55,8 +54,11 @@ class SignsOfLife:
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=_LEASE_SECONDS)
-        write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=False)
-        release_lease(self._warehouse, self._epoch)
+        try:
+            write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=False)
+            release_lease(self._warehouse, self._epoch)
+        except OSError:
+            _log.warning("cannot say that this maintainer has stopped", exc_info=True)
 
     def _run(self) -> None:
         renewed_at = said_at = 0.0
@@ -69,7 +71,7 @@ class SignsOfLife:
                     bootstrapping = self._is_bootstrapping()
                     write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
                     said_at = time.monotonic()
-            except (OSError, HeadwaterError):  # a full disk, say: whoever has to write there for its work will tell
+            except Exception:  # noqa: BLE001 - a full disk, say: who has to write there for its work will tell
                 _log.warning("cannot show signs of life", exc_info=True)
 
     def _is_awaited(self) -> bool:

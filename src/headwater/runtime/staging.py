@@ -117,7 +117,8 @@ def stage_relation(
 def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, snapshot: Snapshot) -> str:
     """Name what chunks have in common: a server that restarted may have lost what its earlier chunks show."""
     server = (snapshot.position.history, snapshot.server_run)
-    content = json.dumps([str(relation.name), wanted, repr(rows), [asdict(c) for c in relation.columns], server])
+    columns = [(column.name, column.type, column.native) for column in relation.columns]
+    content = json.dumps([str(relation.name), wanted, repr(rows), columns, server])
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 

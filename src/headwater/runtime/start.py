@@ -6,10 +6,13 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.errors import WarehouseRefused
-from headwater.relation import RelationName
+from headwater.changelog import ChangeLog
+from headwater.changelog.storage_errors import stored
+from headwater.errors import SourceRefused, WarehouseRefused
+from headwater.relation import Relation, RelationName
 from headwater.runtime.events import Listener, WarehouseAdopted
 from headwater.runtime.fill import is_meant
 from headwater.runtime.hidden_table import HiddenTable
@@ -34,7 +37,7 @@ _NO_CONSENT = Consent()
 
 def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what `run` would do."""
-    return make_plan(understood, _kept(understood), rebuild)
+    return _plan(understood, rebuild)[0]
 
 
 def start_maintainer(
@@ -48,13 +51,19 @@ def start_maintainer(
 
     History that would be lost is refused, before anything is changed, unless there is consent.
     """
+    with stored(str(understood.project.warehouse)):
+        return _started(spark, understood, listener, rebuild, consent)
+
+
+def _started(
+    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str], consent: Consent
+) -> Maintainer:
     path = str(understood.project.warehouse)
     for name, inspection in understood.inspections.items():
         inspection.require_rights(name)  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
-    kept = _kept(understood)
-    plan = make_plan(understood, kept, rebuild)
+    plan, kept = _plan(understood, rebuild)
     plan.require(consent)
     _take_for_project(path, understood.project.name, listener)
     warehouse = Warehouse.create(path)
@@ -91,13 +100,40 @@ def _take_for_project(path: str, name: str, listener: Listener) -> None:
             listener(WarehouseAdopted(project=name, warehouse=path))
 
 
-def _kept(understood: Understood) -> Kept:
-    """Return what the project's warehouse keeps; another project's is refused."""
+def _plan(understood: Understood, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
+    """Return what has to be done, and what the project's warehouse keeps; another project's is refused."""
     path = str(understood.project.warehouse)
     refuse_other_project(path, understood.project.name)
     if not is_warehouse(path):
-        return Kept(views={}, replicas={}, claims=claim_slots(None, understood.sources, ()))
+        kept = Kept(views={}, replicas={}, claims=claim_slots(None, understood.sources, ()))
+        return make_plan(understood, kept, rebuild), kept
     warehouse = Warehouse.open(path)
+    kept = _kept(warehouse, understood)
+    plan = make_plan(understood, kept, rebuild)
+    _refuse_retyped(plan, understood, warehouse.log)
+    return plan, kept
+
+
+def _refuse_retyped(plan: RunPlan, understood: Understood, log: ChangeLog) -> None:
+    """Refuse to go on with views that read a column of another type than the log holds: old rows may have changed."""
+    known = set(log.relations())
+    for view in plan.kept:
+        for name, needed in understood.views[view].needs.items():
+            before = log.relation_schema(name) if name in known else pa.schema([])
+            now = understood.relations[name].arrow_schema(needed.columns)
+            for field in now:
+                if field.name in before.names and before.field(field.name).type != field.type:
+                    raise SourceRefused(
+                        f'column "{field.name}" of "{name}" has another type than when it was last followed',
+                        code="HW-338",
+                        detail=f'it was {before.field(field.name).type} and is {field.type}; view "{view}" reads it, '
+                        "and the log of the source does not tell how the rows that were there have changed",
+                        hint=f"`headwater teardown --source {name.source}` and `headwater run` read this source again, "
+                        "with its views; those of other sources go on",
+                    )
+
+
+def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
     catalog = warehouse.catalog()
     read = {relation.source for relation in catalog.replicas}
     for name in catalog.views.keys() & understood.views.keys():
@@ -108,10 +144,20 @@ def _kept(understood: Understood) -> Kept:
     replicas = {
         name: entry
         for name, entry in catalog.replicas.items()
-        if name.source not in lost and name in understood.relations and is_meant(entry.rows, understood.relations[name])
+        if name.source not in lost
+        and name in understood.relations
+        and is_meant(entry.rows, understood.relations[name])
+        and _has_columns(warehouse.path, entry, understood.relations[name])
     }
     frontiers = {name: warehouse.frontier(name) for name in catalog.views}
     return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims, frontiers=frontiers)
+
+
+def _has_columns(path: str, entry: ReplicaEntry, relation: Relation) -> bool:
+    """Tell whether a relation still has the columns that its replica holds, of the same types."""
+    stored = Replica.open(replica_folder(path, entry.relation, entry.generation)).schema
+    types = {field.name: field.type for field in relation.arrow_schema()}
+    return all(types.get(name) == stored.field(name).type for name in entry.columns)
 
 
 def _live_view(

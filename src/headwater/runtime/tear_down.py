@@ -9,6 +9,7 @@ from headwater.changelog import ChangeLog
 from headwater.errors import HeadwaterError
 from headwater.project import Project
 from headwater.results.teardown import Dropped, LeftSlot, TeardownResult
+from headwater.runtime.live_status import forget_sources
 from headwater.runtime.slot_claims import left_slot
 from headwater.runtime.understand import connect_sources
 from headwater.sources.source import Source, TornDown
@@ -38,6 +39,7 @@ def tear_down(project: Project, only: Collection[str]) -> TeardownResult:
             continue
         dropped += [Dropped(source=name, what=what) for what in done.dropped]
         left += [left_slot(name, slot) for slot in done.left]
+    forget_sources(path, {one.source for one in dropped})
     shutil.rmtree(staging_folder(path), ignore_errors=True)
     return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), left=tuple(left), warehouse=project.warehouse)
 

@@ -88,7 +88,9 @@ class TickReader:
         valid = error is not None or self._snapshots.are_valid()
         self._stack.close()
         if not valid:
-            raise SourceUnavailable("a source restarted while it was asked", code="HW-533", hint="try again")
+            raise SourceUnavailable(
+                "a source restarted, or rewrote a table, while it was asked", code="HW-533", hint="try again"
+            )
 
     def rows(self, wish: Wish) -> Found | None:
         """Return the rows that are wished for; None for a segment that has no hidden table at this tick."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -129,7 +129,7 @@ def connect_sources(project: Project) -> dict[str, Source]:
     return {
         said.name: PostgresSource(
             name=said.name,
-            url=said.url(os.environ),
+            url=partial(said.url, os.environ),  # read again when a login is refused
             project=project.name,
             probe_timeout_seconds=said.statement_timeout_seconds,
             connection_limit=said.probe_connections,

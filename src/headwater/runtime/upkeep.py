@@ -71,10 +71,11 @@ class Upkeep:
             self._thread.join(timeout=120)
 
     def _run(self) -> None:
-        warehouse = Warehouse.open(self._path)
-        housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=datetime.now(UTC))
+        started_at = datetime.now(UTC)
+        opened: tuple[Warehouse, Housekeeper] | None = None
         while not self._stop.wait(_EVERY_SECONDS):
             try:
+                warehouse, housekeeper = opened = opened or self._open(started_at)
                 self._roll_views(warehouse)
                 self._refresh_replicas()
                 for done in housekeeper.run(datetime.now(UTC), self._needed()):
@@ -84,6 +85,10 @@ class Upkeep:
             except Exception:  # noqa: BLE001 - upkeep may fail and is tried again; it must never end the maintainer
                 if not self._stop.is_set():
                     _log.warning("upkeep failed and will be tried again", exc_info=True)
+
+    def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
+        housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
+        return Warehouse.open(self._path), housekeeper
 
     def _roll_views(self, warehouse: Warehouse) -> None:
         for name in warehouse.catalog().views:

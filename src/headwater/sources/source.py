@@ -141,7 +141,10 @@ class Snapshot(Protocol):
         ...
 
     def is_valid(self) -> bool:
-        """Tell whether the server still is the one the snapshot was taken on; if not, its answers are worthless."""
+        """Tell whether its answers count: the server is the same, and no table that was probed was rewritten meanwhile.
+
+        A server that restarted may have lost what it showed; a table that is rewritten looks empty to older snapshots.
+        """
         ...
 
     def __enter__(self) -> Self:

@@ -25,15 +25,16 @@ _FILE = "lease.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Who said last that it maintains the warehouse, and when."""
+    """Who said last that it maintains the warehouse, when, and whether it said then that it is done."""
 
     holder: str
     epoch: int
     renewed_at: datetime
+    is_released: bool = False
 
     def alive(self, now: datetime) -> bool:
         """Tell whether its holder renewed it lately and, where that can be seen, still runs."""
-        return now - self.renewed_at < ALIVE_FOR and not _is_known_dead(self.holder)
+        return not self.is_released and now - self.renewed_at < ALIVE_FOR and not _is_known_dead(self.holder)
 
 
 def _is_known_dead(holder: str) -> bool:
@@ -57,13 +58,17 @@ def own_name() -> str:
 
 def renew_lease(warehouse: str, epoch: int) -> None:
     """Say that this process maintains the warehouse; repeat it well within `ALIVE_FOR`."""
-    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": datetime.now(UTC).isoformat()}
-    write_text(warehouse, _FILE, json.dumps(lease))
+    _write(warehouse, epoch, released=False)
 
 
 def release_lease(warehouse: str, epoch: int) -> None:
     """Say that this process is done, so that the next need not wait."""
-    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": datetime.fromtimestamp(0, UTC).isoformat()}
+    _write(warehouse, epoch, released=True)
+
+
+def _write(warehouse: str, epoch: int, *, released: bool) -> None:
+    now = datetime.now(UTC).isoformat()
+    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": now, "released": released}
     write_text(warehouse, _FILE, json.dumps(lease))
 
 
@@ -74,7 +79,12 @@ def read_lease(warehouse: str) -> Lease | None:
 
 def _parse(said: Mapping[str, Any]) -> Lease:
     renewed_at = datetime.fromisoformat(said["renewed_at"]).astimezone(UTC)
-    return Lease(holder=str(said["holder"]), epoch=int(said["epoch"]), renewed_at=renewed_at)
+    return Lease(
+        holder=str(said["holder"]),
+        epoch=int(said["epoch"]),
+        renewed_at=renewed_at,
+        is_released=bool(said.get("released", False)),
+    )
 
 
 def maintainer_is_alive(warehouse: str) -> bool:

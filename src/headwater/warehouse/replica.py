@@ -68,9 +68,14 @@ class Replica:
         return cls(Checkpoint.open(f"{folder}/checkpoint"))
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns, with `_count`."""
+        return self.checkpoint.table.schema()
+
+    @property
     def columns(self) -> list[str]:
         """The copied columns."""
-        return [name for name in self.checkpoint.table.schema().names if name != COUNT]
+        return [name for name in self.schema.names if name != COUNT]
 
     def write(self, rows: pa.Table, at: Tick) -> bool:
         """Replace the rows: netted, with `_count`, in key order."""

@@ -93,8 +93,10 @@ class MadeUpProject:
             warnings=('"shop.sales" has no index on product_id',),
         )
 
-    def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: object) -> RunResult:
-        self.asked.append((until_idle, ticks, *rebuild))
+    def run(
+        self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: object, fail_fast: bool
+    ) -> RunResult:
+        self.asked.append((until_idle, ticks, fail_fast, *rebuild))
         if self.loses and not yes:
             raise ConfirmationNeeded("history goes", code="HW-156", detail="…", hint="…", views=self.loses)
         self.asked.append(yes)
@@ -262,7 +264,7 @@ def test_plan_shows_what_will_happen_and_what_the_owner_has_to_do() -> None:
 def test_run_passes_its_limits_on_and_reports_on_standard_error() -> None:
     project = MadeUpProject()
     result = invoke(project, "run", "--ticks", "5", "-p", "somewhere")
-    assert project.asked == [Path("somewhere"), (False, 5), False, "closed"]
+    assert project.asked == [Path("somewhere"), (False, 5, False), False, "closed"]
     assert result.stdout == "idle at tick 7: 4 ticks in 1 commit, 12 view rows changed, 1.5 s\n"
     assert result.stderr == "committed ticks 4 to 7: 12 rows in 0.20 s (spark 0.20)\n"
 
@@ -288,6 +290,12 @@ def test_run_asks_before_history_goes(
     assert [one for one in project.asked if one is True or one == ("stock",)] == agreed
     assert ("HW-156" in result.output) is (code == 1 and not answer.startswith("n"))
     assert ("history goes" in result.output) is (not arguments or code == 1)
+
+
+def test_run_can_be_asked_to_fail_fast() -> None:
+    project = MadeUpProject()
+    invoke(project, "run", "--fail-fast")
+    assert project.asked[1] == (False, None, True)
 
 
 def test_status() -> None:

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 
 import pytest
 
 from headwater.errors import SourceRefused
 from headwater.position import Position
-from headwater.relation import COUNT, Column, Relation, RelationName
-from headwater.sources.postgres import row_buffer
+from headwater.relation import COUNT, Column, ColumnUse, Relation, RelationName
+from headwater.sources.postgres import messages, row_buffer
 from headwater.sources.postgres.gathering import Gathering
 from headwater.transaction import ORDINAL, Capture
 
@@ -16,6 +17,7 @@ SALES = Relation(
     name=NAME,
     columns=(Column(name="id", type="int", native="integer"), Column(name="text", type="string", native="text")),
 )
+TYPES: dict[int, tuple[str | None, str]] = {23: ("int", "integer"), 25: ("string", "text"), 20: ("bigint", "bigint")}
 START = Position(source="shop", history="1:1", offset=100)
 
 
@@ -75,17 +77,12 @@ LAYOUT = relation(("id", 23), ("text", 25))
 
 @pytest.fixture
 def gathering() -> Gathering:
-    types: dict[int, tuple[str | None, str]] = {
-        23: ("int", "integer"),
-        25: ("string", "text"),
-        20: ("bigint", "bigint"),
-    }
     return Gathering(
         relations=[SALES],
         oids={7: NAME},
         after=START,
         recent_xid=(1 << 32) + 5,
-        describe=lambda oid, _: types[oid],
+        describe=lambda oid, _: TYPES[oid],
     )
 
 
@@ -94,8 +91,8 @@ def rows(capture: Capture) -> list[tuple[int, int, int, str | None]]:
     return [(row[ORDINAL], row[COUNT], row["id"], row["text"]) for row in table.to_pylist()]
 
 
-def feed(gathering: Gathering, *messages: bytes) -> None:
-    for message in messages:
+def feed(gathering: Gathering, *sent: bytes) -> None:
+    for message in sent:
         gathering.feed(message)
 
 
@@ -209,6 +206,71 @@ def test_columns_may_come_and_change_places_within_a_transaction(gathering: Gath
     assert rows(gathering.take()) == [(0, 1, 1, "a")]
     feed(gathering, commit(130, 140))
     assert rows(gathering.take()) == [(0, 1, 2, "b"), (0, 1, 3, "c")]
+
+
+def followed(*uses: ColumnUse, described_at: int = 0) -> Gathering:
+    """Return a gathering of which each column has a use."""
+    columns = tuple(replace(column, use=use) for column, use in zip(SALES.columns, uses, strict=True))
+    return Gathering(
+        relations=[replace(SALES, columns=columns)],
+        oids={7: NAME},
+        after=START,
+        recent_xid=5,
+        describe=lambda oid, _: TYPES[oid],
+        described_at=described_at,
+    )
+
+
+@pytest.mark.parametrize("layout", [relation(("id", 23)), relation(("id", 23), ("text", 20))])
+def test_a_column_that_no_view_reads_may_go_and_change_its_type_and_is_null_from_then_on(layout: bytes) -> None:
+    gathering = followed(ColumnUse.READ, ColumnUse.UNREAD)
+    values = ["7"] * (len(messages.parse_relation(layout).columns) - 1)
+    feed(gathering, begin(110, 4), LAYOUT, insert("1", "a"), commit(110, 120))
+    feed(gathering, begin(130, 5), layout, change(b"U", b"O" + row("1", *values) + b"N" + row("2", *values)))
+    feed(gathering, LAYOUT, insert("3", "c"), commit(130, 140))
+    assert rows(gathering.take()) == [(0, 1, 1, "a"), (1, -1, 1, None), (1, 1, 2, None), (1, 1, 3, "c")]
+
+
+def test_a_column_that_a_new_view_reads_may_be_missing_before_it_was_described_and_not_after() -> None:
+    gathering = followed(ColumnUse.READ, ColumnUse.FIRST_READ, described_at=200)
+    feed(gathering, begin(110, 4), relation(("id", 23)), insert("1"), commit(110, 120))
+    assert rows(gathering.take()) == [(0, 1, 1, None)]
+    gathering.feed(begin(200, 5))
+    with pytest.raises(SourceRefused, match='column "text"'):
+        gathering.feed(relation(("id", 23)))
+
+
+def test_a_value_that_cannot_be_kept_does_not_matter_where_no_view_reads_it() -> None:
+    infinite = replace(SALES, columns=(SALES.columns[0], Column(name="text", type="date", native="date")))
+    for use in (ColumnUse.UNREAD, ColumnUse.READ):
+        buffer = row_buffer.RowBuffer(
+            replace(infinite, columns=(*infinite.columns[:1], replace(infinite.columns[1], use=use)))
+        )
+        buffer.lay_out(("id", "text"))
+        buffer.add([b"1", b"infinity"], 0, 1)
+        if use is ColumnUse.UNREAD:
+            taken = buffer.take_before(1)
+            assert taken is not None
+            assert taken["text"].to_pylist() == [None]
+        else:
+            with pytest.raises(SourceRefused, match="cannot be kept exactly"):
+                buffer.take_before(1)
+
+
+@pytest.mark.parametrize(
+    ("message", "hint"),
+    [
+        (relation(("id", 23)), "change or remove the views that read it, then run again"),
+        (relation(("id", 20), ("text", 25)), "`headwater teardown --source shop` and `headwater run`"),
+        (relation(("id", 23), ("text", 25), identity=b"d"), 'ALTER TABLE "public"."sales" REPLICA IDENTITY FULL'),
+    ],
+)
+def test_what_is_advised_fits_what_has_changed(gathering: Gathering, message: bytes, hint: str) -> None:
+    gathering.feed(begin(110, 4))
+    with pytest.raises(SourceRefused) as refused:
+        gathering.feed(message)
+    assert hint in refused.value.hint
+    assert "teardown --source shop" in refused.value.hint, "the log holds the change: undoing it is not enough"
 
 
 def test_segments_keep_order_and_ordinals(gathering: Gathering, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,8 +96,13 @@ def test_the_courtesy_lease(tmp_path: Path) -> None:
     (tmp_path / "lease.json").write_text((tmp_path / "lease.json").read_text().replace(lease.holder, "else:1"))
     with pytest.raises(WarehouseRefused):
         refuse_if_held(folder)
+    before = datetime.now(UTC)
     release_lease(folder, 3)
     refuse_if_held(folder)
+    released = read_lease(folder)
+    assert released is not None
+    assert before <= released.renewed_at <= datetime.now(UTC), "it was seen when it said so"
+    assert not released.alive(released.renewed_at)
 
 
 def test_another_format_is_refused(tmp_path: Path) -> None:

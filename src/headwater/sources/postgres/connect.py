@@ -1,6 +1,8 @@
 """Connections to one PostgreSQL database, all with the same printing settings, and what their failures mean to us.
 
-The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only.
+The password is in the address and nowhere else: errors, logs and `repr` show host, port and database only. When a login
+is refused, the address is read again from where it is kept: the password may have been changed. The same login is tried
+again less and less often, however many ask for it: servers may lock an account that fails to log in too often.
 """
 
 from __future__ import annotations
@@ -8,19 +10,23 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
-from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, LoginRefused, SourceLost, SourceRefused, SourceUnavailable
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _CONNECT_SECONDS = 10
 _IDLE_CONNECTIONS = 4
+_LOGIN = ("user", "password")
+_FIRST_LOGIN_SECONDS = 0.5
+_LONGEST_LOGIN_SECONDS = 30.0
 
 SESSION_SETTINGS = {
     "TimeZone": "UTC",
@@ -62,10 +68,11 @@ class Failure:
 
 
 _REFUSED_FAILURE = Failure(
-    error=SourceRefused,
+    error=LoginRefused,
     code="HW-320",
     what="refuses the connection",
-    hint="check the user, the password and the database in the source's address",
+    hint="check the user, the password and the database in the source's address; a run that has begun tries again by "
+    "itself",
 )
 _UNAVAILABLE_FAILURE = Failure(
     error=SourceUnavailable,
@@ -83,7 +90,8 @@ _LOST_FAILURE = Failure(
     error=SourceLost,
     code="HW-311",
     what="has thrown away log that we still need",
-    hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
+    hint="`headwater teardown --source SOURCE` and `headwater run` read this source again; raise "
+    "max_slot_wal_keep_size so that it does not happen again",
 )
 _FAILURES: dict[str, Failure] = {
     "57014": Failure(
@@ -118,15 +126,25 @@ _FAILURES: dict[str, Failure] = {
 class Address:
     """Where a source's database is, and how to open connections to it."""
 
-    def __init__(self, *, source: str, url: str, application: str) -> None:
-        """Read the URL; one that cannot be read is refused without being repeated."""
+    def __init__(self, *, source: str, url: Callable[[], str], application: str) -> None:
+        """Read the URL, which `url` returns; one that cannot be read is refused without being repeated."""
         self.source = source
+        self._url = url
+        self._application = application
+        self._parameters = self._read(url())
+        self._refusal: LoginRefused | None = None
+        self._refused_until = self._pause_seconds = 0.0
+        shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
+        self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
+
+    def _read(self, url: str) -> dict[str, Any]:
+        """Return what a connection is opened with."""
         try:
             parsed = conninfo_to_dict(url)
             _require_host_and_port(str(parsed.get("host") or ""), str(parsed.get("port") or "0"))
         except (psycopg.Error, ValueError):
             raise SourceRefused(
-                f'the address of source "{source}" cannot be read',
+                f'the address of source "{self.source}" cannot be read',
                 code="HW-302",
                 detail="it is not a PostgreSQL URL (it is not shown, for it may hold a password)",
                 hint="write it as postgresql://user:password@host:5432/database",
@@ -134,11 +152,9 @@ class Address:
         settings = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS.items())
         parsed["options"] = f"{parsed.get('options') or ''} {settings}".strip()
         parsed["client_encoding"] = "UTF8"
-        parsed["application_name"] = application
+        parsed["application_name"] = self._application
         parsed.setdefault("connect_timeout", _CONNECT_SECONDS)
-        self._parameters: dict[str, Any] = {name: str(value) for name, value in parsed.items() if value is not None}
-        shown = {"host": "localhost", "port": "5432", "dbname": self._parameters.get("user", ""), **self._parameters}
-        self.place = f"{shown['host']}:{shown['port']}/{shown['dbname']}"
+        return {name: str(value) for name, value in parsed.items() if value is not None}
 
     def __repr__(self) -> str:
         """Return the place without user or password."""
@@ -146,13 +162,36 @@ class Address:
 
     def open(self) -> Connection:
         """Open a plain connection, in autocommit."""
-        with self.explained():
-            return psycopg.connect(**self._parameters, autocommit=True, prepare_threshold=None)
+        return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, prepare_threshold=None))
 
     def open_replication(self) -> Connection:
         """Open a connection that speaks the replication protocol."""
-        with self.explained():
-            return psycopg.connect(**self._parameters, autocommit=True, replication="database")
+        return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, replication="database"))
+
+    def _open(self, connect: Callable[[dict[str, Any]], Connection]) -> Connection:
+        """Open a connection; after a refused login, with user and password as they are kept now, and not too soon."""
+        parameters = self._parameters if self._refusal is None else self._with_new_login()
+        if self._refusal is not None and parameters == self._parameters and time.monotonic() < self._refused_until:
+            raise self._refusal
+        self._parameters = parameters
+        try:
+            with self.explained():
+                connection = connect(parameters)
+        except LoginRefused as error:
+            self._pause_seconds = min(max(2 * self._pause_seconds, _FIRST_LOGIN_SECONDS), _LONGEST_LOGIN_SECONDS)
+            self._refusal, self._refused_until = error, time.monotonic() + self._pause_seconds
+            raise
+        self._refusal, self._pause_seconds = None, 0.0
+        return connection
+
+    def _with_new_login(self) -> dict[str, Any]:
+        """Return what a connection is opened with, user and password as they are kept now; the database stays."""
+        try:
+            kept = self._read(self._url())
+        except HeadwaterError:  # it is being changed, perhaps
+            return self._parameters
+        login = {name: value for name, value in kept.items() if name in _LOGIN}
+        return {**{name: value for name, value in self._parameters.items() if name not in _LOGIN}, **login}
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:

@@ -5,7 +5,9 @@ Invariants:
 1. A capture holds whole transactions only, in commit order; what has begun and not committed waits for the next one.
 2. A transaction that ends at or before `after` is dropped: the source repeats what was not acknowledged.
 3. A transaction that touched nothing we follow is no transaction to us.
-4. A relation whose columns were lost or retyped stops everything, by name, before one of its rows is read wrongly.
+4. A relation stops everything, by name, if a column that views read was lost or retyped, before one of its rows is read
+   wrongly. A column that no view reads may come, go and change: it is NULL where it is not what it was. So is one
+   that views read for the first time, in what was committed before it was there: they begin with a later snapshot.
 5. A prepared transaction is a transaction when its COMMIT PREPARED is read; until then its rows are kept aside
    (`prepared`). It is one even if it touched nothing of ours: its other parts may wait for it.
 """
@@ -13,12 +15,13 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
 
 from headwater.errors import SourceRefused
 from headwater.position import Position
-from headwater.relation import Relation, RelationName
+from headwater.relation import Column, ColumnUse, Relation, RelationName
 from headwater.sources.postgres import messages
-from headwater.sources.postgres.messages import Begin, BeginPrepare, Commit, CommitPrepared, WireRelation
+from headwater.sources.postgres.messages import Begin, BeginPrepare, Commit, CommitPrepared, WireColumn, WireRelation
 from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
@@ -41,13 +44,18 @@ class Gathering:
         after: Position,
         recent_xid: int,
         describe: Describe,
+        described_at: int = 0,
     ) -> None:
-        """Start with nothing; `oids` are the numbers the relations have in the source's catalog now."""
+        """Start with nothing; `oids` are the numbers the relations have in the source's catalog now.
+
+        The relations had their columns when the log ended at `described_at`.
+        """
         self._buffers = {relation.name: RowBuffer(relation) for relation in relations}
         self._names = dict(oids)
         self._after = after
         self._recent_xid = recent_xid
         self._describe = describe
+        self._described_at = described_at
         self._by_oid: dict[int, RowBuffer] = {}
         self._transactions: list[Transaction] = []
         self._truncated: dict[int, tuple[RelationName, ...]] = {}
@@ -109,9 +117,8 @@ class Gathering:
             self.row_count += 1
         else:
             if message[5] != messages.OLD_TUPLE:
-                raise _changed(
-                    buffer.relation.name, "a change of it, or of a partition of it, came without the old row"
-                )
+                detail = "a change of it, or of a partition of it, came without the old row"
+                raise _changed(buffer.relation.name, detail, _with_full_identity(buffer.relation.name))
             old, at = messages.parse_tuple(message, 6)
             buffer.add(old, ordinal, -1)
             self.row_count += 1
@@ -200,24 +207,49 @@ class Gathering:
         name = RelationName(source=self._after.source, schema=wire.schema, name=wire.name)
         known_as = self._names.get(wire.oid)
         if known_as is not None and known_as != name:
-            raise _changed(known_as, f'it is now called "{name}"')
+            raise _changed(
+                known_as, f'it is now called "{name}"', f"rename it, or change the views; then {_read_anew(name)}"
+            )
         buffer = self._buffers.get(name)
         if buffer is None:
             return
         if known_as is None:
-            raise _changed(name, "it was dropped and made again")
+            raise _changed(name, "it was dropped and made again", _read_anew(name))
         if wire.identity != "f":
-            raise _changed(name, "its REPLICA IDENTITY is no longer FULL")
+            raise _changed(name, "its REPLICA IDENTITY is no longer FULL", _with_full_identity(name))
         sent = {column.name: column for column in wire.columns}
+        without = set()
         for column in buffer.relation.columns:
-            if column.name not in sent:
-                raise _changed(name, f'column "{column.name}" ({column.native}) is gone')
-            found = sent[column.name]
-            spark, native = self._describe(found.type_oid, found.modifier)
-            if spark != column.type or not _prints_alike(column.native, native):
-                raise _changed(name, f'column "{column.name}" was {column.native} and is now {native}')
-        buffer.lay_out(tuple(column.name for column in wire.columns))
+            refusal = self._refusal(name, column, sent.get(column.name))
+            if refusal is not None and self._matters(column):
+                raise refusal
+            without |= {column.name} if refusal is not None else set()
+        buffer.lay_out(tuple(column.name for column in wire.columns), without)
         self._by_oid[wire.oid] = buffer
+
+    def _refusal(self, name: RelationName, column: Column, sent: WireColumn | None) -> SourceRefused | None:
+        """Return why a column is not what it was; None if it is."""
+        if sent is None:
+            hint = (
+                "change or remove the views that read it, then run again; or put the column back: then "
+                + _read_anew(name)
+            )
+            return _changed(name, f'column "{column.name}" ({column.native}) is gone', hint)
+        spark, native = self._describe(sent.type_oid, sent.modifier)
+        if spark != column.type or not _prints_alike(column.native, native):
+            return _changed(name, f'column "{column.name}" was {column.native} and is now {native}', _read_anew(name))
+        return None
+
+    def _matters(self, column: Column) -> bool:
+        """Tell whether a view reads the column in the transaction at hand."""
+        match column.use:
+            case ColumnUse.READ:
+                return True
+            case ColumnUse.FIRST_READ:
+                return self._begun is None or _end(self._begun) >= self._described_at
+            case ColumnUse.UNREAD:
+                return False
+        assert_never(column.use)
 
 
 def _prints_alike(before: str, after: str) -> bool:
@@ -239,10 +271,20 @@ def _text_length(native: str) -> float | None:
     return float(inside) if inside != native and inside.isdigit() else None
 
 
-def _changed(name: RelationName, detail: str) -> SourceRefused:
-    return SourceRefused(
-        f'relation "{name}" changed its shape at the source',
-        code="HW-331",
-        detail=detail,
-        hint=f'undo the change (with REPLICA IDENTITY FULL on "{name}"), or declare the views over it anew',
+def _end(begun: Begin | BeginPrepare) -> int:
+    return begun.commit_offset if isinstance(begun, Begin) else begun.prepare_offset
+
+
+def _changed(name: RelationName, detail: str, hint: str) -> SourceRefused:
+    return SourceRefused(f'relation "{name}" changed its shape at the source', code="HW-331", detail=detail, hint=hint)
+
+
+def _read_anew(name: RelationName) -> str:
+    return (
+        f"`headwater teardown --source {name.source}` and `headwater run` read this source again, with its views; "
+        "those of other sources go on"
     )
+
+
+def _with_full_identity(name: RelationName) -> str:
+    return f'run ALTER TABLE "{name.schema}"."{name.name}" REPLICA IDENTITY FULL; then {_read_anew(name)}'

@@ -164,7 +164,8 @@ def find_slot(connection: Connection, address: Address, slot: str) -> Slot | Non
             f'source "{address.source}" ({address.place}) has thrown away log that we still need',
             code="HW-311",
             detail=f'replication slot "{slot}": wal_status {wal_status}, {invalidation or "no reason given"}',
-            hint="run `headwater teardown` and start over; raise max_slot_wal_keep_size",
+            hint=f"`headwater teardown --source {address.source}` and `headwater run` read this source again; raise "
+            "max_slot_wal_keep_size so that it does not happen again",
         )
     return Slot(confirmed_offset=parse_offset(confirmed), two_phase=two_phase)
 

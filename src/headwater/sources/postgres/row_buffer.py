@@ -11,6 +11,7 @@ import os
 import tempfile
 from array import array
 from bisect import bisect_left
+from collections.abc import Collection
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,7 +33,7 @@ class RowBuffer:
     def __init__(self, relation: Relation) -> None:
         """Start empty, with no layout: the log sends one before the first row."""
         self.relation = relation
-        self._layout: tuple[int, ...] = ()
+        self._layout: tuple[int | None, ...] = ()
         self._width = 0
         self._rows: list[Values] = []
         self._ordinals = array("i")
@@ -44,10 +45,13 @@ class RowBuffer:
         in_segments: int = sum(segment.num_rows for segment in self._segments)
         return len(self._rows) + in_segments
 
-    def lay_out(self, columns: tuple[str, ...]) -> None:
-        """Say in which order the log sends columns from now on; rows gathered before keep the order they came in."""
-        places = {name: place for place, name in enumerate(columns)}
-        layout = tuple(places[name] for name in self.relation.column_names)
+    def lay_out(self, columns: tuple[str, ...], without: Collection[str] = ()) -> None:
+        """Say in which order the log sends columns from now on; rows gathered before keep the order they came in.
+
+        Columns of the relation that the log does not send, or `without` which it is taken, are NULL.
+        """
+        places = {name: place for place, name in enumerate(columns) if name not in without}
+        layout = tuple(places.get(name) for name in self.relation.column_names)
         if (layout, len(columns)) != (self._layout, self._width):
             self._close_segment()
             self._layout, self._width = layout, len(columns)
@@ -104,7 +108,8 @@ class RowBuffer:
         if not self._rows:
             return
         columns = list(zip(*self._rows, strict=True))
-        texts = [pa.array(columns[place], pa.string()) for place in self._layout]
+        nothing = pa.nulls(len(self._rows), pa.string())
+        texts = [nothing if place is None else pa.array(columns[place], pa.string()) for place in self._layout]
         table = typed_table(self.relation, self.relation.column_names, texts)
         ordinals = pa.Array.from_buffers(pa.int32(), len(self._ordinals), [None, pa.py_buffer(self._ordinals)])
         counts = pa.Array.from_buffers(pa.int64(), len(self._counts), [None, pa.py_buffer(self._counts)])

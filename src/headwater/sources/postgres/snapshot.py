@@ -2,13 +2,17 @@
 
 The first connection exports its snapshot; further ones, opened when two threads read at once, import it. The position
 is read after the snapshot was taken, in the same statement: whatever the snapshot shows was logged before that.
+
+A table that is rewritten (ALTER TABLE … TYPE, TRUNCATE) looks empty to older snapshots. Our snapshot knows which file
+the table had; once we have read the table, our lock keeps others from rewriting it. So if it has that file still, after
+it was read, what was read is what the snapshot shows.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -18,7 +22,7 @@ from psycopg import sql
 from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.position import Position, parse_offset
-from headwater.relation import Relation
+from headwater.relation import Relation, RelationName
 from headwater.sources.postgres.chunking import chunk_query, divide
 from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
 from headwater.sources.postgres.copying import copy_tables
@@ -32,6 +36,14 @@ HISTORY_SQL = (
     " || ('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int"
 )
 _BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+_REWRITTEN = """
+SELECT EXISTS (
+    SELECT FROM unnest(%s::text[], %s::text[]) AS read(schema, name)
+    JOIN pg_namespace n ON n.nspname = read.schema JOIN pg_class r ON r.relnamespace = n.oid AND r.relname = read.name
+    JOIN pg_class c ON c.oid = r.oid OR c.oid IN (SELECT relid FROM pg_partition_tree(r.oid))
+    WHERE c.relfilenode <> coalesce(pg_relation_filenode(c.oid), 0))
+"""
+"""Whether tables have other files now than in the snapshot, in which `pg_class` is read; the function looks past it."""
 _EXPORT = (
     _BEGIN + "SELECT pg_current_snapshot()::text, pg_export_snapshot(), pg_current_wal_insert_lsn()::text,"
     f" {HISTORY_SQL}, pg_postmaster_start_time()::text"
@@ -71,6 +83,9 @@ class PostgresSnapshot:
         self._free = [self._exporter]
         self._broken = False
         self._closed = False
+        self._probed: set[RelationName] = set()
+        self._locked: set[RelationName] = set()
+        """Relations that were read, and had not been rewritten then; our locks keep them so until we close."""
         self._lock = threading.Lock()
         self._room = threading.Semaphore(connection_limit)
 
@@ -97,6 +112,7 @@ class PostgresSnapshot:
         query = probe_query(relation, wanted, columns, keys)
         with self._reader(self._probe_timeout_seconds) as connection:
             tables = list(copy_tables(connection, query, relation, wanted))
+            self._probed.add(relation.name)
         return pa.concat_tables(tables).combine_chunks() if tables else empty
 
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
@@ -108,17 +124,35 @@ class PostgresSnapshot:
         """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
         with self._reader(0.0) as connection:
             yield from copy_tables(connection, chunk_query(relation, wanted, chunk, rows), relation, wanted)
+            if not self._are_as_they_were(connection, {relation.name}):
+                raise SourceUnavailable(
+                    f'relation "{relation.name}" was rewritten while it was read',
+                    code="HW-339",
+                    detail="a table that is rewritten looks empty to who began to read before",
+                    hint="it is read again by itself",
+                )
+
+    def _are_as_they_were(self, connection: Connection, read: Collection[RelationName]) -> bool:
+        """Tell whether none of these relations, which were read, has been rewritten since the snapshot was taken."""
+        names = [name for name in read if name not in self._locked]
+        if names:
+            values = ([name.schema for name in names], [name.name for name in names])
+            if connection.execute(_REWRITTEN, values).fetchone() != (False,):
+                return False
+            self._locked.update(names)
+        return True
 
     def is_valid(self) -> bool:
-        """Tell whether the server still is the one the snapshot was taken on."""
+        """Tell whether the server still is the one the snapshot was taken on, and what was probed is not rewritten."""
         if self._broken or self._closed:
             return False
         try:
             with self._reader(self._probe_timeout_seconds) as connection:
                 row = connection.execute("SELECT pg_postmaster_start_time()::text").fetchone()
+                as_before = self._are_as_they_were(connection, tuple(self._probed))
         except HeadwaterError:
             return False
-        return row == (self._started_at,)
+        return as_before and row == (self._started_at,)
 
     def __enter__(self) -> Self:
         """Keep the snapshot open for a block."""

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
@@ -50,14 +50,14 @@ class PostgresSource:
     def __init__(
         self,
         name: str,
-        url: str,
+        url: str | Callable[[], str],
         project: str,
         *,
         probe_timeout_seconds: float = 60.0,
         connection_limit: int = 4,
         tells_prepared: bool = False,
     ) -> None:
-        """Remember the address; nothing is connected yet.
+        """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
 
         With `tells_prepared` the log is asked for the ids of prepared transactions. A slot that was once asked goes on
         telling, which harms nobody.
@@ -67,8 +67,12 @@ class PostgresSource:
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
-        self._address = Address(source=name, url=url, application=self._channel)
+        self._address = Address(
+            source=name, url=(lambda: url) if isinstance(url, str) else url, application=self._channel
+        )
         self._pool = ConnectionPool(self._address)
+        self._described_at = 0
+        """Where the log ended when relations were last inspected."""
         self._finalizer = weakref.finalize(self, self._pool.close)
 
     def __repr__(self) -> str:
@@ -88,6 +92,9 @@ class PostgresSource:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
             self._require_replication(connection)
+            row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
+            assert row is not None
+            self._described_at = row[0]
             return self._inspection(connection, describe(connection, names))
 
     def slots(self) -> ProjectSlots:
@@ -246,7 +253,8 @@ class PostgresSource:
                 f'source "{self._name}" no longer logs all that we need',
                 code="HW-333",
                 detail="still needed: " + "; ".join(missing),
-                hint="run `headwater plan`; changes made meanwhile are not in the log, so the views must be read anew",
+                hint="let the owner run that; changes made meanwhile are not in the log, so afterwards `headwater "
+                f"teardown --source {self._name}` and `headwater run` must read this source again",
             )
         here = Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
         start = here if held_to is None or held_to <= here else held_to
@@ -258,6 +266,7 @@ class PostgresSource:
             after=start,
             recent_xid=row[0],
             describe=TypeNames(side),
+            described_at=self._described_at,
         )
         return gathering, start, found
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import SourceRefused
-from headwater.relation import Column, Relation, RelationName, arrow_type
+from headwater.relation import Column, ColumnUse, Relation, RelationName, arrow_type
 from headwater.sources.postgres.types import is_blank_padded
 
 _ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^",{}]+)', re.DOTALL)
@@ -41,6 +41,8 @@ def typed_table(relation: Relation, columns: Sequence[str], texts: Sequence[pa.A
 def typed_column(relation: RelationName, column: Column, texts: pa.Array) -> pa.Array:
     """Return the typed column that texts spell, or refuse the relation for a value we cannot hold.
 
+    A column that no view reads is NULL then.
+
     >>> name = RelationName(source="shop", name="sales")
     >>> price = Column(name="price", type="decimal(6,2)", native="numeric(6,2)")
     >>> typed_column(name, price, pa.array(["1.5", None])).to_pylist()
@@ -49,6 +51,8 @@ def typed_column(relation: RelationName, column: Column, texts: pa.Array) -> pa.
     try:
         return _typed(texts, column.type, is_blank_padded(column.native))
     except (_UnfitError, pa.ArrowInvalid) as error:
+        if column.use is ColumnUse.UNREAD:
+            return pa.nulls(len(texts), arrow_type(column.type))
         value = str(error) if isinstance(error, _UnfitError) else _first_unfit(texts, column.type)
         raise SourceRefused(
             f'relation "{relation}" holds a value that cannot be kept exactly',

@@ -1,0 +1,50 @@
+"""A server that refuses our login is tried again, with the user and password as they are kept by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from headwater.errors import LoginRefused
+from headwater.sources.postgres import PostgresSource, connect
+
+
+@pytest.fixture
+def accounts(world: Any) -> Iterator[Any]:
+    world.execute("CREATE ROLE old_account LOGIN SUPERUSER; CREATE ROLE new_account LOGIN SUPERUSER")
+    world.execute("CREATE TABLE sales (id int PRIMARY KEY)")
+    yield world
+    world.execute("DROP ROLE old_account; DROP ROLE new_account")
+
+
+def test_a_refused_login_works_again_as_before_or_with_another_account(
+    accounts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, kept = accounts, {"url": accounts.server.url(accounts.database, "old_account")}
+    source = PostgresSource(name="shop", url=lambda: kept["url"], project=world.database)
+    world.declare("sales")
+    relations = tuple(world.relations.values())
+    source.follow(relations, None).close()
+    world.execute("ALTER ROLE old_account NOLOGIN")
+    monkeypatch.setattr(connect, "_FIRST_LOGIN_SECONDS", 20.0)
+    with pytest.raises(LoginRefused) as refused:
+        source.follow(relations, None)
+    assert refused.value.code == "HW-320"
+    world.execute("ALTER ROLE old_account LOGIN")
+    with pytest.raises(LoginRefused):
+        source.follow(relations, None)  # the same login is not tried again at once: servers may lock accounts
+    monkeypatch.setattr(source._address, "_refused_until", 0.0)
+    source.follow(relations, None).close()
+
+    world.execute("ALTER ROLE old_account NOLOGIN")
+    with pytest.raises(LoginRefused):
+        source.follow(relations, None)
+    kept["url"] = world.server.url(world.database, "new_account").replace(world.database, "elsewhere")
+    follower = source.follow(relations, None)
+    world.execute("INSERT INTO sales VALUES (7)")
+    [capture] = world.captures(follower)
+    assert [row["id"] for row in capture.rows[relations[0].name].to_pylist()] == [7], "user and password change alone"
+    follower.close()
+    source.close()
