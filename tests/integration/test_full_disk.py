@@ -81,11 +81,11 @@ def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(
     world.insert_many()
     write_rows = fenced_table.write_rows
     for place, error, code in (
-        ("changelog", FULL, "HW-426"),
-        ("changelog", DENIED, "HW-427"),
-        ("changelog", OSError(errno.EIO, "Input/output error"), "HW-428"),
-        ("views", FULL, "HW-426"),
-        ("commits", FULL, "HW-426"),
+        ("changelog", FULL, "HW-434"),
+        ("changelog", DENIED, "HW-435"),
+        ("changelog", OSError(errno.EIO, "Input/output error"), "HW-436"),
+        ("views", FULL, "HW-434"),
+        ("commits", FULL, "HW-434"),
     ):
         written: list[str] = []
 
@@ -121,7 +121,7 @@ def test_a_file_system_that_is_really_full(make_world: Callable[[Path], World], 
         world.open().run(until_idle=True)
         before = world.truth()
         world.insert_many()
-        assert world.failed_run().code == "HW-426"
+        assert world.failed_run().code == "HW-434"
         assert world.rows() == before
         subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
         world.open().run(until_idle=True)
