@@ -36,6 +36,7 @@ from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SegmentedView, described_relations
+from headwater.warehouse.source_memory import SourceMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +131,7 @@ def connect_sources(project: Project) -> dict[str, Source]:
             probe_timeout_seconds=said.statement_timeout_seconds,
             connection_limit=said.probe_connections,
             tells_prepared=said.name in prepared,
+            memory=SourceMemory(str(project.warehouse), said.name),
         )
         for said in project.sources
     }

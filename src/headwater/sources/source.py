@@ -16,7 +16,7 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
-from headwater.errors import SourceRefused
+from headwater.errors import HeadwaterError, SourceRefused
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.sources.measure import SourceMeasure
@@ -49,6 +49,9 @@ class Inspection:
     """Whether the account we use has those rights itself, so that `prepare` can run them."""
     is_followed: bool = False
     """Whether the source keeps its log for us since an earlier `prepare`."""
+    refusals: tuple[HeadwaterError, ...] = ()
+    """What else stands in the way; a relation that is not there is refused, and lacks above."""
+    warnings: tuple[str, ...] = ()
 
     def require_rights(self, source: str) -> None:
         """Refuse a source that still needs its owner, with what the owner has to run."""

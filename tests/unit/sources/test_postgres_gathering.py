@@ -9,6 +9,7 @@ from headwater.position import Position
 from headwater.relation import COUNT, Column, Relation, RelationName
 from headwater.sources.postgres import row_buffer
 from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.messages import WireRelation
 from headwater.transaction import ORDINAL, Capture
 
 NAME = RelationName(source="shop", name="sales")
@@ -70,6 +71,14 @@ def insert(*values: str | None) -> bytes:
     return change(b"I", b"N" + row(*values))
 
 
+class NoPartitions:
+    def leaves(self, _name: RelationName) -> dict[int, str]:
+        return {}
+
+    def roots(self, _wire: WireRelation) -> tuple[RelationName, ...]:
+        return ()
+
+
 LAYOUT = relation(("id", 23), ("text", 25))
 
 
@@ -86,6 +95,7 @@ def gathering() -> Gathering:
         after=START,
         recent_xid=(1 << 32) + 5,
         describe=lambda oid, _: types[oid],
+        partitions=NoPartitions(),
     )
 
 

@@ -7,17 +7,19 @@ import logging
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.sources.measure import SourceMeasure
 from headwater.sources.postgres.blocking import blocking_sessions
-from headwater.sources.postgres.catalog import Described, TypeNames, describe
+from headwater.sources.postgres.catalog import Described, TypeNames, describe, describe_all
 from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection, ConnectionPool
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.measuring import measure
+from headwater.sources.postgres.partitions import Memory, Partitions, ProcessMemory, remember_partitions
 from headwater.sources.postgres.publishing import (
     Slot,
     channel_name,
@@ -27,7 +29,7 @@ from headwater.sources.postgres.publishing import (
     publication_sql,
 )
 from headwater.sources.postgres.replication import ReplicationStream
-from headwater.sources.postgres.requirements import require_replication
+from headwater.sources.postgres.requirements import replication_refusals
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
 from headwater.sources.source import Inspection
 
@@ -53,8 +55,9 @@ class PostgresSource:
         probe_timeout_seconds: float = 60.0,
         connection_limit: int = 4,
         tells_prepared: bool = False,
+        memory: Memory | None = None,
     ) -> None:
-        """Remember the address; nothing is connected yet.
+        """Remember the address; nothing is connected yet. `memory` keeps what has to be known in the next run.
 
         With `tells_prepared` the log is asked for the ids of prepared transactions. A slot that was once asked goes on
         telling, which harms nobody.
@@ -64,6 +67,7 @@ class PostgresSource:
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
+        self._memory = ProcessMemory() if memory is None else memory
         self._address = Address(source=name, url=url, application=self._channel)
         self._pool = ConnectionPool(self._address)
         self._finalizer = weakref.finalize(self, self._pool.close)
@@ -84,16 +88,23 @@ class PostgresSource:
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
-            self._require_replication(connection)
-            return self._inspection(connection, describe(connection, names))
+            found = describe(connection, names)
+            described = [each for each in found if isinstance(each, Described)]
+            return replace(
+                self._inspection(connection, [each for each in described if each.refusal is None]),
+                relations=tuple(each.relation for each in described),
+                refusals=(
+                    *replication_refusals(connection, self._address, prepared=self._tells_prepared),
+                    *filter(None, (each.refusal if isinstance(each, Described) else each for each in found)),
+                ),
+            )
 
     def prepare(self, relations: Sequence[RelationName]) -> Position:
         """Make the source log these relations for us, and return the position its log starts for us."""
         with self._connected() as connection:
             self._require_replication(connection)
             slot = find_slot(connection, self._address, self._channel)
-            described = describe(connection, relations)
-            self._require_followable(described)
+            described = describe_all(connection, relations)
             inspection = self._inspection(connection, described)
             inspection.require_rights(self._name)
             if slot is not None and find_publication(connection, self._channel) is None:
@@ -107,8 +118,10 @@ class PostgresSource:
             connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
+            is_new = slot is None
             if slot is None:
                 slot = create_slot(connection, self._address, self._channel)
+            remember_partitions(connection, _oids(described), self._memory, afresh=is_new)
             return Position(source=self._name, history=_history(connection), offset=slot.confirmed_offset)
 
     def follow(self, relations: Sequence[Relation], after: Position | None) -> PostgresFollower:
@@ -117,7 +130,8 @@ class PostgresSource:
             side = self._address.open()
             stack.callback(side.close)
             with self._address.explained():
-                gathering, start, slot = self._gathering(side, relations, after)
+                side.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
+                gathering, partitions, start, slot = self._gathering(side, relations, after)
             tells_prepared = self._tells_prepared or slot.two_phase
             # What was prepared before `start` and commits after it is told from where the slot stands, or never.
             streamed_from = slot.confirmed_offset if tells_prepared else start.offset
@@ -129,6 +143,7 @@ class PostgresSource:
                 stream=stream,
                 side=side,
                 gathering=gathering,
+                partitions=partitions,
                 start=start,
                 streamed_from=streamed_from,
             )
@@ -165,7 +180,9 @@ class PostgresSource:
 
     def _inspection(self, connection: Connection, described: Sequence[Described]) -> Inspection:
         publication = find_publication(connection, self._channel)
-        identity_sql = [statement for each in described for statement in each.identity_sql]
+        identity_sql = [
+            statement for each in described for statement in (*each.identity_sql, *each.partition_identity_sql)
+        ]
         publishing_sql = publication_sql(connection, self._channel, publication, described) if described else ()
         grants = dict.fromkeys(statement for each in described for statement in each.grant_sql)
         rights = connection.execute(
@@ -181,18 +198,12 @@ class PostgresSource:
             owner_sql=(*grants, *identity_sql, *publishing_sql),
             may_run_owner_sql=is_superuser or (owns and may_publish and not grants),
             is_followed=find_slot(connection, self._address, self._channel) is not None,
+            warnings=tuple(text for each in described for text in each.warnings),
         )
-
-    def _require_followable(self, described: Sequence[Described]) -> None:
-        for each in described:
-            if each.obstacle:
-                raise SourceRefused(
-                    f'relation "{each.relation.name}" cannot be followed', code="HW-332", detail=each.obstacle
-                )
 
     def _gathering(
         self, side: Connection, relations: Sequence[Relation], after: Position | None
-    ) -> tuple[Gathering, Position, Slot]:
+    ) -> tuple[Gathering, Partitions, Position, Slot]:
         self._require_replication(side)
         slot = find_slot(side, self._address, self._channel)
         if slot is None:
@@ -202,9 +213,9 @@ class PostgresSource:
                 detail="it was dropped, or the server was restored without it",
                 hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
             )
-        described = describe(side, [relation.name for relation in relations])
-        self._require_followable(described)
-        missing = self._inspection(side, described).owner_sql
+        described = describe_all(side, [relation.name for relation in relations])
+        # A partition's identity is not asked for here: each change is checked, and inserts can be followed without.
+        missing = self._inspection(side, [replace(each, partition_identity_sql=()) for each in described]).owner_sql
         if missing:
             raise SourceRefused(
                 f'source "{self._name}" no longer logs all that we need',
@@ -216,17 +227,21 @@ class PostgresSource:
         start = here if after is None or after <= here else after
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
+        oids = _oids(described)
+        partitions = Partitions(side, oids, relations, self._memory)
         gathering = Gathering(
             relations=relations,
-            oids={each.oid: each.relation.name for each in described},
+            oids=oids,
             after=start,
             recent_xid=row[0],
             describe=TypeNames(side),
+            partitions=partitions,
         )
-        return gathering, start, slot
+        return gathering, partitions, start, slot
 
     def _require_replication(self, connection: Connection) -> None:
-        require_replication(connection, self._address, prepared=self._tells_prepared)
+        for refusal in replication_refusals(connection, self._address, prepared=self._tells_prepared):
+            raise refusal
 
     def _start(self, stream: ReplicationStream, offset: int, *, tells_prepared: bool) -> None:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
@@ -295,6 +310,10 @@ class PostgresSource:
                 return True
             connection.execute("SELECT pg_terminate_backend(%s)", (row[0],))
             time.sleep(_BOOTSTRAP_LOOK_SECONDS)
+
+
+def _oids(described: Sequence[Described]) -> dict[int, RelationName]:
+    return {each.oid: each.relation.name for each in described}
 
 
 def _history(connection: Connection) -> str:
