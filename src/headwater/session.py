@@ -32,7 +32,7 @@ from headwater.project_file import load
 from headwater.results.checking import CheckResult
 from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import PlanResult, RunResult
+from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import (
     CommitStatus,
@@ -60,7 +60,7 @@ from headwater.runtime.row_impact import find_row_impact
 from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
 from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import Understood, connect_sources, understand
+from headwater.runtime.understand import Understood, connect_sources, inspect_source, understand
 from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
@@ -107,6 +107,11 @@ class Headwater:
         self._require_views(rebuild)
         understood = self._understood()
         return show_plan(plan_run(understood, rebuild), understood)
+
+    def owner_sql(self, source: str) -> OwnerSqlResult:
+        """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
+        inspection = inspect_source(self.project, source)
+        return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
     def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
         """Maintain the views until idle, for so many ticks, or until interrupted.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
+from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable, errors_of
 from headwater.project import Project
 from headwater.project_file import load
 from headwater.runtime.events import Listener, ProjectRefused
@@ -87,13 +87,11 @@ class ProjectWatch:
         try:
             _require_same_place(self._running, project)
             understood = understand(project, self._spark)
-            for name, inspection in understood.inspections.items():
-                inspection.require_rights(name)
-        except SourceUnavailable:
-            return False  # it is tried again; nothing is wrong with the project
+            understood.require_rights()
         except HeadwaterError as error:
-            self._tell(error)
-            return False
+            if not all(isinstance(one, SourceUnavailable) for one in errors_of(error)):
+                self._tell(error)
+            return False  # it is tried again; where a source is away, nothing is wrong with the project
         self.taken = understood
         self._found()
         return True

@@ -38,8 +38,7 @@ def start_maintainer(
 ) -> Maintainer:
     """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run."""
     path = str(understood.project.warehouse)
-    for name, inspection in understood.inspections.items():
-        inspection.require_rights(name)  # before anything is made anywhere
+    understood.require_rights()  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
     warehouse = Warehouse.create(path)

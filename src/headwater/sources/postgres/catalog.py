@@ -60,8 +60,10 @@ taking 28 bytes for what a row has beside its values, and 32 for a value of vary
 _COLUMNS_SQL = """
 SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
        a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid AND n.contype = 'n'
-                                    AND n.conkey[1] = a.attnum AND NOT n.convalidated)
-FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+                                    AND n.conkey[1] = a.attnum AND NOT n.convalidated),
+       CASE WHEN a.attgenerated <> '' THEN pg_get_expr(d.adbin, d.adrelid) END
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
 _INDEXES_SQL = """
@@ -205,11 +207,11 @@ def _described(
     unusable: list[tuple[str, str]] = []
     not_null: set[str] = set()
     virtual: list[str] = []
-    for _, column, type_oid, modifier, generated, native, never_null in (row for row in columns if row[0] == oid):
+    for _, column, type_oid, modifier, generated, native, never_null, formula in (r for r in columns if r[0] == oid):
         resolved = types.resolve(type_oid, modifier)
         virtual += [column] if generated == "v" else []
         if generated and not (generated == "s" and generated_published):
-            unusable.append((column, f"{native}, generated"))
+            unusable.append((column, f"{native}, generated as {formula} (which is logged from PostgreSQL 18 on)"))
         elif resolved.spark is None:
             unusable.append((column, native))
         else:

@@ -95,7 +95,7 @@ def _obstacle(found: Found, table: str) -> tuple[str, str]:
         ),
         (
             bool(found.virtual),
-            f"its column {', '.join(found.virtual)} is VIRTUAL: publishing the table would make the owner's UPDATE fail",
+            f"its column {', '.join(found.virtual)} is VIRTUAL: publishing it would make the owner's UPDATE fail",
             "let the owner make the column STORED, or drop it and let the view compute it",
         ),
     )
