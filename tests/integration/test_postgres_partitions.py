@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from headwater.errors import SourceRefused
+from headwater.project_file import load
 from headwater.relation import RelationName
+from headwater.runtime.understand import connect_source
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.postgres.partitions import ProcessMemory
@@ -188,11 +190,16 @@ def test_a_partition_that_came_and_went_unseen_is_noticed(world: Any) -> None:
     assert world.captures(world.follow()) == []  # what nobody follows may go
 
 
-def test_what_joined_is_remembered_in_the_next_run(world: Any) -> None:
-    memory = ProcessMemory()
-    url = world.server.url(world.database)
+def test_what_joined_is_remembered_in_the_next_run(world: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTITIONED", world.server.url(world.database))
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "all.sql").write_text("SELECT p.id FROM shop.pt p")
+    (tmp_path / "headwater.toml").write_text(
+        f'[project]\nname = "{world.database}"\n[sources.shop]\nurl = "${{PARTITIONED}}"\n'
+    )
+    project = load(tmp_path)
     world.execute(ROOT)
-    world.source = PostgresSource(name="shop", url=url, project=world.database, memory=memory)
+    world.source = connect_source(project, "shop")
     world.declare("pt")
     captures = world.captures(world.follow())
     world.execute("CREATE TABLE pt4 PARTITION OF pt FOR VALUES FROM (40) TO (50); INSERT INTO pt VALUES (41, 'x')")
@@ -200,7 +207,7 @@ def test_what_joined_is_remembered_in_the_next_run(world: Any) -> None:
     assert world.signed(captures, world.relations["pt"]) == Counter([("41", "'x'")])
     world.stop_following()
     world.execute("DROP TABLE pt4")
-    world.source = PostgresSource(name="shop", url=url, project=world.database, memory=memory)
+    world.source = connect_source(project, "shop")
     world.declare("pt")
     with pytest.raises(SourceRefused, match="came or went"):
         world.follow(captures[-1].transactions[-1].position)
@@ -240,3 +247,15 @@ def test_a_publication_of_before_goes_on_where_it_was(world: Any) -> None:
     follower = world.follow()
     world.execute("INSERT INTO pt VALUES (2, 'd'); UPDATE pt SET note = 'e' WHERE id = 11")
     assert world.signed(world.captures(follower), world.relations["pt"]) == world.bag(world.read("pt"))
+
+
+def test_a_partition_of_a_tree_that_nobody_follows_any_more_is_no_alarm(world: Any) -> None:
+    world.execute(ROOT)
+    world.declare("pt", "pt1", "pt3")
+    del world.relations["pt"]
+    world.declare("pt1", "pt3")
+    follower = world.follow()
+    world.execute("INSERT INTO pt VALUES (1, 'a'), (11, 'b'), (21, 'c')")
+    captures = world.captures(follower)
+    assert world.signed(captures, world.relations["pt1"]) == Counter([("1", "'a'")])
+    assert world.signed(captures, world.relations["pt3"]) == Counter([("21", "'c'")])

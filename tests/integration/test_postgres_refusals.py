@@ -153,6 +153,8 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(make_world: Any) -> None:
             source.prepare([name])
             relations = source.inspect([name]).relations
             assert relations[0].column_names == ("id",)
+            [(generated, why)] = relations[0].unusable
+            assert (generated, "generated as (id * 2)" in why, "before PostgreSQL 18" in why) == ("twice", True, True)
             world = make_world(server=server, database="postgres", source=source, relations={"sales": relations[0]})
             follower = world.follow()
             server.execute("INSERT INTO sales VALUES (1)")

@@ -21,8 +21,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from psycopg import sql
-
 from headwater.errors import SourceRefused
 from headwater.relation import Column, ForeignKey, Identity, Relation, RelationName
 from headwater.sources.postgres.connect import Connection
@@ -34,7 +32,10 @@ GENERATED_PUBLISHED_FROM = 180000
 
 _TABLES_SQL = """
 SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.relreplident::text,
-       (SELECT coalesce(sum(CASE WHEN s.reltuples > 0 THEN s.reltuples ELSE trunc(pg_relation_size(s.oid) / (
+       (SELECT coalesce(sum(CASE
+            WHEN s.reltuples > 0 THEN s.reltuples
+            WHEN pg_stat_get_live_tuples(s.oid) > 0 THEN pg_stat_get_live_tuples(s.oid)
+            ELSE trunc(pg_relation_size(s.oid) / (
                SELECT 28 + coalesce(sum(CASE WHEN a.attlen > 0 THEN a.attlen ELSE 32 END), 0)
                FROM pg_attribute a WHERE a.attrelid = s.oid AND a.attnum > 0 AND NOT a.attisdropped)) END), 0)::int8
         FROM pg_class s WHERE s.relkind IN ('r', 'm')
@@ -50,13 +51,14 @@ SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.r
              FROM pg_partition_tree(c.oid) tree JOIN pg_class p ON p.oid = tree.relid
              JOIN pg_namespace pn ON pn.oid = p.relnamespace
              WHERE p.relreplident <> 'f' AND c.relkind = 'p' AND p.oid <> c.oid AND tree.isleaf ORDER BY 1),
-       c.relispartition
+       c.relispartition, format('%%I.%%I', n.nspname, c.relname)
 FROM unnest(%s::text[], %s::text[]) AS wanted(schema, name)
 JOIN pg_namespace n ON n.nspname = wanted.schema
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
 """
-"""Rows are estimated: as counted when the table was last analyzed, or else from its size, as PostgreSQL's planner does,
-taking 28 bytes for what a row has beside its values, and 32 for a value of varying length."""
+"""Rows are estimated: as counted when the table was last analyzed, or as they were inserted and deleted since the
+server began to count that, or else from the table's size, as PostgreSQL's planner does: a row has 28 bytes beside its
+values, and a value of varying length has 32."""
 _COLUMNS_SQL = """
 SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
        a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid AND n.contype = 'n'
@@ -201,7 +203,20 @@ def _described(
     types: TypeCatalog,
     of_leaves: Mapping[int, str],
 ) -> Described:
-    oid, kind, persistence, identity, estimate, owned, secured, grants, inherited, bare_partitions, is_leaf = table
+    (
+        oid,
+        kind,
+        persistence,
+        identity,
+        estimate,
+        owned,
+        secured,
+        grants,
+        inherited,
+        bare_partitions,
+        is_leaf,
+        table_sql,
+    ) = table
     generated_published = connection.info.server_version >= GENERATED_PUBLISHED_FROM
     usable: list[Column] = []
     unusable: list[tuple[str, str]] = []
@@ -211,7 +226,7 @@ def _described(
         resolved = types.resolve(type_oid, modifier)
         virtual += [column] if generated == "v" else []
         if generated and not (generated == "s" and generated_published):
-            unusable.append((column, f"{native}, generated as {formula} (which is logged from PostgreSQL 18 on)"))
+            unusable.append((column, f"{native}, generated as {formula}, and is not logged before PostgreSQL 18"))
         elif resolved.spark is None:
             unusable.append((column, native))
         else:
@@ -233,7 +248,6 @@ def _described(
         not_null=frozenset(not_null),
         foreign_keys=tuple(_foreign_key(name, *row[1:]) for row in references if row[0] == oid),
     )
-    table_sql = sql.Identifier(name.schema, name.name).as_string(connection)
     return Described(
         relation=relation,
         oid=oid,

@@ -66,11 +66,14 @@ _OLDER_ROWS = sql.SQL(
 )
 """Rows of a leaf from before it joined. It is asked through the root: the account may not read the leaf itself. What
 made and joined it in one transaction may have rows of a lower number: those of the transaction around a savepoint."""
-_OWN_SQL = """
-SELECT EXISTS (SELECT FROM pg_class WHERE oid = %(oid)s),
-       EXISTS (SELECT FROM pg_publication_rel WHERE prrelid = %(oid)s)
-       OR EXISTS (SELECT FROM pg_publication WHERE puballtables)
+_IS_STRANGER_SQL = """
+SELECT EXISTS (SELECT FROM pg_class WHERE oid = %(oid)s) AND (p.puballtables OR EXISTS (
+    SELECT FROM pg_publication_rel r WHERE r.prpubid = p.oid
+    AND (r.prrelid = %(oid)s OR r.prrelid IN (SELECT relid FROM pg_partition_ancestors(%(oid)s)))))
+FROM pg_publication p WHERE p.pubname = %(publication)s
 """
+"""Whether a table is published to us for itself, or in a tree that nobody follows."""
+_ROOTS_SQL = "SELECT oid FROM pg_class WHERE oid = ANY(%s) AND relkind = 'p'"
 
 
 class Memory(Protocol):
@@ -114,10 +117,16 @@ class Partitions:
     """The leaves of the relations that one connection follows. Used by the following thread."""
 
     def __init__(
-        self, connection: Connection, oids: Mapping[int, RelationName], relations: Sequence[Relation], memory: Memory
+        self,
+        connection: Connection,
+        publication: str,
+        oids: Mapping[int, RelationName],
+        relations: Sequence[Relation],
+        memory: Memory,
     ) -> None:
         """Compare what is there with what is remembered, at once."""
         self._connection = connection
+        self._publication = publication
         self._oids = dict(oids)
         self._relations = {relation.name: relation for relation in relations}
         self._memory = memory
@@ -189,13 +198,12 @@ class Partitions:
 
     def _require_stranger(self, wire: WireRelation) -> None:
         """Refuse a table of the log that seems to have been a leaf, and is none."""
-        row = self._connection.execute(_OWN_SQL, {"oid": wire.oid}).fetchone()
-        assert row is not None
-        is_there, is_published = row
-        if is_there and is_published:
+        row = self._connection.execute(_IS_STRANGER_SQL, {"oid": wire.oid, "publication": self._publication}).fetchone()
+        if row == (True,):
             return
         columns = {column.name for column in wire.columns}
-        for name in self._known:
+        for (oid,) in self._connection.execute(_ROOTS_SQL, (list(self._oids),)).fetchall():
+            name = self._oids[oid]
             usable = set(self._relations[name].column_names)
             if usable <= columns <= usable.union(other for other, _ in self._relations[name].unusable):
                 raise rows_unknown(name, f"{wire.schema}.{wire.name} was a partition of it and is gone, with its rows")

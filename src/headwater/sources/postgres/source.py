@@ -180,9 +180,9 @@ class PostgresSource:
 
     def _inspection(self, connection: Connection, described: Sequence[Described]) -> Inspection:
         publication = find_publication(connection, self._channel)
-        identity_sql = [
+        identity_sql = dict.fromkeys(
             statement for each in described for statement in (*each.identity_sql, *each.partition_identity_sql)
-        ]
+        )
         publishing_sql = publication_sql(connection, self._channel, publication, described) if described else ()
         grants = dict.fromkeys(statement for each in described for statement in each.grant_sql)
         rights = connection.execute(
@@ -228,7 +228,7 @@ class PostgresSource:
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
         oids = _oids(described)
-        partitions = Partitions(side, oids, relations, self._memory)
+        partitions = Partitions(side, self._channel, oids, relations, self._memory)
         gathering = Gathering(
             relations=relations,
             oids=oids,
