@@ -17,6 +17,7 @@ from headwater.relation import RelationName
 from headwater.runtime.understand import connect_source
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
+from headwater.sources.postgres import follower as follower_module
 from headwater.sources.postgres.partitions import ProcessMemory
 
 ROOT = (
@@ -228,13 +229,15 @@ def test_a_savepoint_around_a_new_partition_is_no_alarm(world: Any) -> None:
     assert world.signed(world.captures(follower), world.relations["pt"]) == world.bag(world.read("pt"))
 
 
-def test_a_table_that_begins_to_be_inherited_from_is_noticed(world: Any) -> None:
+def test_a_table_that_begins_to_be_inherited_from_is_noticed(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     world.execute("CREATE TABLE parent (id int PRIMARY KEY)")
     world.declare("parent")
     follower = world.follow()
     world.execute("CREATE TABLE child () INHERITS (parent)")
+    assert follower.next_capture(0.0) is None, "it is looked at every few seconds"
+    monkeypatch.setattr(follower_module, "_PARTITIONS_SECONDS", 0.0)
     with pytest.raises(SourceRefused, match="came or went"):
-        follower._partitions.look()
+        follower.next_capture(0.0)
 
 
 def test_a_publication_of_before_goes_on_where_it_was(world: Any) -> None:
