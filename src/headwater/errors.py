@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -36,21 +36,28 @@ class HeadwaterError(Exception):
 class SeveralErrors(HeadwaterError):
     """Several errors that were found together, each to be mended.
 
-    >>> print(SeveralErrors((HeadwaterError("no such table", code="HW-1", hint="make it"), HeadwaterError("too old"))))
+    >>> print(several_errors([HeadwaterError("no table", code="HW-001", hint="make it"), HeadwaterError("too old")]))
     2 things stand in the way [HW-346]
-    no such table [HW-1]
+    no table [HW-001]
       do:  make it
     too old
     """
 
-    def __init__(self, errors: tuple[HeadwaterError, ...]) -> None:
+    def __init__(self, summary: str, *, code: str, detail: str, errors: Sequence[HeadwaterError]) -> None:
         """Keep them in the order they were found."""
-        super().__init__(f"{len(errors)} things stand in the way", code="HW-346", detail="\n".join(map(str, errors)))
-        self.errors = errors
+        super().__init__(summary, code=code, detail=detail)
+        self.errors = tuple(errors)
 
     def __str__(self) -> str:
         """Return each error as it would be told alone."""
         return "\n".join((f"{self.summary} [{self.code}]", *map(str, self.errors)))
+
+
+def several_errors(errors: Sequence[HeadwaterError]) -> SeveralErrors:
+    """Return errors as one."""
+    return SeveralErrors(
+        f"{len(errors)} things stand in the way", code="HW-346", detail="\n".join(map(str, errors)), errors=errors
+    )
 
 
 class ErrorList:
@@ -90,7 +97,7 @@ class ErrorList:
             case [error]:
                 raise error
             case _:
-                raise SeveralErrors(tuple(self.found))
+                raise several_errors(self.found)
 
 
 def errors_of(error: HeadwaterError) -> tuple[HeadwaterError, ...]:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from headwater.advisor.kinds.parameters import Parameters, Rows
 from headwater.cli.app import app
 from headwater.cli.init import create_project
-from headwater.errors import SeveralErrors, SourceRefused, SourceUnavailable
+from headwater.errors import SourceRefused, SourceUnavailable, several_errors
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import difference
 from headwater.judge.grade import Verdict
@@ -368,7 +368,7 @@ def test_owner_s_statements_stand_alone_on_standard_output() -> None:
 
 
 def test_several_errors_are_told_one_after_the_other() -> None:
-    both = SeveralErrors(
+    both = several_errors(
         (SourceRefused("no table", code="HW-323"), SourceRefused("too old", code="HW-334", hint="new"))
     )
     told = invoke(MadeUpProject(raises=both), "plan").stderr
