@@ -262,3 +262,40 @@ def test_a_partition_of_a_tree_that_nobody_follows_any_more_is_no_alarm(world: A
     captures = world.captures(follower)
     assert world.signed(captures, world.relations["pt1"]) == Counter([("1", "'a'")])
     assert world.signed(captures, world.relations["pt3"]) == Counter([("21", "'c'")])
+
+
+def test_a_followed_table_that_becomes_a_partition_is_followed_in_both(world: Any) -> None:
+    world.execute(ROOT)
+    world.execute("CREATE TABLE alone (LIKE pt INCLUDING INDEXES)")
+    world.declare("pt", "alone")
+    follower = world.follow()
+    world.execute("INSERT INTO alone VALUES (41, 'a')")
+    world.execute("DELETE FROM alone")
+    captures = world.captures(follower)
+    world.execute("ALTER TABLE pt ATTACH PARTITION alone FOR VALUES FROM (40) TO (50)")
+    world.execute("INSERT INTO pt VALUES (42, 'b')")
+    captures += world.captures(follower)
+    for name in ("pt", "alone"):
+        assert world.signed(captures, world.relations[name]) == Counter([("42", "'b'")])
+
+
+def test_a_reader_s_rights_on_the_root_suffice(world: Any) -> None:
+    role = f"partition_reader_{world.database}"
+    world.execute(ROOT)
+    world.execute(f"CREATE ROLE {role} LOGIN REPLICATION; GRANT SELECT ON pt TO {role}")
+    name = RelationName(source="shop", name="pt")
+    reader = PostgresSource(name="shop", url=world.server.url(world.database, role), project=world.database)
+    try:
+        for statement in reader.inspect([name]).owner_sql:
+            world.execute(statement)
+        world.source = reader
+        world.declare("pt")
+        world.execute("CREATE TABLE pt5 (LIKE pt)")
+        world.execute("ALTER TABLE pt ATTACH PARTITION pt5 FOR VALUES FROM (50) TO (60)")
+        world.execute("INSERT INTO pt VALUES (51, 'x')")
+        assert world.signed(world.captures(world.follow()), world.relations["pt"]) == Counter([("51", "'x'")])
+    finally:
+        world.stop_following()
+        world.source = PostgresSource(name="shop", url=world.server.url(world.database), project=world.database)
+        world.source.teardown()
+        world.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")

@@ -211,7 +211,7 @@ def test_a_lost_slot_and_a_standby_are_named() -> None:
 
 
 def test_preparing_does_not_queue_behind_a_long_transaction(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "_LOCK_MILLISECONDS", 100)
+    monkeypatch.setattr(source_module, "_SET_LOCK_TIMEOUT", b"SET lock_timeout = 100")
     world.execute("CREATE TABLE sales (id int PRIMARY KEY)")
     with world.connect() as connection:
         connection.execute("SELECT * FROM sales")

@@ -130,6 +130,7 @@ class Partitions:
         self._oids = dict(oids)
         self._relations = {relation.name: relation for relation in relations}
         self._memory = memory
+        self._described: set[int] = set()
         known, found = _remembered(memory), _read_leaves(connection, oids)
         self._known: dict[RelationName, dict[int, str]] = {
             name: dict(known.get(name, found[name])) for name in self._oids.values()
@@ -143,15 +144,14 @@ class Partitions:
     def roots(self, wire: WireRelation) -> tuple[RelationName, ...]:
         """Return the partitioned relations that a table of the log is a leaf of; one that no longer is any is refused.
 
-        A table that the log names for the first time is looked up.
+        One that is not known as a leaf is looked up, and so is one that the log describes again: it was altered.
         """
         found = self._roots(wire.oid)
-        if found or wire.oid in self._oids:
-            self._warn_of_identity(wire, found)
-            return found
-        self.look()
-        found = self._roots(wire.oid)
-        if not found:
+        if not found or wire.oid in self._described:
+            self.look()
+            found = self._roots(wire.oid)
+        self._described.add(wire.oid)
+        if not found and wire.oid not in self._oids:
             self._require_stranger(wire)
         self._warn_of_identity(wire, found)
         return found

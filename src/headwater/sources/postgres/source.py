@@ -40,7 +40,7 @@ _BOOTSTRAP_WARN_SECONDS = 5.0
 _BOOTSTRAP_LOOK_SECONDS = 0.05
 _RELEASE_SECONDS = 10.0
 _FOLLOW_AGAIN_SECONDS = 2.0
-_LOCK_MILLISECONDS = 3000
+_SET_LOCK_TIMEOUT = b"SET lock_timeout = 3000"
 
 
 class PostgresSource:
@@ -88,6 +88,7 @@ class PostgresSource:
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
+            connection.execute(_SET_LOCK_TIMEOUT)
             found = describe(connection, names)
             described = [each for each in found if isinstance(each, Described)]
             return replace(
@@ -104,6 +105,8 @@ class PostgresSource:
         with self._connected() as connection:
             self._require_replication(connection)
             slot = find_slot(connection, self._address, self._channel)
+            # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
+            connection.execute(_SET_LOCK_TIMEOUT)
             described = describe_all(connection, relations)
             inspection = self._inspection(connection, described)
             inspection.require_rights(self._name)
@@ -114,8 +117,6 @@ class PostgresSource:
                     detail="the slot is there, but what was logged since cannot be decoded",
                     hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
                 )
-            # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
-            connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
             is_new = slot is None
@@ -130,7 +131,7 @@ class PostgresSource:
             side = self._address.open()
             stack.callback(side.close)
             with self._address.explained():
-                side.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
+                side.execute(_SET_LOCK_TIMEOUT)
                 gathering, partitions, start, slot = self._gathering(side, relations, after)
             tells_prepared = self._tells_prepared or slot.two_phase
             # What was prepared before `start` and commits after it is told from where the slot stands, or never.
