@@ -89,7 +89,8 @@ def cli_page() -> str:
         "Written by `make docs` from the program's own help.\n",
         "Exit codes: 0 done, 1 refused (nothing was changed), 2 broke, or a promise was broken (`check`, `demo`).",
         "With `--json` a verb prints one JSON document on standard output and nothing else there; an error is",
-        '`{"error": {"summary", "detail", "hint", "code"}}`. Decimals, NaN and infinities are texts in it.\n',
+        '`{"error": {"summary", "detail", "hint", "code"}}`; several have a list `"errors"` of such parts beside it.',
+        "Decimals, NaN and infinities are texts.\n",
     ]
     commands = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
     for command in commands:

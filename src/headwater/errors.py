@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 
 class HeadwaterError(Exception):
     """Something Headwater refuses or cannot do.
@@ -28,6 +31,78 @@ class HeadwaterError(Exception):
         if self.hint:
             lines.append("  do:  " + self.hint.replace("\n", "\n       "))
         return "\n".join(lines)
+
+
+class SeveralErrors(HeadwaterError):
+    """Several errors that were found together, each to be mended.
+
+    >>> print(several_errors([HeadwaterError("no table", code="HW-001", hint="make it"), HeadwaterError("too old")]))
+    2 things stand in the way [HW-346]
+    no table [HW-001]
+      do:  make it
+    too old
+    """
+
+    def __init__(self, summary: str, *, code: str, detail: str, errors: Sequence[HeadwaterError]) -> None:
+        """Keep them in the order they were found."""
+        super().__init__(summary, code=code, detail=detail)
+        self.errors = tuple(errors)
+
+    def __str__(self) -> str:
+        """Return each error as it would be told alone."""
+        return "\n".join((f"{self.summary} [{self.code}]", *map(str, self.errors)))
+
+
+def several_errors(errors: Sequence[HeadwaterError]) -> SeveralErrors:
+    """Return errors as one."""
+    return SeveralErrors(
+        f"{len(errors)} things stand in the way", code="HW-346", detail="\n".join(map(str, errors)), errors=errors
+    )
+
+
+class ErrorList:
+    """Gathers errors, so that all are told at once.
+
+    >>> errors = ErrorList()
+    >>> for text in ("first", "second", "first"):
+    ...     with errors.gathered():
+    ...         raise HeadwaterError(text)
+    >>> [error.summary for error in errors.found]
+    ['first', 'second']
+    """
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self.found: list[HeadwaterError] = []
+
+    def add(self, *errors: HeadwaterError) -> None:
+        """Take errors in; one that says the same as another is left out."""
+        for error in errors:
+            if str(error) not in map(str, self.found):
+                self.found.append(error)
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Take in what a block raises, and go on after it."""
+        try:
+            yield
+        except HeadwaterError as error:
+            self.add(*errors_of(error))
+
+    def raise_all(self) -> None:
+        """Raise what was gathered: nothing, the only error, or all of them as one."""
+        match self.found:
+            case []:
+                return
+            case [error]:
+                raise error
+            case _:
+                raise several_errors(self.found)
+
+
+def errors_of(error: HeadwaterError) -> tuple[HeadwaterError, ...]:
+    """Return the errors that an error stands for."""
+    return error.errors if isinstance(error, SeveralErrors) else (error,)
 
 
 class InvalidProject(HeadwaterError):

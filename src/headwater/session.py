@@ -34,7 +34,7 @@ from headwater.project_file import load
 from headwater.results.checking import CheckResult
 from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import PlanResult, RunResult
+from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import (
     CommitStatus,
@@ -70,7 +70,7 @@ from headwater.runtime.spark import spark_session
 from headwater.runtime.start import plan_run
 from headwater.runtime.tear_down import tear_down
 from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import Understood, understand
+from headwater.runtime.understand import Understood, inspect_source, understand
 from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
 from headwater.views.scope_names import tables_named
@@ -135,6 +135,11 @@ class Headwater:
         understood = self._understood()
         planned = show_plan(plan_run(understood, rebuild), understood)
         return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
+
+    def owner_sql(self, source: str) -> OwnerSqlResult:
+        """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
+        inspection = inspect_source(self.project, source)
+        return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
     def _lost_sources(self, understood: Understood) -> Iterator[str]:
         """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""

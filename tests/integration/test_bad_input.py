@@ -171,3 +171,89 @@ def test_a_missing_index_is_a_warning_only(project: AuditedWorld) -> None:
     assert "no index" in drawn.output
     warnings = json.loads(command(project, "plan", "--json").stdout)["warnings"]
     assert any("shop.unindexed by sale" in warning for warning in warnings)
+
+
+NOT_PLAIN = """
+    CREATE VIEW looked AS SELECT id FROM shapes;
+    CREATE MATERIALIZED VIEW noted AS SELECT id FROM shapes;
+    CREATE UNLOGGED TABLE hasty (id int PRIMARY KEY);
+    CREATE TABLE parent (id int PRIMARY KEY);
+    CREATE TABLE child () INHERITS (parent);
+    CREATE TABLE keyless (id int) PARTITION BY RANGE (id);
+    CREATE TABLE formula (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) VIRTUAL);
+"""
+"""Each gives the name of a relation that cannot be followed."""
+
+
+def test_everything_that_is_wrong_is_told_at_once(project: AuditedWorld) -> None:
+    project.execute("shop", NOT_PLAIN)
+    role = "teller"
+    project.execute("crm", f"CREATE ROLE {role} LOGIN")
+    try:
+        os.environ["HW_TEST_CRM"] = project.servers["crm"].url(project.database, role)
+        os.environ["HW_TEST_GEO"] = "postgresql://postgres@127.0.0.1:1/nowhere"
+        refused = ("looked", "noted", "hasty", "parent", "keyless", "formula")
+        project.write_project(
+            {
+                **GOOD,
+                **{f"of_{name}": f"SELECT x.id FROM shop.{name} x" for name in refused},
+                "of_nothing": "SELECT x.id FROM shop.nothing x",
+                "unread": "SELEC x",
+                "untyped": "SELECT s.nope FROM shop.sales s",
+                "above": "SELECT u.nope FROM untyped u",
+                "people": "SELECT c.id FROM crm.customers c JOIN geo.cities g ON g.id = c.city",
+            }
+        )
+        drawn = command(project, "plan")
+        said = json.loads(command(project, "plan", "--json").stdout)
+    finally:
+        os.environ.update(project.environment)
+        project.execute("crm", f"DROP ROLE {role}")
+        names = "VIEW looked; DROP MATERIALIZED VIEW noted; DROP TABLE hasty, child, parent, keyless, formula"
+        project.execute("shop", f"DROP {names}")
+    assert drawn.exit_code == 1
+    for told in (*(f'relation "shop.{name}"' for name in refused), '"shop.nothing"', 'view "unread"', 'view "untyped"'):
+        assert told in drawn.stderr, told
+    assert 'view "above"' not in drawn.stderr, "it is right, but for what it reads"
+    codes = [error["code"] for error in said["errors"]]
+    assert codes.count("HW-332") == 5
+    assert {"HW-343", "HW-323", "HW-326", "HW-329", "HW-303"} <= set(codes), "and what sources lack"
+    assert said["error"]["code"] == "HW-346"
+
+
+def test_what_the_owner_has_to_run_is_printed_as_a_script(project: AuditedWorld) -> None:
+    role = "following"
+    project.execute("shop", "CREATE TABLE slips (no int PRIMARY KEY)")
+    project.execute("shop", f"CREATE ROLE {role} LOGIN")
+    try:
+        os.environ["HW_TEST_SHOP"] = project.servers["shop"].url(project.database, role)
+        project.write_project({**GOOD, "paper": "SELECT x.no FROM shop.slips x"})
+        lacking = command(project, "plan", "--sql", "shop")
+        assert lacking.exit_code == 1
+        assert "HW-326" in lacking.stderr
+        project.execute("shop", lacking.stdout + f"ALTER ROLE {role} REPLICATION")
+        done = command(project, "plan", "--sql", "shop")
+        assert (done.exit_code, done.stdout) == (0, "")
+        assert command(project, "plan").exit_code == 0
+        assert command(project, "plan", "--sql", "moon").exit_code == 1
+    finally:
+        os.environ.update(project.environment)
+        project.execute("shop", f"DROP TABLE slips; DROP OWNED BY {role}; DROP ROLE {role}")
+
+
+def test_plan_warns_of_later_partitions_and_of_what_is_recomputed(project: AuditedWorld) -> None:
+    project.execute(
+        "shop",
+        "CREATE TABLE days (day int PRIMARY KEY, sold int) PARTITION BY RANGE (day);"
+        "CREATE TABLE days1 PARTITION OF days FOR VALUES FROM (0) TO (10000);"
+        "INSERT INTO days SELECT n, n FROM generate_series(1, 5000) n",
+    )
+    try:
+        project.write_project({**GOOD, "best": "SELECT d.day, RANK() OVER (ORDER BY d.sold) AS place FROM shop.days d"})
+        told = json.loads(command(project, "plan", "--json").stdout)
+    finally:
+        project.execute("shop", "DROP TABLE days")
+    assert any("shop.days is partitioned" in warning for warning in told["warnings"])
+    assert any("HW-264" in warning and 'view "best"' in warning for warning in told["warnings"])
+    [rows] = [step["row_estimate"] for step in told["steps"] if step["name"] == "shop.days"]
+    assert 2_500 <= rows <= 10_000, "never analyzed: estimated by its size"

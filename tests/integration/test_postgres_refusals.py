@@ -152,6 +152,8 @@ def test_a_crash_spoils_snapshots_and_loses_nothing(make_world: Any) -> None:
             source.prepare([name], slot, is_new=True)
             relations = source.inspect([name]).relations
             assert relations[0].column_names == ("id",)
+            [(generated, why)] = relations[0].unusable
+            assert (generated, "generated as (id * 2)" in why, "before PostgreSQL 18" in why) == ("twice", True, True)
             world = make_world(
                 server=server, database="postgres", source=source, relations={"sales": relations[0]}, slot=slot
             )
@@ -214,7 +216,7 @@ def test_a_lost_slot_and_a_standby_are_named() -> None:
 
 
 def test_preparing_does_not_queue_behind_a_long_transaction(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "_LOCK_MILLISECONDS", 100)
+    monkeypatch.setattr(source_module, "_SET_LOCK_TIMEOUT", b"SET lock_timeout = 100")
     world.execute("CREATE TABLE sales (id int PRIMARY KEY)")
     with world.connect() as connection:
         connection.execute("SELECT * FROM sales")

@@ -297,18 +297,3 @@ def test_hasten_wakes_a_follower_that_sleeps(world: Any) -> None:
         reached.set()
         world.execute("INSERT INTO sales VALUES (2)")
         thread.join()
-
-
-def test_partitions_come_under_the_name_of_their_root(world: Any) -> None:
-    world.execute(
-        "CREATE TABLE sales (id int, day date) PARTITION BY RANGE (day);"
-        "CREATE TABLE sales_old PARTITION OF sales FOR VALUES FROM (MINVALUE) TO ('2024-01-01');"
-        "CREATE TABLE sales_new (day date, id int);"
-        "ALTER TABLE sales ATTACH PARTITION sales_new FOR VALUES FROM ('2024-01-01') TO (MAXVALUE)"
-    )
-    world.declare("sales")
-    follower = world.follow()
-    world.execute("INSERT INTO sales VALUES (1, '2023-05-05'), (2, '2024-05-05')")
-    world.execute("UPDATE sales SET day = '2025-01-01' WHERE id = 1")
-    captures = world.captures(follower)
-    assert world.signed(captures, world.relations["sales"]) == world.bag(world.read("sales"))

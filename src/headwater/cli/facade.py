@@ -15,7 +15,7 @@ from headwater.moment import AtPosition, Moment
 from headwater.results.checking import CheckResult, DemoResult
 from headwater.results.keeping import AnalyzeResult, RefreshResult
 from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import PlanResult, RunResult
+from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
 from headwater.results.proving import ProveResult
 from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
 from headwater.results.status import ReleaseResult, StatusResult
@@ -28,6 +28,10 @@ class Facade(Protocol):
 
     def plan(self, *, rebuild: tuple[str, ...]) -> PlanResult:
         """Say what `run` would do if it were asked to compute these views anew."""
+        ...
+
+    def owner_sql(self, source: str) -> OwnerSqlResult:
+        """Say what the owner of a source's tables has to run first."""
         ...
 
     def run(

@@ -15,7 +15,7 @@ import typer
 
 from headwater.cli.json_text import to_json
 from headwater.cli.page import Page, print_page
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, SeveralErrors
 
 DONE, REFUSED, BROKE = 0, 1, 2
 
@@ -78,10 +78,16 @@ def _broken(error: Exception) -> HeadwaterError:
     )
 
 
+def _parts(error: HeadwaterError) -> dict[str, str]:
+    return {"summary": error.summary, "detail": error.detail, "hint": error.hint, "code": error.code}
+
+
 def show_error(error: HeadwaterError, *, as_json: bool) -> None:
     """Print an error: as one JSON document on standard output, or in words on standard error."""
     if as_json:
-        parts = {"summary": error.summary, "detail": error.detail, "hint": error.hint, "code": error.code}
-        sys.stdout.write(json.dumps({"error": parts}, indent=2, ensure_ascii=False) + "\n")
+        told: dict[str, object] = {"error": _parts(error)}
+        if isinstance(error, SeveralErrors):
+            told["errors"] = [_parts(one) for one in error.errors]
+        sys.stdout.write(json.dumps(told, indent=2, ensure_ascii=False) + "\n")
     else:
         sys.stderr.write(f"{error}\n")

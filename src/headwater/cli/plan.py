@@ -8,9 +8,10 @@ import typer
 
 from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
+from headwater.cli.outcome import REFUSED, outcome
 from headwater.cli.progress import progress
-from headwater.cli.render import draw_plan
+from headwater.cli.render import draw_owner_sql, draw_plan
+from headwater.errors import ErrorList
 
 
 def plan(
@@ -19,6 +20,14 @@ def plan(
     rebuild: Annotated[
         list[str] | None,
         typer.Option("--rebuild", metavar="VIEW", help="As `run --rebuild` would: this view anew; may be repeated."),
+    ] = None,
+    sql: Annotated[
+        str | None,
+        typer.Option(
+            "--sql",
+            metavar="SOURCE",
+            help="Print only what the owner of a source's tables has to run first, for `psql -f`.",
+        ),
     ] = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
@@ -30,5 +39,14 @@ def plan(
         progress(as_json=as_json, debug=debug) as listener,
         open_project(context, project, listener) as headwater,
     ):
+        if sql is not None:
+            needed = headwater.owner_sql(sql)
+            output.show(needed, draw_owner_sql)
+            if needed.refusals and as_json:
+                raise typer.Exit(REFUSED)
+            errors = ErrorList()
+            errors.add(*needed.refusals)
+            errors.raise_all()
+            return
         result = headwater.plan(rebuild=tuple(rebuild or ()))
     output.show(result, draw_plan)

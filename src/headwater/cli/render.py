@@ -10,7 +10,7 @@ from headwater.cli.page import Grid, Line, Page
 from headwater.judge.compare import format_row
 from headwater.results.checking import CheckResult, DemoResult, Sample
 from headwater.results.keeping import RefreshResult
-from headwater.results.planning import Action, PlanResult, RunResult
+from headwater.results.planning import Action, OwnerSqlResult, PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import MessageCount, ReleaseResult, SourceStatus, StatusResult, ViewStatus, WaitingPart
 from headwater.results.teardown import TeardownResult
@@ -43,6 +43,11 @@ def draw_plan(result: PlanResult) -> Page:
         lost = ", ".join(result.lost_history)
         page.append(Line(text=f"the history of {lost} will be deleted: `run` asks first, or needs --yes", style=_WARN))
     return page
+
+
+def draw_owner_sql(result: OwnerSqlResult) -> Page:
+    """Show statements as a file that `psql -f` runs."""
+    return [Line(text=f"{statement};") for statement in result.statements]
 
 
 def draw_run(result: RunResult) -> Page:

@@ -144,7 +144,7 @@ def _understood(
         ),
         views=tuple(_view_file(view, folder) for view in views),
     )
-    return understand(project, spark, connect=lambda _: sources)
+    return understand(project, spark, connect=lambda _, name: sources[name])
 
 
 def _view_file(view: TrialView, folder: Path) -> ViewFile:

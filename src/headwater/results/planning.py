@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from headwater.errors import HeadwaterError
 from headwater.position import Tick
 
 
@@ -45,6 +46,15 @@ class OwnerSql:
     source: str
     statement: str
     ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerSqlResult:
+    """What the owner of a source's tables has to run before it can be followed, and what stands in the way besides."""
+
+    source: str
+    statements: tuple[str, ...]
+    refusals: tuple[HeadwaterError, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

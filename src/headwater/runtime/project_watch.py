@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from pyspark.sql import SparkSession
 
-from headwater.errors import HeadwaterError, InvalidProject, LoginRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, InvalidProject, LoginRefused, SourceUnavailable, errors_of
 from headwater.project import Project
 from headwater.project_file import load
 from headwater.runtime.events import Listener, ProjectRefused
@@ -99,18 +99,13 @@ class ProjectWatch:
         try:
             _require_same_place(self._running, project)
             understood = understand(project, self._spark)
-            for name, inspection in understood.inspections.items():
-                inspection.require_rights(name)
+            understood.require_rights()
             plan = plan_run(understood)
             plan.require(self._consent)
-        except LoginRefused as error:
-            self._tell(error)  # it is tried again all the same
-            return False
-        except SourceUnavailable:
-            return False  # it is tried again; nothing is wrong with the project
         except HeadwaterError as error:
-            self._tell(error)
-            return False
+            if not all(_is_away(one) for one in errors_of(error)):
+                self._tell(error)
+            return False  # it is tried again; where a source is away, nothing is wrong with the project
         self.taken, self.replaced = understood, plan.dropped + plan.changed
         self._found()
         return True
@@ -130,3 +125,8 @@ def _require_same_place(running: Project, changed: Project) -> None:
             f'and "{changed.warehouse}"',
             hint="stop `headwater run`, and start it again",
         )
+
+
+def _is_away(error: HeadwaterError) -> bool:
+    """Tell whether a source does not answer; one that refuses our login does."""
+    return isinstance(error, SourceUnavailable) and not isinstance(error, LoginRefused)

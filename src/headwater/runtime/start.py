@@ -59,8 +59,7 @@ def _started(
     spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str], consent: Consent
 ) -> Maintainer:
     path = str(understood.project.warehouse)
-    for name, inspection in understood.inspections.items():
-        inspection.require_rights(name)  # before anything is made anywhere
+    understood.require_rights()  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
     plan, kept = _plan(understood, rebuild)

@@ -6,7 +6,7 @@ Nothing is changed anywhere. Every mistake a project can hold is found here, bef
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 
@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Extent
-from headwater.errors import InvalidProject
+from headwater.errors import ErrorList, InvalidProject
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
@@ -31,6 +31,7 @@ from headwater.runtime.unused_settings import unused_settings
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.source import Inspection, Source
 from headwater.views.compile import compile_view
+from headwater.views.compile.reasons import whole_inputs
 from headwater.views.declaration import relations_named
 from headwater.views.group_tables import keep_group_tables
 from headwater.views.keep_lineage import keep_lineage
@@ -38,6 +39,7 @@ from headwater.views.lower_views import ViewText, views_below, whole_text
 from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SegmentedView, described_relations
+from headwater.warehouse.source_memory import SourceMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,14 @@ class Understood:
             for name, contents in needed.items()
         }
 
+    def require_rights(self) -> None:
+        """Refuse the sources that still need their owners, all of them."""
+        errors = ErrorList()
+        for name, inspection in self.inspections.items():
+            with errors.gathered():
+                inspection.require_rights(name)
+        errors.raise_all()
+
     def followed(self, source: str) -> tuple[Relation, ...]:
         """Return the relations of a source that some view reads."""
         return tuple(relation for name, relation in sorted(self.relations.items()) if name.source == source)
@@ -124,29 +134,72 @@ class Understood:
 
 def connect_sources(project: Project) -> dict[str, Source]:
     """Return the project's sources; nothing is connected yet."""
+    return {said.name: connect_source(project, said.name) for said in project.sources}
+
+
+def connect_source(project: Project, name: str) -> Source:
+    """Return one of the project's sources; nothing is connected yet."""
     parts = project.global_transactions
     prepared = parts.sources if parts is not None and isinstance(parts.ids, PreparedId) else ()
-    return {
-        said.name: PostgresSource(
-            name=said.name,
-            url=partial(said.url, os.environ),  # read again when a login is refused
-            project=project.name,
-            probe_timeout_seconds=said.statement_timeout_seconds,
-            connection_limit=said.probe_connections,
-            tells_prepared=said.name in prepared,
-        )
-        for said in project.sources
-    }
+    said = project.source(name)
+    return PostgresSource(
+        name=name,
+        url=partial(said.url, os.environ),  # read again when a login is refused
+        project=project.name,
+        probe_timeout_seconds=said.statement_timeout_seconds,
+        connection_limit=said.probe_connections,
+        tells_prepared=name in prepared,
+        memory=SourceMemory(str(project.warehouse), name),
+    )
 
 
-Connect = Callable[[Project], Mapping[str, Source]]
-"""Returns the sources of a project by their names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Named:
+    """The views of a project as far as their texts tell: what each is built on, and the relations that it reads."""
+
+    lower: Mapping[str, tuple[ViewText, ...]]
+    relations: Mapping[str, tuple[RelationName, ...]]
+
+    def of_source(self, source: str) -> list[RelationName]:
+        """Return the relations of a source that some view reads."""
+        return sorted({name for names in self.relations.values() for name in names if name.source == source})
+
+
+def _named(project: Project, errors: ErrorList, only: str | None = None) -> _Named:
+    """Read the texts of views; what is wrong with one is an error, and the view is left out."""
+    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
+    lower: dict[str, tuple[ViewText, ...]] = {}
+    relations: dict[str, tuple[RelationName, ...]] = {}
+    for name, text in texts.items():
+        if only in (None, name):
+            with errors.gathered():
+                below = views_below(name, texts)
+                found = relations_named(text.sql, name=name, path=text.path, lower=below)
+                for relation in found:
+                    project.source(relation.source)
+                lower[name], relations[name] = below, found
+    return _Named(lower=lower, relations=relations)
+
+
+def inspect_source(project: Project, name: str) -> Inspection:
+    """Return what a source says of the relations that views read, and what it still needs; Spark is not asked."""
+    errors = ErrorList()
+    project.source(name)
+    named = _named(project, errors)
+    errors.raise_all()
+    return connect_source(project, name).inspect(named.of_source(name))
+
+
+Connect = Callable[[Project, str], Source]
+"""Returns a source of a project by its name; nothing is connected yet."""
 
 
 def understand(
-    project: Project, spark: SparkSession, only: str | None = None, connect: Connect = connect_sources
+    project: Project, spark: SparkSession, only: str | None = None, connect: Connect = connect_source
 ) -> Understood:
     """Ask the sources about the relations that views name, then declare every view and let Spark type it.
+
+    All mistakes are told at once: those of views, and what stands in the way at sources.
 
     `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
     """
@@ -157,28 +210,25 @@ def understand(
             detail=f'"{project.folder / VIEWS_FOLDER}" holds no .sql file',
             hint=f"write {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
         )
-    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
-    lower = {name: views_below(name, texts) for name in texts if only in (None, name)}
-    named = {
-        name: relations_named(texts[name].sql, name=name, path=texts[name].path, lower=lower[name]) for name in lower
-    }
-    wanted = sorted({name for names in named.values() for name in names})
-    for name in wanted:
-        project.source(name.source)
-    sources = {
-        name: source for name, source in connect(project).items() if any(relation.source == name for relation in wanted)
-    }
-    inspections = {
-        name: source.inspect([relation for relation in wanted if relation.source == name])
-        for name, source in sources.items()
-    }
-    files = [file for file in project.views if file.name in lower]
+    errors = ErrorList()
+    named = _named(project, errors, only)
+    sources: dict[str, Source] = {}
+    inspections: dict[str, Inspection] = {}
+    for name in (said.name for said in project.sources if named.of_source(said.name)):
+        with errors.gathered():
+            sources[name] = connect(project, name)
+            inspections[name] = sources[name].inspect(named.of_source(name))
+            errors.add(*inspections[name].refusals)
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
-    understood_views = {  # a mistake in a view is told of that view, not of one that reads it
-        file.name: _understand_view(file, lower[file.name], catalog, spark, project)
-        for file in sorted(files, key=lambda file: len(lower[file.name]))
-    }
-    views = {file.name: understood_views[file.name] for file in files}
+    found: dict[str, UnderstoodView] = {}
+    files = [file for file in project.views if file.name in named.lower]
+    for file in sorted(files, key=lambda file: len(named.lower[file.name])):
+        lower = named.lower[file.name]  # a mistake in a view is told of that view, not of one that reads it
+        is_whole = only is not None or all(text.name in found for text in lower)
+        if is_whole and catalog.keys() >= set(named.relations[file.name]):
+            with errors.gathered():
+                found[file.name] = _understand_view(file, lower, catalog, spark, project)
+    views = {file.name: found[file.name] for file in files if file.name in found}
     understood = Understood(
         project=project,
         sources=sources,
@@ -188,13 +238,25 @@ def understand(
         warnings=tuple(
             dict.fromkeys(
                 [
-                    *(unused_settings(project, wanted) if only is None else ()),
-                    *(text for one in views.values() for text in missing_indexes(one.view, one.readings)),
+                    *(unused_settings(project, catalog) if only is None else ()),
+                    *_warnings(inspections.values(), views.values()),
                 ]
             )
         ),
     )
+    if errors.found:
+        with errors.gathered():
+            understood.require_rights()
+    errors.raise_all()
     return with_global_transactions(understood)
+
+
+def _warnings(inspections: Iterable[Inspection], views: Iterable[UnderstoodView]) -> Iterator[str]:
+    for inspection in inspections:
+        yield from inspection.warnings
+    for one in views:
+        yield from whole_inputs(one.view)
+        yield from missing_indexes(one.view, one.readings)
 
 
 def _shown(file: ViewFile) -> str:

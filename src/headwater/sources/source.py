@@ -16,7 +16,7 @@ from typing import Protocol, Self
 import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
-from headwater.errors import SourceLost, SourceRefused
+from headwater.errors import HeadwaterError, SourceLost, SourceRefused
 from headwater.position import Position, format_offset
 from headwater.relation import Relation, RelationName
 from headwater.sources.measure import SourceMeasure
@@ -95,6 +95,9 @@ class Inspection:
     """Statements still needed that only the tables' owner may run; empty when nothing is missing."""
     may_run_owner_sql: bool
     """Whether the account we use has those rights itself, so that `prepare` can run them."""
+    refusals: tuple[HeadwaterError, ...] = ()
+    """What else stands in the way; a relation that is not there is refused, and lacks above."""
+    warnings: tuple[str, ...] = ()
 
     def require_rights(self, source: str) -> None:
         """Refuse a source that still needs its owner, with what the owner has to run."""

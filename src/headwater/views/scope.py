@@ -200,7 +200,7 @@ def _the_only(
 ) -> Seen:
     match found:
         case [seen] if seen.unusable:
-            because = f'"{seen.alias}.{seen.column}" has the type {seen.unusable} in its source'
+            because = f'in its source, "{seen.alias}.{seen.column}" has the type {seen.unusable}'
             raise statement.refusal(support.UNUSABLE_TYPE, at, because=because)
         case [seen] if seen.column.lower() in support.RESERVED_NAMES:
             raise statement.refusal(support.RESERVED_COLUMN, at, because=f'"{seen.alias}.{seen.column}"')

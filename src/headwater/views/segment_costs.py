@@ -9,7 +9,11 @@ does. It is what a batch counts (`read_rows`). From how many rows relations and 
     a union      nothing
     recompute    all rows of its inputs, once per commit, whatever has changed
 
-A row of a segment without a group table is computed: then the rows are read that it comes from.
+A row of a segment without a group table is computed: then the rows are read that it comes from. However many rows are
+looked up, no more are read than there are.
+
+How many rows a segment has that nobody has counted is guessed, and guesses multiply: it is taken to have no more than
+all relations below it together.
 
 How many different values a column has is not known. Of a key there are as many as rows; a column that equals the key of
 another relation has as many as that one has rows; of any other column √rows are assumed.
@@ -71,13 +75,19 @@ class _Sizes:
     keys: dict[RelationName, frozenset[str]] = field(default_factory=dict)
     behind: dict[RelationName, float] = field(default_factory=dict)
     """Of segments that are not kept: how many rows are read to compute one of theirs."""
+    beneath: dict[RelationName, float] = field(default_factory=dict)
+    """Of segments that are not kept: how many rows there are to compute all of theirs from."""
 
     def of(self, name: RelationName) -> float:
         return max(1.0, self.rows.get(name, 1.0))
 
     def read(self, name: RelationName, rows: float) -> float:
-        """Return how many rows are read to look up so many of a relation or segment."""
-        return rows * self.behind.get(name, 1.0)
+        """Return how many rows are read to look up so many of a relation or segment: all there are, at most."""
+        return min(rows * self.behind.get(name, 1.0), self.there(name))
+
+    def there(self, name: RelationName) -> float:
+        """Return how many rows can be read to know all of a relation or segment."""
+        return self.beneath[name] if name in self.beneath else self.of(name)
 
     def is_key(self, relation: Relation, columns: tuple[str, ...]) -> bool:
         key = self.keys.get(relation.name) or frozenset(relation.key)
@@ -104,18 +114,28 @@ def view_cost(view: SegmentedView, rows: Mapping[RelationName, int]) -> ViewCost
     sizes = _Sizes(rows={name: float(count) for name, count in rows.items()})
     described = {segment.name: segment.relation for segment in view.segments}
     spreads: dict[RelationName, dict[RelationName, _Spread]] = {}
+    below: dict[RelationName, frozenset[RelationName]] = {}
     for segment in view.segments:
         spreads[segment.name] = _spreads(segment, described, sizes)
-        sizes.rows.setdefault(segment.name, _output_rows(segment, described, sizes))
+        below[segment.name] = frozenset[RelationName]().union(*(below.get(name, {name}) for name in segment.inputs))
+        guess = min(_output_rows(segment, described, sizes), sum(map(sizes.of, below[segment.name])))
+        sizes.rows.setdefault(segment.name, guess)
         _note_key(segment, sizes)
         if not segment.is_kept:
             sizes.behind[segment.name] = _behind(segment, described, sizes)
+            sizes.beneath[segment.name] = sum(map(sizes.there, segment.inputs))
     whole = sum(sizes.of(name) for name in view.relations)
+    there = whole + sum(sizes.of(segment.name) for segment in view.segments[:-1] if segment.is_kept)
     return ViewCost(
-        segments={name: max((one.read for one in found.values()), default=0.0) for name, found in spreads.items()},
-        relations={name: _through(view, spreads, name) for name in view.relations},
+        segments={
+            one.name: max(
+                (min(spread.read, _most(one, name, sizes)) for name, spread in spreads[one.name].items()), default=0.0
+            )
+            for one in view.segments
+        },
+        relations={name: min(_through(view, spreads, sizes, name), there) for name in view.relations},
         whole=whole,
-        there=whole + sum(sizes.of(segment.name) for segment in view.segments[:-1] if segment.is_kept),
+        there=there,
         per_commit=sum(
             sizes.of(name) for segment in view.segments if isinstance(segment.step, RecomputeStep)
             for name in segment.inputs
@@ -124,16 +144,36 @@ def view_cost(view: SegmentedView, rows: Mapping[RelationName, int]) -> ViewCost
 
 
 def _through(
-    view: SegmentedView, spreads: Mapping[RelationName, Mapping[RelationName, _Spread]], relation: RelationName
+    view: SegmentedView,
+    spreads: Mapping[RelationName, Mapping[RelationName, _Spread]],
+    sizes: _Sizes,
+    relation: RelationName,
 ) -> float:
-    """Return the rows read in all segments when one row of a relation changes."""
+    """Return the rows read in all segments when one row of a relation changes.
+
+    A segment reads no more than there is for it to read, and has no more changed rows than old and new ones.
+    """
     changed: dict[RelationName, float] = {relation: 1.0}
     read = 0.0
     for segment in view.segments:
         found = spreads[segment.name]
-        read += sum(changed.get(name, 0.0) * spread.read for name, spread in found.items())
-        changed[segment.name] = sum(changed.get(name, 0.0) * spread.changed for name, spread in found.items())
+        read += sum(
+            min(changed.get(name, 0.0) * spread.read, _most(segment, name, sizes)) for name, spread in found.items()
+        )
+        made = sum(changed.get(name, 0.0) * spread.changed for name, spread in found.items())
+        changed[segment.name] = min(made, _OLD_AND_NEW * sizes.of(segment.name))
     return read
+
+
+def _most(segment: Segment, changed: RelationName, sizes: _Sizes) -> float:
+    """Return how many rows a segment can read at most, however many rows of an input have changed."""
+    match segment.step:
+        case JoinStep(view=join):
+            return sum(sizes.there(one.relation.name) for one in join.occurrences) - sizes.there(changed)
+        case GroupStep() if segment.is_kept:
+            return sizes.of(segment.name)
+        case _:
+            return sum(map(sizes.there, segment.inputs))
 
 
 def _spreads(
@@ -174,7 +214,7 @@ def _spread_from(join: JoinView, start: str, sizes: _Sizes) -> _Spread:
     reached, read, changed = {start: 1.0}, 0.0, 1.0
     while len(reached) < len(join.occurrences):
         alias, rows, fan = _next(join, reached, sizes)
-        reached[alias] = rows
+        reached[alias] = min(rows, sizes.of(join.occurrence(alias).relation.name))
         read += sizes.read(join.occurrence(alias).relation.name, rows)
         changed *= fan
     return _Spread(read=read, changed=changed)

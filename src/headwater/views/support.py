@@ -112,7 +112,7 @@ NO_RELATION = Reason(
 UNUSABLE_TYPE = Reason(
     code="HW-214",
     summary="the column's type cannot be held",
-    remedy="leave the column out; instead of *, name the columns that are wanted",
+    remedy="leave the column out; instead of *, name the columns that are wanted; write out what a generated one is",
 )
 STRING_ESCAPE = Reason(
     code="HW-215",

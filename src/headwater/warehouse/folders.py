@@ -6,6 +6,7 @@ A generation is a folder of its own, so that a changed view starts afresh while 
     views/<name>/<generation>/{changes,checkpoint}/
     segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
+    sources/<source>.json
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from headwater.advisor.kinds.parameters import Parameters, Rows
 from headwater.cli.app import app
 from headwater.cli.init import create_project
-from headwater.errors import ConfirmationNeeded, SourceUnavailable
+from headwater.errors import ConfirmationNeeded, SourceRefused, SourceUnavailable, several_errors
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import difference
 from headwater.judge.grade import Verdict
@@ -26,7 +26,16 @@ from headwater.position import Position, Tick
 from headwater.project_file import load
 from headwater.results.checking import CheckResult, ViewCheck
 from headwater.results.keeping import AnalyzeResult, KindCost, MeasuredCost, RefreshedView, RefreshResult, ViewAnalysis
-from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, RunEnd, RunResult, Subject
+from headwater.results.planning import (
+    Action,
+    OwnerSql,
+    OwnerSqlResult,
+    PlanResult,
+    PlanStep,
+    RunEnd,
+    RunResult,
+    Subject,
+)
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import (
     CommitStatus,
@@ -92,6 +101,10 @@ class MadeUpProject:
             owner_sql=(OwnerSql(source="shop", statement="ALTER TABLE sales REPLICA IDENTITY FULL;", ours=False),),
             warnings=('"shop.sales" has no index on product_id',),
         )
+
+    def owner_sql(self, source: str) -> OwnerSqlResult:
+        refusals = (SourceRefused(f'source "{source}" is a standby', code="HW-324"),) if self.failed else ()
+        return OwnerSqlResult(source=source, statements=("ALTER TABLE a REPLICA IDENTITY FULL",), refusals=refusals)
 
     def run(
         self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...], yes: object, fail_fast: bool
@@ -375,6 +388,28 @@ def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
     assert invoke(project, "query", "SELECT 1", "--at", "noon").exit_code == 1
     assert invoke(project, "query", "SELECT 1", "--after", "7").exit_code == 1
     assert project.asked == []
+
+
+def test_owner_s_statements_stand_alone_on_standard_output() -> None:
+    result = invoke(MadeUpProject(), "plan", "--sql", "shop")
+    assert (result.exit_code, result.stdout) == (0, "ALTER TABLE a REPLICA IDENTITY FULL;\n")
+    lacking = MadeUpProject(failed=(Dropped(source="shop", what="x"),))
+    result = invoke(lacking, "plan", "--sql", "shop")
+    assert (result.exit_code, result.stdout) == (1, "ALTER TABLE a REPLICA IDENTITY FULL;\n")
+    assert "HW-324" in result.stderr
+    result = invoke(lacking, "plan", "--sql", "shop", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["statements"] == ["ALTER TABLE a REPLICA IDENTITY FULL"]
+
+
+def test_several_errors_are_told_one_after_the_other() -> None:
+    both = several_errors(
+        (SourceRefused("no table", code="HW-323"), SourceRefused("too old", code="HW-334", hint="new"))
+    )
+    told = invoke(MadeUpProject(raises=both), "plan").stderr
+    assert told == "2 things stand in the way [HW-346]\nno table [HW-323]\ntoo old [HW-334]\n  do:  new\n"
+    said = json.loads(invoke(MadeUpProject(raises=both), "plan", "--json").stdout)
+    assert [error["code"] for error in said["errors"]] == ["HW-323", "HW-334"]
 
 
 def test_history_can_be_cut() -> None:

@@ -10,6 +10,7 @@ from headwater.position import Position
 from headwater.relation import COUNT, Column, ColumnUse, Relation, RelationName
 from headwater.sources.postgres import messages, row_buffer
 from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.messages import WireRelation
 from headwater.transaction import ORDINAL, Capture
 
 NAME = RelationName(source="shop", name="sales")
@@ -72,6 +73,14 @@ def insert(*values: str | None) -> bytes:
     return change(b"I", b"N" + row(*values))
 
 
+class NoPartitions:
+    def leaves(self, _name: RelationName) -> dict[int, str]:
+        return {}
+
+    def roots(self, _wire: WireRelation) -> tuple[RelationName, ...]:
+        return ()
+
+
 LAYOUT = relation(("id", 23), ("text", 25))
 
 
@@ -83,6 +92,7 @@ def gathering() -> Gathering:
         after=START,
         recent_xid=(1 << 32) + 5,
         describe=lambda oid, _: TYPES[oid],
+        partitions=NoPartitions(),
     )
 
 

@@ -2,36 +2,44 @@
 
 A relation can be followed if all its changes are logged with the whole old row, and if what we read is what is there:
 
-- it is an ordinary or partitioned table, logged, without tables inheriting from it, without row-level security for us;
+- it is an ordinary or partitioned table, logged with all its partitions, without tables inheriting from it, without
+  row-level security for us;
 - it and every partition of it has REPLICA IDENTITY FULL — checked before publishing, because a published table without
   identity makes its owner's UPDATE and DELETE fail;
+- a partitioned table has a primary key. Its later partitions are published with it, and do not inherit REPLICA IDENTITY
+  FULL: without a key they would have no identity at all, and their owner's UPDATE and DELETE would fail;
 - generated columns: up to PostgreSQL 17 they are not in the log and therefore unusable; from 18 on stored ones are
   published. Virtual ones never are, and with FULL they would make UPDATE and DELETE fail: such a table is refused.
 
-What no log tells, and nobody here can notice: ATTACH, DETACH and DROP of a partition, TRUNCATE of one partition alone,
-a rewrite of a column that keeps its type (`ALTER … TYPE int USING x + 1`), and renaming a value of an enumeration.
-After one of these the views over the table must be read anew.
+What no log tells, and nobody can notice: a rewrite of a column that keeps its type (`ALTER … TYPE int USING x + 1`)
+and renaming a value of an enumeration. After one of these the views over the table must be read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from psycopg import sql
 
 from headwater.errors import SourceRefused
 from headwater.relation import Column, ForeignKey, Identity, Relation, RelationName
 from headwater.sources.postgres.connect import Connection
+from headwater.sources.postgres.followable import Found, later_partitions, refusal
+from headwater.sources.postgres.partitions import leaf_obstacles
 from headwater.sources.postgres.types import TYPES_SQL, TypeCatalog
 
 GENERATED_PUBLISHED_FROM = 180000
 
 _TABLES_SQL = """
 SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.relreplident::text,
-       (SELECT coalesce(sum(greatest(s.reltuples, 0)), 0)::int8 FROM pg_class s WHERE s.oid = c.oid
-           OR s.oid IN (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf)),
+       (SELECT coalesce(sum(CASE
+            WHEN s.reltuples > 0 THEN s.reltuples
+            WHEN pg_stat_get_live_tuples(s.oid) > 0 THEN pg_stat_get_live_tuples(s.oid)
+            ELSE trunc(pg_relation_size(s.oid) / (
+               SELECT 28 + coalesce(sum(CASE WHEN a.attlen > 0 THEN a.attlen ELSE 32 END), 0)
+               FROM pg_attribute a WHERE a.attrelid = s.oid AND a.attnum > 0 AND NOT a.attisdropped)) END), 0)::int8
+        FROM pg_class s WHERE s.relkind IN ('r', 'm')
+          AND (s.oid = c.oid OR s.oid IN (SELECT relid FROM pg_partition_tree(c.oid) WHERE isleaf))),
        pg_has_role(c.relowner, 'USAGE'), row_security_active(c.oid),
        ARRAY_REMOVE(ARRAY[
            CASE WHEN NOT has_schema_privilege(n.oid, 'USAGE')
@@ -42,16 +50,22 @@ SELECT n.nspname, c.relname, c.oid, c.relkind::text, c.relpersistence::text, c.r
        ARRAY(SELECT format('%%I.%%I', pn.nspname, p.relname)
              FROM pg_partition_tree(c.oid) tree JOIN pg_class p ON p.oid = tree.relid
              JOIN pg_namespace pn ON pn.oid = p.relnamespace
-             WHERE p.relreplident <> 'f' AND c.relkind = 'p' AND p.oid <> c.oid ORDER BY 1)
+             WHERE p.relreplident <> 'f' AND c.relkind = 'p' AND p.oid <> c.oid AND tree.isleaf ORDER BY 1),
+       c.relispartition, format('%%I.%%I', n.nspname, c.relname)
 FROM unnest(%s::text[], %s::text[]) AS wanted(schema, name)
 JOIN pg_namespace n ON n.nspname = wanted.schema
 JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = wanted.name
 """
+"""Rows are estimated: as counted when the table was last analyzed, or as they were inserted and deleted since the
+server began to count that, or else from the table's size, as PostgreSQL's planner does: a row has 28 bytes beside its
+values, and a value of varying length has 32."""
 _COLUMNS_SQL = """
 SELECT a.attrelid, a.attname, a.atttypid, a.atttypmod, a.attgenerated::text, format_type(a.atttypid, a.atttypmod),
        a.attnotnull AND NOT EXISTS (SELECT FROM pg_constraint n WHERE n.conrelid = a.attrelid AND n.contype = 'n'
-                                    AND n.conkey[1] = a.attnum AND NOT n.convalidated)
-FROM pg_attribute a WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
+                                    AND n.conkey[1] = a.attnum AND NOT n.convalidated),
+       CASE WHEN a.attgenerated <> '' THEN pg_get_expr(d.adbin, d.adrelid) END
+FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+WHERE a.attrelid = ANY(%s) AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY a.attrelid, a.attnum
 """
 _INDEXES_SQL = """
@@ -93,8 +107,13 @@ class Described:
     owned: bool
     grant_sql: tuple[str, ...]
     identity_sql: tuple[str, ...]
-    obstacle: str
-    """Why the relation can never be followed as it is; empty if nothing stands in the way."""
+    partition_identity_sql: tuple[str, ...]
+    """The same for its partitions: until one of them has it, an UPDATE or DELETE there cannot be followed."""
+    is_partitioned: bool
+    """Whether it has partitions, or is one."""
+    refusal: SourceRefused | None
+    """Why the relation cannot be followed as it is; None if nothing stands in the way."""
+    warnings: tuple[str, ...] = ()
 
 
 def load_types(connection: Connection) -> TypeCatalog:
@@ -129,23 +148,16 @@ def native_name(connection: Connection, oid: int, modifier: int) -> str:
     return str(row[0])
 
 
-def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Described, ...]:
-    """Describe relations in the order asked; one that is not there is refused."""
+def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Described | SourceRefused, ...]:
+    """Describe relations in the order asked; for one that is not there, the error that says so."""
     rows = connection.execute(_TABLES_SQL, ([name.schema for name in names], [name.name for name in names])).fetchall()
     found = {(row[0], row[1]): row[2:] for row in rows}
-    for name in names:
-        if (name.schema, name.name) not in found:
-            raise SourceRefused(
-                f'source "{name.source}" has no relation "{name}"',
-                code="HW-323",
-                detail=f'there is no table "{name.schema}"."{name.name}", or it cannot be seen by this account',
-                hint="check the name in the view, and the account's rights on the schema",
-            )
-    oids = [found[name.schema, name.name][0] for name in names]
+    oids = [row[0] for row in found.values()]
     columns = connection.execute(_COLUMNS_SQL, (oids,)).fetchall()
     indexes = connection.execute(_INDEXES_SQL, (oids,)).fetchall()
     references = connection.execute(_FOREIGN_KEYS_SQL, (oids,)).fetchall()
     types = load_types(connection)
+    of_leaves = leaf_obstacles(connection, oids)
     return tuple(
         _described(
             connection,
@@ -155,9 +167,29 @@ def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Des
             indexes=indexes,
             references=references,
             types=types,
+            of_leaves=of_leaves,
+        )
+        if (name.schema, name.name) in found
+        else SourceRefused(
+            f'source "{name.source}" has no relation "{name}"',
+            code="HW-323",
+            detail=f'there is no table "{name.schema}"."{name.name}", or it cannot be seen by this account',
+            hint="check the name in the view, and the account's rights on the schema",
         )
         for name in names
     )
+
+
+def describe_all(connection: Connection, names: Sequence[RelationName]) -> tuple[Described, ...]:
+    """Describe relations that can all be followed; the first that cannot is refused."""
+    found = []
+    for each in describe(connection, names):
+        if isinstance(each, SourceRefused):
+            raise each
+        if each.refusal is not None:
+            raise each.refusal
+        found.append(each)
+    return tuple(found)
 
 
 def _described(
@@ -169,18 +201,32 @@ def _described(
     indexes: Sequence[tuple[Any, ...]],
     references: Sequence[tuple[Any, ...]],
     types: TypeCatalog,
+    of_leaves: Mapping[int, str],
 ) -> Described:
-    oid, kind, persistence, identity, estimate, owned, secured, grants, inherited, bare_partitions = table
+    (
+        oid,
+        kind,
+        persistence,
+        identity,
+        estimate,
+        owned,
+        secured,
+        grants,
+        inherited,
+        bare_partitions,
+        is_leaf,
+        table_sql,
+    ) = table
     generated_published = connection.info.server_version >= GENERATED_PUBLISHED_FROM
     usable: list[Column] = []
     unusable: list[tuple[str, str]] = []
     not_null: set[str] = set()
-    has_virtual = False
-    for _, column, type_oid, modifier, generated, native, never_null in (row for row in columns if row[0] == oid):
+    virtual: list[str] = []
+    for _, column, type_oid, modifier, generated, native, never_null, formula in (r for r in columns if r[0] == oid):
         resolved = types.resolve(type_oid, modifier)
-        has_virtual = has_virtual or generated == "v"
+        virtual += [column] if generated == "v" else []
         if generated and not (generated == "s" and generated_published):
-            unusable.append((column, f"{native}, generated"))
+            unusable.append((column, f"{native}, generated as {formula}, and is not logged before PostgreSQL 18"))
         elif resolved.spark is None:
             unusable.append((column, native))
         else:
@@ -190,26 +236,45 @@ def _described(
             not_null |= {column} if never_null else set()
     names = {column.name for column in usable}
     leading = [(primary, tuple(leads)) for index_oid, primary, leads in indexes if index_oid == oid and leads]
+    has_key = any(primary for primary, _ in leading)
     relation = Relation(
         name=name,
         columns=tuple(usable),
         key=next((leads for primary, leads in leading if primary and names.issuperset(leads)), ()),
         indexes=tuple(dict.fromkeys(leads for _, leads in leading)),
-        identity=_identity(identity, has_key=any(primary for primary, _ in leading)),
+        identity=_identity(identity, has_key=has_key),
         unusable=tuple(unusable),
         row_estimate=int(estimate),
         not_null=frozenset(not_null),
         foreign_keys=tuple(_foreign_key(name, *row[1:]) for row in references if row[0] == oid),
     )
-    tables = [sql.Identifier(name.schema, name.name).as_string(connection)] if identity != "f" else []
     return Described(
         relation=relation,
         oid=oid,
         owned=owned,
         grant_sql=tuple(grants),
-        identity_sql=tuple(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in (*tables, *bare_partitions)),
-        obstacle=_obstacle(kind, persistence, secured, inherited, has_virtual),
+        identity_sql=_identity_sql([table_sql] if identity != "f" else []),
+        partition_identity_sql=_identity_sql(bare_partitions),
+        is_partitioned=kind == "p" or is_leaf,
+        refusal=refusal(
+            name,
+            table_sql,
+            Found(
+                kind=kind,
+                persistence=persistence,
+                has_key=has_key,
+                is_secured=secured,
+                is_inherited=inherited,
+                virtual=tuple(virtual),
+                of_leaf=of_leaves.get(oid, ""),
+            ),
+        ),
+        warnings=(later_partitions(name),) if kind == "p" else (),
     )
+
+
+def _identity_sql(tables: Sequence[str]) -> tuple[str, ...]:
+    return tuple(f"ALTER TABLE {table} REPLICA IDENTITY FULL" for table in tables)
 
 
 def _foreign_key(
@@ -232,17 +297,3 @@ def _identity(letter: str, *, has_key: bool) -> Identity:
             return Identity.KEY
         case _:
             return Identity.NOTHING
-
-
-def _obstacle(kind: str, persistence: str, secured: bool, inherited: bool, has_virtual: bool) -> str:
-    if kind not in ("r", "p"):
-        return "it is not a table (a view, a foreign table or a sequence has no changes in the log)"
-    if persistence != "p":
-        return "it is unlogged or temporary: its changes are not in the log"
-    if inherited:
-        return "other tables inherit from it: their rows would be read with it but logged under their own names"
-    if secured:
-        return "row-level security hides rows of it from this account (BYPASSRLS would show them)"
-    if has_virtual:
-        return "it has a virtual generated column: publishing it would make its UPDATE and DELETE fail"
-    return ""

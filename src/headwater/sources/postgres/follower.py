@@ -38,6 +38,7 @@ from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.sources.postgres.connect import Address, Connection
 from headwater.sources.postgres.gathering import Gathering
+from headwater.sources.postgres.partitions import Partitions
 from headwater.sources.postgres.replication import ReplicationStream
 from headwater.transaction import Capture
 
@@ -47,6 +48,7 @@ _ASK_SECONDS = 0.002
 _NUDGE_SECONDS = 0.01
 _STATUS_SECONDS = 5.0
 _STATUSES_PER_TIMEOUT = 4
+_PARTITIONS_SECONDS = 10.0
 _MESSAGES_PER_LOOK = 256
 
 
@@ -60,6 +62,7 @@ class PostgresFollower:
         stream: ReplicationStream,
         side: Connection,
         gathering: Gathering,
+        partitions: Partitions,
         start: Position,
         streamed_from: int,
         timeout_seconds: float,
@@ -72,6 +75,8 @@ class PostgresFollower:
         self._stream = stream
         self._side = side
         self._gathering = gathering
+        self._partitions = partitions
+        self._looked_at = time.monotonic()
         self._followed = start
         self._streamed_from = streamed_from
         self._status_seconds = min(_STATUS_SECONDS, timeout_seconds / _STATUSES_PER_TIMEOUT)
@@ -96,6 +101,7 @@ class PostgresFollower:
         with self._address.explained():
             while True:
                 self._drain()
+                self._look_at_partitions()
                 capture = self._gathering.take() if self._gathering.has_transactions else None
                 self._move_on()
                 self._report()
@@ -171,6 +177,12 @@ class PostgresFollower:
             if gathering.has_transactions and (gathering.row_count >= CAPTURE_ROWS or now >= stop_at):
                 return
             self._report()
+
+    def _look_at_partitions(self) -> None:
+        """See now and then that no rows came or went that the log does not tell of."""
+        if time.monotonic() - self._looked_at >= _PARTITIONS_SECONDS:
+            self._partitions.look()
+            self._looked_at = time.monotonic()
 
     def _move_on(self) -> None:
         """Note that all that commits at or before the last position the server named has been read, and is returned."""

@@ -8,6 +8,7 @@ Invariants:
 4. A relation stops everything, by name, if a column that views read was lost or retyped, before one of its rows is read
    wrongly. A column that no view reads may come, go and change: it is NULL where it is not what it was. So is one
    that views read for the first time, in what was committed before it was there: they begin with a later snapshot.
+   A partitioned relation stops everything if rows of it came or went that the log does not hold (`partitions`).
 5. A prepared transaction is a transaction when its COMMIT PREPARED is read; until then its rows are kept aside
    (`prepared`). It is one even if it touched nothing of ours: its other parts may wait for it.
 """
@@ -15,13 +16,22 @@ Invariants:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from headwater.errors import SourceRefused
 from headwater.position import Position
 from headwater.relation import Column, ColumnUse, Relation, RelationName
 from headwater.sources.postgres import messages
-from headwater.sources.postgres.messages import Begin, BeginPrepare, Commit, CommitPrepared, WireColumn, WireRelation
+from headwater.sources.postgres.messages import (
+    Begin,
+    BeginPrepare,
+    Commit,
+    CommitPrepared,
+    Values,
+    WireColumn,
+    WireRelation,
+)
+from headwater.sources.postgres.partitions import Leaves, rows_unknown
 from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
@@ -31,6 +41,20 @@ SPILL_ROWS = 200_000
 _CHANGES = frozenset((messages.INSERT, messages.UPDATE, messages.DELETE))
 Describe = Callable[[int, int], tuple[str | None, str]]
 """Says what a type number and modifier are: the Spark type (None: none holds it) and PostgreSQL's name for it."""
+Route = tuple[RowBuffer, tuple[int | None, ...] | None]
+"""Where rows of a table of the log go, and in which order their values are taken (None: NULL); None: as they come."""
+
+
+class Partitioning(Protocol):
+    """Says which tables of the log hold the rows of partitioned relations; see `partitions.Partitions`."""
+
+    def leaves(self, name: RelationName) -> Leaves:
+        """Return the tables that hold the rows of a relation; empty for one that is not partitioned."""
+        ...
+
+    def roots(self, wire: WireRelation) -> tuple[RelationName, ...]:
+        """Return the relations whose rows a table of the log holds, beside its own."""
+        ...
 
 
 class Gathering:
@@ -44,6 +68,7 @@ class Gathering:
         after: Position,
         recent_xid: int,
         describe: Describe,
+        partitions: Partitioning,
         described_at: int = 0,
     ) -> None:
         """Start with nothing; `oids` are the numbers the relations have in the source's catalog now.
@@ -55,8 +80,10 @@ class Gathering:
         self._after = after
         self._recent_xid = recent_xid
         self._describe = describe
+        self._partitions = partitions
         self._described_at = described_at
-        self._by_oid: dict[int, RowBuffer] = {}
+        self._by_oid: dict[int, tuple[Route, ...]] = {}
+        self._wire_names: dict[int, str] = {}
         self._transactions: list[Transaction] = []
         self._truncated: dict[int, tuple[RelationName, ...]] = {}
         self._begun: Begin | BeginPrepare | None = None
@@ -85,9 +112,9 @@ class Gathering:
         """Take one message in."""
         kind = message[0]
         if kind in _CHANGES:
-            buffer = None if self._repeated else self._by_oid.get(messages.unpack_oid(message, 1)[0])
-            if buffer is not None:
-                self._change(buffer, kind, message)
+            routes = None if self._repeated else self._by_oid.get(messages.unpack_oid(message, 1)[0])
+            if routes is not None:
+                self._change(routes, kind, message)
         elif kind in self._steps:
             self._steps[kind](message)
 
@@ -109,27 +136,41 @@ class Gathering:
         self.row_count = sum(map(len, self._buffers.values()))
         return capture
 
-    def _change(self, buffer: RowBuffer, kind: int, message: bytes) -> None:
-        ordinal = len(self._transactions)
+    def _change(self, routes: Sequence[Route], kind: int, message: bytes) -> None:
+        old: Values | None = None
+        new: Values | None = None
         if kind == messages.INSERT:
-            values, _ = messages.parse_tuple(message, 6)
-            buffer.add(values, ordinal, 1)
-            self.row_count += 1
+            new, _ = messages.parse_tuple(message, 6)
         else:
             if message[5] != messages.OLD_TUPLE:
-                detail = "a change of it, or of a partition of it, came without the old row"
-                raise _changed(buffer.relation.name, detail, _with_full_identity(buffer.relation.name))
+                raise self._without_old_row(routes, messages.unpack_oid(message, 1)[0])
             old, at = messages.parse_tuple(message, 6)
-            buffer.add(old, ordinal, -1)
-            self.row_count += 1
             if kind == messages.UPDATE:
                 new, _ = messages.parse_tuple(message, at + 1, old)
-                buffer.add(new, ordinal, 1)
-                self.row_count += 1
         self._touched = True
-        # A buffer is full only when one transaction is large: smaller ones are taken long before. See the follower.
-        if buffer.is_full:
-            buffer.close_segment(on_disk=self.row_count > SPILL_ROWS)
+        ordinal = len(self._transactions)
+        for buffer, order in routes:
+            for values, count in ((old, -1), (new, 1)):
+                if values is not None:
+                    placed = values if order is None else [None if at is None else values[at] for at in order]
+                    buffer.add(placed, ordinal, count)
+                    self.row_count += 1
+            # A buffer is full only when one transaction is large: smaller ones are taken before. See the follower.
+            if buffer.is_full:
+                buffer.close_segment(on_disk=self.row_count > SPILL_ROWS)
+
+    def _without_old_row(self, routes: Sequence[Route], oid: int) -> SourceRefused:
+        """Return the error for a change that came without the old row."""
+        name, table = routes[0][0].relation.name, self._wire_names[oid]
+        if not self._partitions.leaves(name):
+            return _changed(name, "a change of it came without the old row", _with_full_identity(name))
+        return SourceRefused(
+            f'a row of partition {table} of "{name}" was changed, and the log does not say what it was',
+            code="HW-345",
+            detail=f"{table} has no REPLICA IDENTITY FULL; a partition does not inherit it when it is made",
+            hint=f"let the owner run: ALTER TABLE {table} REPLICA IDENTITY FULL;\n"
+            f"then run `headwater teardown --source {name.source}` and `headwater run`: the source is read again",
+        )
 
     def _begin(self, message: bytes) -> None:
         assert self._begun is None, "transactions do not overlap in the log"
@@ -193,13 +234,16 @@ class Gathering:
     def _truncate(self, message: bytes) -> None:
         if self._repeated:
             return
-        ordinal = len(self._transactions)
-        for oid in messages.parse_truncate(message):
-            if (buffer := self._by_oid.get(oid)) is None:
-                continue
-            buffer.forget_from(ordinal)
+        emptied = set(messages.parse_truncate(message))
+        for name in dict.fromkeys(buffer.relation.name for oid in emptied for buffer, _ in self._by_oid.get(oid, ())):
+            leaves = self._partitions.leaves(name)
+            if not (emptied.issuperset(leaves) or any(self._names.get(oid) == name for oid in emptied)):
+                one = next(self._wire_names[oid] for oid in emptied if oid in leaves)
+                raise rows_unknown(name, f"partition {one} was truncated alone; the log does not tell of which rows")
+            ordinal = len(self._transactions)
+            self._buffers[name].forget_from(ordinal)
             names = self._truncated.get(ordinal, ())
-            self._truncated[ordinal] = (*(name for name in names if name != buffer.relation.name), buffer.relation.name)
+            self._truncated[ordinal] = (*(other for other in names if other != name), name)
             self._touched = True
 
     def _lay_out(self, message: bytes) -> None:
@@ -210,22 +254,38 @@ class Gathering:
             raise _changed(
                 known_as, f'it is now called "{name}"', f"rename it, or change the views; then {_read_anew(name)}"
             )
+        routes: list[Route] = []
         buffer = self._buffers.get(name)
-        if buffer is None:
-            return
-        if known_as is None:
-            raise _changed(name, "it was dropped and made again", _read_anew(name))
-        if wire.identity != "f":
-            raise _changed(name, "its REPLICA IDENTITY is no longer FULL", _with_full_identity(name))
+        if buffer is not None:
+            if known_as is None:
+                raise _changed(name, "it was dropped and made again", _read_anew(name))
+            if wire.identity != "f":
+                raise _changed(name, "its REPLICA IDENTITY is no longer FULL", _with_full_identity(name))
+            routes.append(self._route(buffer, wire))
+        routes += [self._route(self._buffers[root], wire) for root in self._partitions.roots(wire)]
+        if routes:
+            self._by_oid[wire.oid] = tuple(routes)
+            self._wire_names[wire.oid] = f"{wire.schema}.{wire.name}"
+
+    def _route(self, buffer: RowBuffer, wire: WireRelation) -> Route:
+        """Return how rows of a table of the log get into a buffer, of which they must have the columns that matter.
+
+        The leaves of a partitioned relation may each have another order of columns: all are brought into one.
+        """
+        relation = buffer.relation
         sent = {column.name: column for column in wire.columns}
         without = set()
-        for column in buffer.relation.columns:
-            refusal = self._refusal(name, column, sent.get(column.name))
+        for column in relation.columns:
+            refusal = self._refusal(relation.name, column, sent.get(column.name))
             if refusal is not None and self._matters(column):
                 raise refusal
             without |= {column.name} if refusal is not None else set()
-        buffer.lay_out(tuple(column.name for column in wire.columns), without)
-        self._by_oid[wire.oid] = buffer
+        columns = tuple(column.name for column in wire.columns)
+        if not self._partitions.leaves(relation.name):
+            buffer.lay_out(columns, without)
+            return buffer, None
+        buffer.lay_out(relation.column_names)
+        return buffer, tuple(None if one in without else columns.index(one) for one in relation.column_names)
 
     def _refusal(self, name: RelationName, column: Column, sent: WireColumn | None) -> SourceRefused | None:
         """Return why a column is not what it was; None if it is."""

@@ -14,6 +14,7 @@ from headwater.sources.postgres.connect import Connection
 _TRIPS = 5
 _MOVED_BYTES = 1_000_000
 _SCANNED_ROWS = 50_000
+_COUNTED_ROWS = 50_000
 _DEFAULT_DISTINCT = 200.0
 """What PostgreSQL itself takes where it knows nothing."""
 _DEFAULT_BLOCK_SECONDS = 5e-5
@@ -41,9 +42,9 @@ def measure(connection: Connection, relations: Sequence[Relation]) -> SourceMeas
 
 
 def _measured(connection: Connection, relation: Relation) -> RelationMeasure:
-    """Return what is known of a relation; one that was never analyzed is counted."""
+    """Return what is known of a relation; a small one is counted."""
     rows = float(relation.row_estimate)
-    if rows <= 0:
+    if rows <= _COUNTED_ROWS:
         rows = float(_value(connection, sql.SQL("SELECT count(*) FROM {}").format(_table(relation.name))))
     known = {
         name: ColumnMeasure(width=float(width), distinct=max(1.0, distinct if distinct >= 0 else -distinct * rows))

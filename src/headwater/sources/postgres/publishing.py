@@ -6,6 +6,8 @@ the publication cannot be decoded. Nothing is filtered by column or row: pruning
 A publication belongs to a project, and its owner may have made it before there is a warehouse. A slot belongs to one
 warehouse, for what one was told is forgotten for all who share it: its name ends in a random part that the warehouse
 keeps in its change log.
+Changes of partitions are published under their own names (not via the root), so that a partition and its root can both
+be followed, and a TRUNCATE of one partition is told of.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ _SLOT_SECONDS = 60
 
 _PUBLICATION_SQL = """
 SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables,
-       p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate AND p.pubviaroot
-       AND coalesce(to_jsonb(p) ->> 'pubgencols', 's') = 's',
+       p.pubinsert AND p.pubupdate AND p.pubdelete AND p.pubtruncate
+       AND coalesce(to_jsonb(p) ->> 'pubgencols', 's') = 's', p.pubviaroot,
        ARRAY(SELECT r.prrelid FROM pg_publication_rel r WHERE r.prpubid = p.oid
              AND coalesce(to_jsonb(r) -> 'prqual', 'null') = 'null'
              AND coalesce(to_jsonb(r) -> 'prattrs', 'null') = 'null')::oid[]
@@ -62,6 +64,7 @@ class Publication:
     owned: bool
     all_tables: bool
     complete: bool
+    via_root: bool
     tables: frozenset[int]
 
 
@@ -124,14 +127,14 @@ def find_publication(connection: Connection, channel: str) -> Publication | None
     row = connection.execute(_PUBLICATION_SQL, (channel,)).fetchone()
     if row is None:
         return None
-    return Publication(owned=row[0], all_tables=row[1], complete=row[2], tables=frozenset(row[3]))
+    return Publication(owned=row[0], all_tables=row[1], complete=row[2], via_root=row[3], tables=frozenset(row[4]))
 
 
 def publication_sql(
     connection: Connection, channel: str, found: Publication | None, wanted: Sequence[Described]
 ) -> tuple[str, ...]:
     """Return the statements that make our publication hold the wanted relations, whole."""
-    options = "publish = 'insert, update, delete, truncate', publish_via_partition_root = true"
+    options = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false"
     if connection.info.server_version >= GENERATED_PUBLISHED_FROM:
         options += ", publish_generated_columns = stored"
     missing = [each for each in wanted if found is None or not (found.all_tables or each.oid in found.tables)]
@@ -140,7 +143,8 @@ def publication_sql(
     )
     if found is None:
         return (f"CREATE PUBLICATION {channel} FOR TABLE {tables} WITH ({options})",)
-    statements = [] if found.complete else [f"ALTER PUBLICATION {channel} SET ({options})"]
+    is_misnamed = found.via_root and any(each.is_partitioned for each in wanted)
+    statements = [] if found.complete and not is_misnamed else [f"ALTER PUBLICATION {channel} SET ({options})"]
     if missing:
         statements.append(f"ALTER PUBLICATION {channel} ADD TABLE {tables}")
     return tuple(statements)

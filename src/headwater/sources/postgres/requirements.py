@@ -31,8 +31,10 @@ class Requirement:
     error: type[HeadwaterError] = SourceRefused
 
 
-def require_replication(connection: Connection, address: Address, *, prepared: bool) -> None:
-    """Refuse a server that cannot be followed, or an account that may not follow it.
+def replication_refusals(connection: Connection, address: Address, *, prepared: bool) -> tuple[HeadwaterError, ...]:
+    """Return every reason why a server cannot be followed, or why the account may not follow it.
+
+    A server that is too old is refused at once: it cannot be asked what others can.
 
     With `prepared`, also one that cannot tell of prepared transactions, or has none: others would wait for its parts.
     """
@@ -91,11 +93,16 @@ def require_replication(connection: Connection, address: Address, *, prepared: b
             hint="let an administrator run: ALTER SYSTEM SET max_prepared_transactions = 20; and restart the server",
         ),
     )
-    for required in requirements:
-        if not required.is_met:
-            raise required.error(
-                f'source "{address.source}" ({address.place}) {required.what}',
-                code=required.code,
-                detail=required.detail,
-                hint=required.hint,
-            )
+    refusals = tuple(
+        required.error(
+            f'source "{address.source}" ({address.place}) {required.what}',
+            code=required.code,
+            detail=required.detail,
+            hint=required.hint,
+        )
+        for required in requirements
+        if not required.is_met
+    )
+    if not requirements[0].is_met:
+        raise refusals[0]
+    return refusals

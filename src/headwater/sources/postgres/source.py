@@ -7,17 +7,19 @@ import logging
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.position import Position
 from headwater.relation import Relation, RelationName
 from headwater.sources.measure import SourceMeasure
 from headwater.sources.postgres.blocking import blocking_sessions
-from headwater.sources.postgres.catalog import Described, TypeNames, describe
+from headwater.sources.postgres.catalog import Described, TypeNames, describe, describe_all
 from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection, ConnectionPool
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.measuring import measure
+from headwater.sources.postgres.partitions import Memory, Partitions, ProcessMemory, remember_partitions
 from headwater.sources.postgres.publishing import (
     Slot,
     channel_name,
@@ -29,7 +31,7 @@ from headwater.sources.postgres.publishing import (
     publication_sql,
 )
 from headwater.sources.postgres.replication import ReplicationStream, sender_timeout
-from headwater.sources.postgres.requirements import require_replication
+from headwater.sources.postgres.requirements import replication_refusals
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
 from headwater.sources.source import Inspection, ProjectSlots, SlotState, TornDown, require_held
 from headwater.transaction import Capture
@@ -41,7 +43,7 @@ _BOOTSTRAP_WARN_SECONDS = 5.0
 _BOOTSTRAP_LOOK_SECONDS = 0.05
 _RELEASE_SECONDS = 10.0
 _FOLLOW_AGAIN_SECONDS = 2.0
-_LOCK_MILLISECONDS = 3000
+_SET_LOCK_TIMEOUT = b"SET lock_timeout = 3000"
 
 
 class PostgresSource:
@@ -56,17 +58,19 @@ class PostgresSource:
         probe_timeout_seconds: float = 60.0,
         connection_limit: int = 4,
         tells_prepared: bool = False,
+        memory: Memory | None = None,
     ) -> None:
         """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
 
-        With `tells_prepared` the log is asked for the ids of prepared transactions. A slot that was once asked goes on
-        telling, which harms nobody.
+        `memory` keeps what has to be known in the next run. With `tells_prepared` the log is asked for the ids of prepared
+        transactions. A slot that was once asked goes on telling, which harms nobody.
         """
         self._name = name
         self._channel = channel_name(project, name)
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
+        self._memory = ProcessMemory() if memory is None else memory
         self._address = Address(
             source=name, url=(lambda: url) if isinstance(url, str) else url, application=self._channel
         )
@@ -91,11 +95,20 @@ class PostgresSource:
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations, and say what is missing before they can be followed; changes nothing."""
         with self._connected() as connection:
-            self._require_replication(connection)
+            connection.execute(_SET_LOCK_TIMEOUT)
             row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
             assert row is not None
             self._described_at = row[0]
-            return self._inspection(connection, describe(connection, names))
+            found = describe(connection, names)
+            described = [each for each in found if isinstance(each, Described)]
+            return replace(
+                self._inspection(connection, [each for each in described if each.refusal is None]),
+                relations=tuple(each.relation for each in described),
+                refusals=(
+                    *replication_refusals(connection, self._address, prepared=self._tells_prepared),
+                    *filter(None, (each.refusal if isinstance(each, Described) else each for each in found)),
+                ),
+            )
 
     def slots(self) -> ProjectSlots:
         """Return the slots that warehouses of this project have here now."""
@@ -113,8 +126,9 @@ class PostgresSource:
             found = find_slot(connection, self._address, slot)
             if found is None and not is_new:
                 raise self._without_slot(slot)
-            described = describe(connection, relations)
-            self._require_followable(described)
+            # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
+            connection.execute(_SET_LOCK_TIMEOUT)
+            described = describe_all(connection, relations)
             inspection = self._inspection(connection, described)
             inspection.require_rights(self._name)
             if found is not None and find_publication(connection, self._channel) is None:
@@ -124,12 +138,12 @@ class PostgresSource:
                     detail="the slot is there, but what was logged since cannot be decoded",
                     hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
                 )
-            # A statement that waits for a lock makes the owner's writers wait behind it: give up soon.
-            connection.execute(f"SET lock_timeout = {_LOCK_MILLISECONDS}".encode())
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
+            is_made = found is None
             if found is None:
                 found = create_slot(connection, self._address, slot)
+            remember_partitions(connection, _oids(described), self._memory, afresh=is_made)
             return Position(source=self._name, history=_history(connection), offset=found.confirmed_offset)
 
     def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> PostgresFollower:
@@ -138,7 +152,8 @@ class PostgresSource:
             side = self._address.open()
             stack.callback(side.close)
             with self._address.explained():
-                gathering, start, found = self._gathering(side, relations, slot, held_to)
+                side.execute(_SET_LOCK_TIMEOUT)
+                gathering, partitions, start, found = self._gathering(side, relations, slot, held_to, self._memory)
             tells_prepared = self._tells_prepared or found.two_phase
             # What was prepared before `start` and commits after it is told from where the slot stands, or never.
             streamed_from = found.confirmed_offset if tells_prepared else start.offset
@@ -154,6 +169,7 @@ class PostgresSource:
                 stream=stream,
                 side=side,
                 gathering=gathering,
+                partitions=partitions,
                 start=start,
                 streamed_from=streamed_from,
                 timeout_seconds=timeout_seconds,
@@ -164,7 +180,9 @@ class PostgresSource:
     def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
         """Return the transactions after a position that a slot keeps now; the slot stays where it is."""
         with self._connected() as side, self._connected() as connection:
-            gathering, _, found = self._gathering(side, relations, slot, held_to)
+            side.execute(_SET_LOCK_TIMEOUT)
+            memory = ProcessMemory(self._memory.read())  # whoever only looks writes nothing down
+            gathering, _, _, found = self._gathering(side, relations, slot, held_to, memory)
             options = self._options(tells_prepared=found.two_phase)  # asking for more would change the slot
             # What was committed and shown to others may not be on the server's disk yet: this flushes all before it.
             connection.execute("SELECT pg_logical_emit_message(true, 'headwater', '')")
@@ -214,7 +232,9 @@ class PostgresSource:
 
     def _inspection(self, connection: Connection, described: Sequence[Described]) -> Inspection:
         publication = find_publication(connection, self._channel)
-        identity_sql = [statement for each in described for statement in each.identity_sql]
+        identity_sql = dict.fromkeys(
+            statement for each in described for statement in (*each.identity_sql, *each.partition_identity_sql)
+        )
         publishing_sql = publication_sql(connection, self._channel, publication, described) if described else ()
         grants = dict.fromkeys(statement for each in described for statement in each.grant_sql)
         rights = connection.execute(
@@ -229,25 +249,19 @@ class PostgresSource:
             relations=tuple(each.relation for each in described),
             owner_sql=(*grants, *identity_sql, *publishing_sql),
             may_run_owner_sql=is_superuser or (owns and may_publish and not grants),
+            warnings=tuple(text for each in described for text in each.warnings),
         )
 
-    def _require_followable(self, described: Sequence[Described]) -> None:
-        for each in described:
-            if each.obstacle:
-                raise SourceRefused(
-                    f'relation "{each.relation.name}" cannot be followed', code="HW-332", detail=each.obstacle
-                )
-
     def _gathering(
-        self, side: Connection, relations: Sequence[Relation], slot: str, held_to: Position | None
-    ) -> tuple[Gathering, Position, Slot]:
+        self, side: Connection, relations: Sequence[Relation], slot: str, held_to: Position | None, memory: Memory
+    ) -> tuple[Gathering, Partitions, Position, Slot]:
         self._require_replication(side)
         found = find_slot(side, self._address, slot)
         if found is None:
             raise self._without_slot(slot)
-        described = describe(side, [relation.name for relation in relations])
-        self._require_followable(described)
-        missing = self._inspection(side, described).owner_sql
+        described = describe_all(side, [relation.name for relation in relations])
+        # A partition's identity is not asked for here: each change is checked, and inserts can be followed without.
+        missing = self._inspection(side, [replace(each, partition_identity_sql=()) for each in described]).owner_sql
         if missing:
             raise SourceRefused(
                 f'source "{self._name}" no longer logs all that we need',
@@ -260,15 +274,18 @@ class PostgresSource:
         start = here if held_to is None or held_to <= here else held_to
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
+        oids = _oids(described)
+        partitions = Partitions(side, self._channel, oids, relations, memory)
         gathering = Gathering(
             relations=relations,
-            oids={each.oid: each.relation.name for each in described},
+            oids=oids,
             after=start,
             recent_xid=row[0],
             describe=TypeNames(side),
+            partitions=partitions,
             described_at=self._described_at,
         )
-        return gathering, start, found
+        return gathering, partitions, start, found
 
     def _without_slot(self, slot: str) -> SourceLost:
         return SourceLost(
@@ -289,7 +306,8 @@ class PostgresSource:
             return Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
 
     def _require_replication(self, connection: Connection) -> None:
-        require_replication(connection, self._address, prepared=self._tells_prepared)
+        for refusal in replication_refusals(connection, self._address, prepared=self._tells_prepared):
+            raise refusal
 
     def _start(self, stream: ReplicationStream, slot: str, offset: int, *, tells_prepared: bool) -> None:
         """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
@@ -368,6 +386,10 @@ class PostgresSource:
 def _is_ours(slot: SlotState, held_to: Position | None) -> bool:
     """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
     return held_to is None or held_to.history != slot.forgotten_to.history or slot.forgotten_to <= held_to
+
+
+def _oids(described: Sequence[Described]) -> dict[int, RelationName]:
+    return {each.oid: each.relation.name for each in described}
 
 
 def _history(connection: Connection) -> str:

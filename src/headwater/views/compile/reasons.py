@@ -6,7 +6,10 @@ not only those of touched partitions; a strict view may not have such a part.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from headwater.views.segments import SegmentedView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,14 @@ WHYS: tuple[Why, ...] = (
     CHOSEN,
     FIRST_OF_ALL,
 )
+
+
+def whole_inputs(view: SegmentedView) -> Iterator[str]:
+    """Yield a warning for every part of a view that reads all its input whenever something changes, unless chosen."""
+    whole = {why.code for why in WHYS if why.whole} - {CHOSEN.code}
+    for reason in view.reasons:
+        if reason.code in whole:
+            yield f'view "{view.name}": {reason.what} [{reason.code}]. To avoid it: {reason.remedy}'
 
 
 class NoIncrementalForm(Exception):

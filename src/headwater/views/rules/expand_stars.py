@@ -36,7 +36,7 @@ def _meant(item: exp.Expr, scope: Scope) -> tuple[Seen, ...]:
 
 def _column(seen: Seen, item: exp.Expr, scope: Scope) -> exp.Column:
     if seen.unusable:
-        because = f'* includes "{seen.alias}.{seen.column}", which has the type {seen.unusable} in its source'
+        because = f'* includes "{seen.alias}.{seen.column}", which in its source has the type {seen.unusable}'
         raise scope.statement.refusal(support.UNUSABLE_TYPE, item, because=because)
     column = column_of(seen)
     column.meta.update(_place(item))
