@@ -62,8 +62,8 @@ class PostgresSource:
     ) -> None:
         """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
 
-        `memory` keeps what has to be known in the next run. With `tells_prepared` the log is asked for the ids of prepared
-        transactions. A slot that was once asked goes on telling, which harms nobody.
+        `memory` keeps what has to be known in the next run. With `tells_prepared` the log is asked for the ids of
+        prepared transactions. A slot that was once asked goes on telling, which harms nobody.
         """
         self._name = name
         self._channel = channel_name(project, name)
