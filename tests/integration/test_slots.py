@@ -281,7 +281,7 @@ def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, m
             raise AssertionError(name)
 
     with monkeypatch.context() as dying:
-        for module in ("changelog.change_log", "runtime.maintainer", "runtime.staging"):
+        for module in ("changelog.change_log", "runtime.slot_claims", "runtime.staging"):
             dying.setattr(f"headwater.{module}.reach", die)
         with pytest.raises(AssertionError, match=fail_point):
             run(folder)

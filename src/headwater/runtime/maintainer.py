@@ -56,13 +56,13 @@ from headwater.runtime.messages import Messages
 from headwater.runtime.plan import RunPlan
 from headwater.runtime.replica_reader import ReplicaReader, contents
 from headwater.runtime.signs_of_life import SignsOfLife
-from headwater.runtime.slot_claims import SlotClaim, SlotOrigin, slot_warnings
+from headwater.runtime.slot_claims import slot_warnings, take_slot
 from headwater.runtime.spark_jobs import SparkJobs
 from headwater.runtime.timetable import Timetable
 from headwater.runtime.truncation import resolve_truncates
 from headwater.runtime.understand import Understood
 from headwater.runtime.upkeep import Upkeep
-from headwater.sources.source import Source, require_held
+from headwater.sources.source import Source
 from headwater.transaction import Capture
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
@@ -211,7 +211,8 @@ class Maintainer:
         self._drop_views()
         self.log.declare(tuple(self.understood.relations.values()))
         for name, source in self.understood.sources.items():
-            self._prepare(source, self.plan.claims[name])
+            relations = [relation.name for relation in self.understood.followed(name)]
+            take_slot(self.plan.claims[name], source, relations, self.log)
         for name, sentence in slot_warnings(self.plan.claims):
             self.listener(SourceWarning(source=name, sentence=sentence))
         self.acceptor.start()
@@ -230,25 +231,6 @@ class Maintainer:
                 self.listener(ViewDropped(view=name))
         if self.plan.lost_sources:  # chunks from before the gap cannot be brought to a tick after it
             shutil.rmtree(staging_folder(self.warehouse.path), ignore_errors=True)
-
-    def _prepare(self, source: Source, claim: SlotClaim) -> None:
-        """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it."""
-        relations = [relation.name for relation in self.understood.followed(source.name)]
-        if claim.origin is SlotOrigin.ADOPTED:
-            assert claim.name is not None, "what is adopted is there"
-            forgotten_to = source.prepare(relations, claim.name, is_new=False)
-            self.log.claim(source.name, claim.name)
-            self.log.begin(source.name, forgotten_to)
-            return
-        if claim.origin is SlotOrigin.NEW:
-            self.log.claim(source.name, source.new_slot())
-        slot = self.log.slots()[source.name]
-        forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
-        reach("slot made")
-        if slot.has_begun:
-            require_held(slot.name, forgotten_to, self.log.positions()[source.name])
-        else:
-            self.log.begin(source.name, forgotten_to)
 
     def step(self) -> bool:
         """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""

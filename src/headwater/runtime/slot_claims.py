@@ -18,12 +18,14 @@ what the change log holds only if another told it (`require_held`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from headwater.changelog import ChangeLog
 from headwater.errors import SourceLost
+from headwater.fail_points import reach
+from headwater.relation import RelationName
 from headwater.results.teardown import LeftSlot
 from headwater.sources.source import ProjectSlots, SlotState, Source, require_held
 
@@ -77,6 +79,28 @@ def _require_kept(source: str, slot: SlotState) -> None:
             detail=f'replication slot "{slot.name}": {slot.lost}',
             hint=f"run `headwater teardown --source {source}`, then `headwater run`; raise max_slot_wal_keep_size",
         )
+
+
+def take_slot(claim: SlotClaim, source: Source, relations: Sequence[RelationName], log: ChangeLog) -> None:
+    """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it.
+
+    Views that have to be built anew for a new slot are marked before this is called.
+    """
+    if claim.origin is SlotOrigin.ADOPTED:
+        assert claim.name is not None, "what is adopted is there"
+        forgotten_to = source.prepare(relations, claim.name, is_new=False)
+        log.claim(source.name, claim.name)
+        log.begin(source.name, forgotten_to)
+        return
+    if claim.origin is SlotOrigin.NEW:
+        log.claim(source.name, source.new_slot())
+    slot = log.slots()[source.name]
+    forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
+    reach("slot made")
+    if slot.has_begun:
+        require_held(slot.name, forgotten_to, log.positions()[source.name])
+    else:
+        log.begin(source.name, forgotten_to)
 
 
 def left_slot(source: str, slot: SlotState) -> LeftSlot:

@@ -38,6 +38,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
     events.Housekept(table="v", files_removed=3, seconds=0.1),
     events.Idle(tick=Tick(7)),
+    events.SourceWarning(source="shop", sentence="a slot is left behind"),
 )
 
 
