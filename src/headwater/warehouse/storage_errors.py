@@ -52,8 +52,8 @@ def storage_error(error: BaseException, warehouse: str) -> HeadwaterError | None
     'HW-427'
     >>> storage_error(DeltaError("Corrupt page"), "/data/shop").code
     'HW-428'
-    >>> storage_error(PySparkException("division by zero"), "/data/shop") is None
-    True
+    >>> [storage_error(error, "/data/shop") for error in (PySparkException("division by zero"), ConnectionResetError())]
+    [None, None]
     """
     text = " ".join(str(error).split())[:_LONGEST_TEXT]
     if _is_one_of(error, _FULL):
@@ -70,7 +70,7 @@ def storage_error(error: BaseException, warehouse: str) -> HeadwaterError | None
             detail=text,
             hint=f"let this account write in that folder, then run again; {_NOTHING_LOST}",
         )
-    if isinstance(error, OSError | DeltaError):
+    if isinstance(error, OSError | DeltaError) and not isinstance(error, ConnectionError | TimeoutError):
         return WarehouseRefused(
             f'the warehouse "{warehouse}" could not be written or read',
             code="HW-428",
