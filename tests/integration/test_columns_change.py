@@ -11,11 +11,9 @@ from pyspark.sql import SparkSession
 from running import Beside
 
 from headwater.errors import HeadwaterError
-from headwater.project_file import load
 from headwater.results.status import SourceState
 from headwater.runtime.events import Event, SourceConnected, SourceGone
 from headwater.runtime.project_run import ProjectRun
-from headwater.runtime.understand import connect_sources
 from headwater.session import Headwater, open_project
 from headwater.sources.embedded import EmbeddedServer
 
@@ -89,8 +87,7 @@ def world(
 ) -> Iterator[World]:
     made = World(postgres_server, postgres_database(), tmp_path / "project", spark)
     yield made
-    for source in connect_sources(load(made.folder)).values():
-        source.teardown()
+    made.open().teardown()
 
 
 def test_columns_that_no_view_reads_may_change_while_running_and_between_runs(world: World) -> None:

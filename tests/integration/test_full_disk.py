@@ -15,8 +15,6 @@ from pyspark.sql import SparkSession
 from headwater.changelog import fenced_table
 from headwater.changelog.data_file import DataFile
 from headwater.errors import HeadwaterError
-from headwater.project_file import load
-from headwater.runtime.understand import connect_sources
 from headwater.session import Headwater, open_project
 from headwater.sources.embedded import EmbeddedServer
 
@@ -68,8 +66,7 @@ def make_world(
     spark: SparkSession,  # noqa: ARG001 - what a run needs, made as tests want it
 ) -> Iterator[Callable[[Path], World]]:
     yield lambda warehouse: World(postgres_server, postgres_database(), tmp_path / "project", warehouse)
-    for source in connect_sources(load(tmp_path / "project")).values():
-        source.teardown()
+    open_project(tmp_path / "project").teardown()
 
 
 def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(

@@ -61,7 +61,7 @@ def either(request: pytest.FixtureRequest, make_world: Any) -> Iterator[Any]:
     world = make_world(server=server, database="postgres", source=source)
     yield world
     world.stop_following()
-    source.teardown()
+    world.teardown()
     world.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
 
 
@@ -181,7 +181,7 @@ def test_a_partition_that_came_and_went_unseen_is_noticed(world: Any) -> None:
         world.execute(end)
         with pytest.raises(SourceRefused, match="came or went"):
             world.captures(world.follow())
-        world.source.teardown()
+        world.teardown()
         world.execute("DROP TABLE pt")
     world.execute("CREATE TABLE stranger (id int PRIMARY KEY)")
     world.execute(ROOT)
@@ -212,7 +212,7 @@ def test_what_joined_is_remembered_in_the_next_run(world: Any, tmp_path: Path, m
     world.declare("pt")
     with pytest.raises(SourceRefused, match="came or went"):
         world.follow(captures[-1].transactions[-1].position)
-    world.source.teardown()
+    world.teardown()
     world.declare("pt")  # read again
     assert world.captures(world.follow()) == []
 
@@ -297,5 +297,5 @@ def test_a_reader_s_rights_on_the_root_suffice(world: Any) -> None:
     finally:
         world.stop_following()
         world.source = PostgresSource(name="shop", url=world.server.url(world.database), project=world.database)
-        world.source.teardown()
+        world.teardown()
         world.execute(f"DROP OWNED BY {role}; DROP ROLE {role}")

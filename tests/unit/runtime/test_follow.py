@@ -58,6 +58,8 @@ class ScriptedSource:
 
     def hasten(self, position: Position) -> None: ...
 
+    def keep_alive(self) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -73,7 +75,7 @@ def follow(events: list[Event]) -> Iterator[Callable[..., SourceThread]]:
     def start(*answers: BaseException | None, name: str = "shop") -> SourceThread:
         source = ScriptedSource(*answers, name=name)
         out: queue.Queue[Followed] = queue.Queue()
-        thread = SourceThread(source, (), lambda: None, out, events.append)  # type: ignore[arg-type]
+        thread = SourceThread(source, (), "slot", lambda: None, out, events.append)  # type: ignore[arg-type]
         started.append(thread)
         thread.start()
         return thread

@@ -39,6 +39,8 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.Housekept(table="v", files_removed=3, seconds=0.1),
     events.Idle(tick=Tick(7)),
     events.SourceWarning(source="shop", sentence="a slot is left behind"),
+    events.ProjectWarned(warning="no view reads it"),
+    events.WarehouseAdopted(project="shop", warehouse="w"),
 )
 
 

@@ -227,6 +227,7 @@ def followed(*uses: ColumnUse, described_at: int = 0) -> Gathering:
         after=START,
         recent_xid=5,
         describe=lambda oid, _: TYPES[oid],
+        partitions=NoPartitions(),
         described_at=described_at,
     )
 
