@@ -34,9 +34,7 @@ def test_a_refused_login_works_again_as_before_or_with_another_account(
     assert refused.value.code == "HW-320"
     world.execute("ALTER ROLE old_account LOGIN")
     with pytest.raises(LoginRefused):
-        source.follow(
-            relations, world.slot, None
-        )  # the same login is not tried again at once: servers may lock accounts
+        source.follow(relations, world.slot, None)  # not tried again at once: servers may lock accounts
     monkeypatch.setattr(source._address, "_refused_until", 0.0)
     source.follow(relations, world.slot, None).close()
 

@@ -180,7 +180,7 @@ class MadeUpProject:
         return ExplainResult(view=view, text=f"{view}\n└─ join", data={"view": view, "relations": ["shop.sales"]})
 
     def check(self, view: str | None, *, ticks: int | None, steps: bool) -> CheckResult:
-        self.asked.append(("check", ticks))
+        self.asked.append(("check", ticks, *(["steps"] if steps else [])))
         one = ViewCheck(view=view or "sales", promised=Guarantee.COMPLETE, tick=Tick(7), verdict=self.verdict)
         return CheckResult(views=(one,))
 
