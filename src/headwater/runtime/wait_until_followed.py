@@ -15,6 +15,7 @@ from headwater.errors import NotReadable, SourceUnavailable, WarehouseRefused
 from headwater.position import Position
 from headwater.runtime.live_status import read_sources
 from headwater.runtime.understand import Understood
+from headwater.sources.source import require_held
 from headwater.transaction import Capture
 from headwater.warehouse.awaited import note_awaited
 from headwater.warehouse.lease import maintainer_is_alive
@@ -67,6 +68,7 @@ def _look_ahead(understood: Understood, warehouse: Warehouse, source: str) -> No
             )
         log.refresh()
         capture = _peek(understood, log, source)
+    _require_held(understood, log, source)
     if capture is None:
         return
     truncated = sorted({str(name) for names in capture.truncated.values() for name in names})
@@ -85,6 +87,15 @@ def _peek(understood: Understood, log: ChangeLog, source: str) -> Capture | None
     asked, recorded = understood.sources[source], log.slots().get(source)
     slot = asked.slots().former if recorded is None else recorded.name
     return asked.peek(understood.followed(source), slot, log.positions().get(source))
+
+
+def _require_held(understood: Understood, log: ChangeLog, source: str) -> None:
+    """Refuse what was peeked at if the source has forgotten more than the change log holds; asked after peeking."""
+    recorded = log.slots().get(source)
+    if recorded is not None and recorded.has_begun:
+        found = understood.sources[source].slots().present.get(recorded.name)
+        if found is not None:
+            require_held(recorded.name, found.forgotten_to, log.positions()[source])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
