@@ -33,6 +33,8 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.ViewDropped(view="v"),
     events.ProjectChanged(steps=("create view w",)),
     events.ProjectRefused(error=ERROR),
+    events.ProjectWarned(warning="no view reads it"),
+    events.WarehouseAdopted(project="p", warehouse="w"),
     events.BootstrapProgress(relation=SALES, rows_read=5, rows_estimated=10, finished=False),
     events.CheckProgress(view="v", states_checked=5, states_expected=10),
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
