@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.views import support
+from headwater.views.bounds import excess_of_joins
 from headwater.views.functions import (
     AGGREGATE_FUNCTIONS,
     NOT_REPEATABLE_FUNCTIONS,
@@ -71,6 +72,11 @@ def is_a_query(statement: Statement) -> None:
     """Refuse what is no query."""
     if not isinstance(statement.tree, exp.Query):
         raise statement.refusal(support.NOT_A_QUERY, statement.tree)
+
+
+def is_within_bounds(statement: Statement) -> None:
+    """Refuse what joins too much."""
+    statement.refuse(excess_of_joins(statement.tokens))
 
 
 def reads_relations(statement: Statement) -> None:
@@ -207,6 +213,7 @@ def has_known_escapes(statement: Statement) -> None:
 
 VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     is_a_query,
+    is_within_bounds,
     reads_relations,
     has_no_parameters,
     calls_known_functions,

@@ -205,6 +205,12 @@ UNKNOWN_EXPRESSION = Reason(
     remedy="write it with operators, CASE, CAST and the functions of the SQL reference",
 )
 
+TOO_LARGE = Reason(
+    code="HW-275",
+    summary="the text is too large, or too deep",
+    remedy="put long lists of values into a table of a source and join it; name inner parts with WITH",
+)
+
 REASONS: tuple[Reason, ...] = (
     NOT_SQL,
     SEVERAL_STATEMENTS,
@@ -245,4 +251,5 @@ REASONS: tuple[Reason, ...] = (
     UNKNOWN_FUNCTION,
     PARAMETER,
     UNKNOWN_EXPRESSION,
+    TOO_LARGE,
 )

@@ -111,6 +111,7 @@ REFUSED = (
     ("HW-241", "SELECT Name COLLATE UTF8_LCASE AS t FROM crm.customers", "Name"),
     ("HW-243", "SELECT since AT TIME ZONE 'UTC' AS t FROM crm.customers", "since AT TIME ZONE 'UTC'"),
     ("HW-243", "SELECT * EXCEPT (id) FROM crm.customers", "* EXCEPT (id)"),
+    ("HW-275", f"SELECT {'(' * 200}id{')' * 200} AS t FROM crm.customers", "("),
 )
 
 

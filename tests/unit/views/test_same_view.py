@@ -1,4 +1,4 @@
-"""A view is the same as long as what it reads is: whatever else happens to its tables, it is computed in the same steps."""
+"""A view is the same as long as what it reads is: whatever else happens to its tables, its steps stay."""
 
 from __future__ import annotations
 
