@@ -111,6 +111,8 @@ class ViewFile:
     refresh: Refresh
     group_tables: GroupTables = field(default_factory=AllGroupTables)
     """Which segments have group tables; which there are is known by those who compile."""
+    shown: str = ""
+    """Its file as errors name it: views/NAME.sql, perhaps in a folder there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -140,7 +140,7 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
 
     `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
     """
-    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
+    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=file.shown) for file in project.views}
     lower = {name: views_below(name, texts) for name in texts if only in (None, name)}
     named = {
         name: relations_named(texts[name].sql, name=name, path=texts[name].path, lower=lower[name]) for name in lower
@@ -177,10 +177,6 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
     return with_global_transactions(understood)
 
 
-def _shown(file: ViewFile) -> str:
-    return f"views/{file.file.name}"
-
-
 def _understand_view(
     file: ViewFile,
     lower: tuple[ViewText, ...],
@@ -212,8 +208,8 @@ def _segmented(
         file.name,
         file.sql,
         {relation.name: relation for relation in relations},
-        SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns,
-        path=_shown(file),
+        SelectTypes(spark=spark, view=file.name, path=file.shown).columns,
+        path=file.shown,
         strict=file.strict,
         lower=lower,
         recomputed=file.maintenance is not None and file.maintenance.recomputes,

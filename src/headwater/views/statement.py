@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from headwater.errors import InvalidView, UnsupportedView
 from headwater.views import support
 from headwater.views.bounds import Excess, allow_depth, excess_of_text, excess_of_tokens, excess_of_tree
+from headwater.views.other_dialects import find_foreign
 from headwater.views.support import Reason
 
 _WIDEST = 300
@@ -154,6 +155,9 @@ def _parsed(sql: str, *, name: str, path: str) -> list[exp.Expr | None]:
     if excess := excess_of_tokens(tokens):
         at = _span(tokens, excess)
         raise refusal(name, sql, path, support.TOO_LARGE, at, because=excess.what, hint=excess.remedy)
+    if foreign := find_foreign(sql, tokens):
+        at = Span(start=tokens[foreign.token].start, end=tokens[foreign.token].end + 1)
+        raise refusal(name, sql, path, support.OTHER_DIALECT, at, because=foreign.what, hint=foreign.remedy)
     return Spark().parser().parse(tokens, sql)
 
 

@@ -210,6 +210,12 @@ TOO_LARGE = Reason(
     summary="the text is too large, or too deep",
     remedy="put long lists of values into a table of a source and join it; name inner parts with WITH",
 )
+OTHER_DIALECT = Reason(
+    code="HW-276",
+    summary="this is how another database writes it",
+    remedy="write it as Spark SQL does",
+    error=InvalidView,
+)
 
 REASONS: tuple[Reason, ...] = (
     NOT_SQL,
@@ -252,4 +258,5 @@ REASONS: tuple[Reason, ...] = (
     PARAMETER,
     UNKNOWN_EXPRESSION,
     TOO_LARGE,
+    OTHER_DIALECT,
 )
