@@ -245,16 +245,16 @@ class Headwater:
         asked = position if isinstance(position, AtPosition) else parse_position(position)
         return find_impact(self.spark, self._warehouse(), asked)
 
-    def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
+    def row_impact(self, relation: str, where: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
         self._warehouse()
-        return find_row_impact(self.spark, self._understood(), relation, row, None if at is None else as_moment(at))
+        return find_row_impact(self.spark, self._understood(), relation, where, None if at is None else as_moment(at))
 
-    def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
-        """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
+    def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
+        """Return what keeps a row out of a view; a row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
         self.project.view(view)
         self._warehouse()
-        return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
+        return find_why_not(self.spark, self._understood(view), view, where, None if at is None else as_moment(at))
 
     def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
