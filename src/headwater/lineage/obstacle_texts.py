@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.lineage.author_words import AuthorWords
 from headwater.lineage.join_obstacles import Blocked
 from headwater.lineage.obstacles import Kind, Missing, Obstacle
 from headwater.lineage.reading import Restriction
 from headwater.lineage.sought import Sought
 from headwater.lineage.twins import Twin
 from headwater.relation import RelationName
+from headwater.views.author_words import AuthorWords
 from headwater.views.normal_form import JoinView, Output
 from headwater.views.segments import SEGMENTS, First, Segment
 

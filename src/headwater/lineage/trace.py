@@ -26,7 +26,6 @@ from typing import assert_never
 
 import pyarrow as pa
 
-from headwater.lineage.author_words import AuthorWords
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.own_first import own_first
 from headwater.lineage.reach import restrict
@@ -38,6 +37,7 @@ from headwater.lineage.traced import Traced
 from headwater.lineage.twins import Member, Twin, added_members
 from headwater.lineage.window_partitions import find_partitions
 from headwater.relation import COUNT, RelationName
+from headwater.views.author_words import AuthorWords
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (

@@ -16,7 +16,6 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.deltas.order import can_order, in_order, places_upto
-from headwater.lineage.author_words import AuthorWords
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.join_obstacles import find_obstacle
 from headwater.lineage.obstacle_texts import FormatValue, ObstacleTexts
@@ -27,6 +26,7 @@ from headwater.lineage.segment_rows import SegmentRows
 from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.twins import Member, added_members
 from headwater.relation import COUNT, RelationName
+from headwater.views.author_words import AuthorWords
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (

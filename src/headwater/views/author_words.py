@@ -13,30 +13,50 @@ from sqlglot import exp
 from headwater.relation import RelationName
 from headwater.views.meaning import meaning, meant, text_of
 from headwater.views.normal_form import JoinView
-from headwater.views.segments import Segment, SegmentedView
+from headwater.views.segments import (
+    SEGMENTS,
+    First,
+    GroupStep,
+    JoinStep,
+    RegroupStep,
+    Segment,
+    SegmentedView,
+    UnionStep,
+    Windows,
+)
+from headwater.views.spark_text import quoted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthorWords:
-    """What expressions are called; `names` has the view's columns by the texts of their values."""
+    """What expressions are called.
+
+    `columns` are the columns of segments that become columns of the view as they are, and `names` has the view's
+    columns by the texts of their values, where only one of them has that text.
+    """
 
     segments: Mapping[RelationName, Segment]
+    columns: Mapping[tuple[RelationName, str], str]
     names: Mapping[str, str]
 
     @classmethod
     def of(cls, view: SegmentedView) -> AuthorWords:
         """Return the words of a view."""
         segments = {segment.name: segment for segment in view.segments}
-        names: dict[str, str] = {}
+        columns: dict[tuple[RelationName, str], str] = {}
+        names: dict[str, set[str]] = {}
         for output in view.output_names:
+            for held in _ways(view.output.name, output, segments):
+                columns.setdefault(held, output)
             for value in _wrapped(_simple(meaning(view.output.name, output, segments))):
                 if not isinstance(value, (exp.Column, exp.Literal, exp.Null, exp.Boolean)):
-                    names.setdefault(text_of(value), output)
-        return cls(segments=segments, names=names)
+                    names.setdefault(text_of(value), set()).add(output)
+        sure = {text: next(iter(outputs)) for text, outputs in names.items() if len(outputs) == 1}
+        return cls(segments=segments, columns=columns, names=sure)
 
     def of_column(self, name: RelationName, column: str) -> str:
         """Return what a column of a relation or segment is called."""
-        return self._text(meaning(name, column, self.segments))
+        return self.columns.get((name, column)) or self._text(meaning(name, column, self.segments))
 
     def of_expression(self, expression: exp.Expr, join: JoinView) -> str:
         """Return what an expression of a join is called."""
@@ -48,6 +68,47 @@ class AuthorWords:
     def _named(self, node: exp.Expr) -> exp.Expr:
         found = None if isinstance(node, (exp.Column, exp.Identifier)) else self.names.get(text_of(node.unnest()))
         return node if found is None else exp.column(exp.to_identifier(found, quoted=True))
+
+
+def _ways(
+    name: RelationName, column: str, segments: Mapping[RelationName, Segment]
+) -> Iterator[tuple[RelationName, str]]:
+    """Yield a segment's column, and the columns of segments below that give it as it is."""
+    if name.source != SEGMENTS:
+        return
+    yield name, column
+    for below, held in _given(segments[name], column, segments):
+        yield from _ways(below, held, segments)
+
+
+def _given(
+    segment: Segment, column: str, segments: Mapping[RelationName, Segment]
+) -> Iterator[tuple[RelationName, str]]:
+    """Yield the columns that a segment's step takes a column from as it is."""
+    match segment.step:
+        case JoinStep(view=join):
+            *_, value = _wrapped(next(one.expression for one in join.outputs if one.name == column))
+            if isinstance(value, exp.Column):
+                yield next(o.relation.name for o in join.occurrences if o.alias == value.table), value.name
+        case GroupStep(input=given) | RegroupStep(input=given):
+            if _is_passed(segment.step, column):
+                yield given, column
+        case UnionStep(inputs=inputs):
+            place = segment.relation.column_names.index(column)
+            added = (signed.input for signed in inputs if signed.sign > 0)
+            yield from ((given, segments[given].relation.column_names[place]) for given in added)
+        case _:
+            return
+
+
+def _is_passed(step: GroupStep | RegroupStep, column: str) -> bool:
+    match step:
+        case RegroupStep(computed=First()):
+            return True
+        case RegroupStep(computed=Windows() as computed):
+            return (column, quoted(column)) in computed.outputs
+        case _:
+            return column in step.keys
 
 
 def _wrapped(value: exp.Expr) -> Iterator[exp.Expr]:
