@@ -61,6 +61,8 @@ WHERE s.amount > 10 AND e.name LIKE 'A%'
 - **Expressions**: columns, literals, arithmetic, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, CASE, CAST,
   `||`, `array[…]`, intervals, and the functions below. One that can fail on a value (a division, a cast) is computed
   only for rows that really are in the view; if it fails there, the view stops at that tick, with the reason.
+- **Bounds** (HW-275): a text of 1,000,000 characters, lists of 10,000 items, 100 joins, parentheses and CASE 100 deep,
+  chains of about 1,000 operators. Longer lists of values belong into a table of a source, which a view joins.
 """
 
 

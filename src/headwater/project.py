@@ -113,6 +113,8 @@ class ViewFile:
     """Which segments have group tables; which there are is known by those who compile."""
     is_compared_at_birth: bool = True
     """Whether it is computed twice when it is born, by its SQL and by its steps, and refused if they differ."""
+    shown: str = ""
+    """Its file as errors name it: views/NAME.sql, perhaps in a folder there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -228,7 +228,7 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
         next(folder.iterdir(), None)
     except OSError as error:  # `glob` would find nothing, and say nothing
         raise unreadable(folder, error) from None
-    files = {file.stem: file for file in sorted(folder.glob("*.sql"))}
+    files = _view_files(folder)
     for name, table in settings.tables():
         table.allow(
             "guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables", "compare_at_birth"
@@ -240,14 +240,37 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
                 detail=f"there is no {VIEWS_FOLDER}/{name}.sql",
                 hint=did_you_mean(name, tuple(files), otherwise="write that file, or remove the table"),
             )
-    return tuple(_view(name, file, settings.table(name), strict=strict) for name, file in files.items())
+    return tuple(_view(name, file, folder, settings.table(name), strict=strict) for name, file in files.items())
 
 
-def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
-    shown = f"{VIEWS_FOLDER}/{file.name}"
+def _view_files(folder: Path) -> dict[str, Path]:
+    """Return the files of views by their names, in folders too; what editors keep beside them (`.#x.sql`) is none."""
+    files: dict[str, Path] = {}
+    found = (file for file in folder.rglob("*") if file.suffix.lower() == ".sql")
+    for file in sorted(found, key=lambda file: (file.stem, file)):
+        inside = file.relative_to(folder)
+        if any(part.startswith((".", "#", "~")) for part in inside.parts):
+            continue
+        if file.stem in files:
+            raise InvalidProject(
+                f'two files are the view "{file.stem}"',
+                code="HW-170",
+                detail=" and ".join(_shown(one, folder) for one in (files[file.stem], file)),
+                hint="a view is named like its file, in whichever folder that is: rename one of them",
+            )
+        files[file.stem] = file
+    return files
+
+
+def _shown(file: Path, folder: Path) -> str:
+    return f"{VIEWS_FOLDER}/{file.relative_to(folder).as_posix()}"
+
+
+def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
+    shown = _shown(file, folder)
     _check_name(name, "view", shown)
     try:
-        sql = file.read_text(encoding="utf-8")
+        sql = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError as error:
         raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-106", detail=str(error)) from None
     except OSError as error:
@@ -268,6 +291,7 @@ def _view(name: str, file: Path, settings: TomlTable, *, strict: bool) -> ViewFi
         refresh=_refresh(settings),
         group_tables=_group_tables(settings),
         is_compared_at_birth=settings.truth("compare_at_birth", default=True),
+        shown=shown,
     )
 
 

@@ -320,17 +320,17 @@ class Headwater:
         return find_impact(self.spark, self._warehouse(), asked)
 
     @_naming_files
-    def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
+    def row_impact(self, relation: str, where: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
         self._warehouse()
-        return find_row_impact(self.spark, self._understood(), relation, row, None if at is None else as_moment(at))
+        return find_row_impact(self.spark, self._understood(), relation, where, None if at is None else as_moment(at))
 
     @_naming_files
-    def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
-        """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
+    def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
+        """Return what keeps a row out of a view; a row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
         self.project.view(view)
         self._warehouse()
-        return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
+        return find_why_not(self.spark, self._understood(view), view, where, None if at is None else as_moment(at))
 
     @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:

@@ -115,7 +115,7 @@ class TomlTable:
 def read_toml(file: Path) -> TomlTable:
     """Return the whole of a TOML file as one table."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
         return TomlTable(file=file, text=text, path=(), values=tomllib.loads(text))
     except (FileNotFoundError, NotADirectoryError):
         raise InvalidProject(

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.demo_stage import stage
-from headwater.cli.facade import play_demo
+from headwater.cli.facade import play_demo, require_demo
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import BROKE, outcome
 from headwater.cli.render import draw_demo
@@ -24,11 +24,10 @@ def demo(
     Several writers change all three servers at once, the views follow, and at the end every state is recomputed. The
     exit code is 2 if one of them was wrong. Nothing is left running.
     """
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        stage(as_json=as_json, debug=debug) as listener,
-    ):
-        result = play_demo(seconds, listener)
+    with outcome(as_json=as_json, debug=debug) as output:
+        require_demo()
+        with stage(as_json=as_json, debug=debug) as listener:
+            result = play_demo(seconds, listener)
     output.show(result, draw_demo)
     if not result.check.kept:
         raise typer.Exit(BROKE)

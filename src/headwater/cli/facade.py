@@ -77,11 +77,11 @@ class Facade(Protocol):
         """Return what one source transaction changed."""
         ...
 
-    def row_impact(self, relation: str, row: str, *, at: Moment | None) -> RowImpactResult:
+    def row_impact(self, relation: str, where: str, *, at: Moment | None) -> RowImpactResult:
         """Return the rows of views that derive from a source row."""
         ...
 
-    def why_not(self, view: str, row: str, *, at: Moment | None) -> WhyNotResult:
+    def why_not(self, view: str, where: str, *, at: Moment | None) -> WhyNotResult:
         """Return what keeps a row out of a view."""
         ...
 
@@ -121,6 +121,11 @@ def open_project(context: typer.Context, path: Path, listener: Listener) -> Faca
     """Return the open project: by the opener that a test put into the context, or else the real one."""
     opener = cast("Opener | None", context.obj)
     return _open(path, listener) if opener is None else opener(path, listener)
+
+
+def require_demo() -> None:
+    """Refuse to play the demo without the packages that it needs, before anything else is imported for it."""
+    import_module("headwater.demo.needed").require_packages()
 
 
 def play_demo(seconds: int, listener: DemoListener) -> DemoResult:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.facade import open_project
-from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
 from headwater.cli.render_trace import draw_impact, draw_row_impact
@@ -17,34 +17,37 @@ from headwater.moment import parse_moment, parse_position
 def impact(
     context: typer.Context,
     what: Annotated[
-        str, typer.Argument(metavar="SOURCE:POSITION|SOURCE.TABLE", help="Where a commit is; or a table, with --row.")
+        str, typer.Argument(metavar="SOURCE:POSITION|SOURCE.TABLE", help="Where a commit is; or a table, with --where.")
     ],
     *,
-    row: Annotated[
-        str | None, typer.Option("--row", metavar="ROW", help='Rows of the table by some of their columns: "no = 7".')
+    where: Annotated[
+        str | None,
+        typer.Option("--where", metavar="ROW", help='Which rows of the table, by some of their columns: "no = 7".'),
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option("--at", metavar="TICK|SOURCE:POSITION|TIME", help="With --row: the views as they were then."),
+        typer.Option("--at", metavar="TICK|SOURCE:POSITION|TIME", help="With --where: the views as they were then."),
     ] = None,
+    row: OldRowOption = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what one source transaction changed in every view; with --row, what derives from a source row."""
+    """Show what one source transaction changed in every view; with --where, what derives from a source row."""
+    del row
     with (
         outcome(as_json=as_json, debug=debug) as output,
         progress(as_json=as_json, debug=debug) as listener,
     ):
-        if row is None:
+        if where is None:
             position = parse_position(what)
             with open_project(context, project, listener) as headwater:
                 result = headwater.impact(position)
         else:
             moment = None if at is None else parse_moment(at)
             with open_project(context, project, listener) as headwater:
-                derived = headwater.row_impact(what, row, at=moment)
-    if row is None:
+                derived = headwater.row_impact(what, where, at=moment)
+    if where is None:
         output.show(result, draw_impact)
     else:
         output.show(derived, draw_row_impact)

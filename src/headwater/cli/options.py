@@ -18,4 +18,13 @@ DebugOption: TypeAlias = Annotated[
     typer.Option("--debug", help="Log everything to standard error, and show the traceback when something breaks."),
 ]
 
+
+def _refuse_row(said: str | None) -> None:
+    if said is not None:
+        raise typer.BadParameter("rows are named by --where, as in `trace`: --where \"city = 'Oslo' AND sold = 7\"")
+
+
+OldRowOption: TypeAlias = Annotated[str | None, typer.Option("--row", hidden=True, is_eager=True, callback=_refuse_row)]
+"""What --where was called once."""
+
 HERE = Path()

@@ -14,7 +14,7 @@ from typing import TypeVar
 import typer
 
 from headwater.cli.json_text import to_json
-from headwater.cli.page import Page, print_page
+from headwater.cli.page import Page, print_in_place, print_page
 from headwater.errors import HeadwaterError, SeveralErrors
 
 DONE, REFUSED, BROKE = 0, 1, 2
@@ -34,6 +34,18 @@ class Output:
             sys.stdout.write(json.dumps(to_json(result), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
         else:
             print_page(draw(result))
+
+    def show_each(self, results: Iterator[Result], draw: Callable[[Result], Page]) -> None:
+        """Print results as they come, until Ctrl-C: each in place of the one before, or as one line of JSON."""
+        try:
+            if self.as_json:
+                for result in results:
+                    sys.stdout.write(json.dumps(to_json(result), ensure_ascii=False, allow_nan=False) + "\n")
+                    sys.stdout.flush()
+            else:
+                print_in_place(draw(result) for result in results)
+        except KeyboardInterrupt:
+            return
 
 
 @contextmanager

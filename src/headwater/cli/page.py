@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
@@ -41,6 +42,18 @@ class Branch:
 
 
 Page: TypeAlias = Sequence[Line | Grid | Branch]
+
+
+def print_in_place(pages: Iterator[Page]) -> None:
+    """Print pages on standard output, each in place of the one before; into a file or a pipe one after the other."""
+    if not sys.stdout.isatty():
+        for page in pages:
+            sys.stdout.write(plain_text(page) + "\n")
+            sys.stdout.flush()
+        return
+    with Live(console=Console(highlight=False), auto_refresh=False, vertical_overflow="visible") as live:
+        for page in pages:
+            live.update(Group(*map(_rich, page)), refresh=True)
 
 
 def print_page(page: Page) -> None:

@@ -252,8 +252,7 @@ def draw_demo(result: DemoResult) -> Page:
         ),
         Line(text=f"{result.seconds:.0f} s, and nothing of it is left running", style=_QUIET),
         Line(text=""),
-        Line(text="next: README.md, and examples/department_store, which was just played;"),
-        Line(text="      `headwater init shop` makes a project for databases of your own"),
+        Line(text="next: `headwater init shop` makes a project for databases of your own"),
     ]
 
 

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.facade import Facade, open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
 from headwater.cli.render import draw_status
+from headwater.results.status import StatusResult
+from headwater.runtime.events import unheard
+
+_WATCH_SECONDS = 2.0
 
 
 def status(
-    context: typer.Context, *, project: ProjectOption = HERE, as_json: JsonOption = False, debug: DebugOption = False
+    context: typer.Context,
+    *,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Show it again every two seconds, until Ctrl-C; as JSON, one line each time."),
+    ] = False,
+    project: ProjectOption = HERE,
+    as_json: JsonOption = False,
+    debug: DebugOption = False,
 ) -> None:
     """Show how the sources and the views are doing."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
-        result = headwater.status()
+    with outcome(as_json=as_json, debug=debug) as output:
+        if watch:
+            with open_project(context, project, unheard) as headwater:
+                output.show_each(_again_and_again(headwater), draw_status)
+            return
+        with (
+            progress(as_json=as_json, debug=debug) as listener,
+            open_project(context, project, listener) as headwater,
+        ):
+            result = headwater.status()
     output.show(result, draw_status)
+
+
+def _again_and_again(headwater: Facade) -> Iterator[StatusResult]:
+    while True:
+        yield headwater.status()
+        time.sleep(_WATCH_SECONDS)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from headwater.cli.facade import open_project
-from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
 from headwater.cli.render_trace import draw_why_not
@@ -18,20 +18,24 @@ def why_not(
     context: typer.Context,
     view: Annotated[str, typer.Argument(help="The view's name.")],
     *,
-    row: Annotated[str, typer.Option("--row", metavar="ROW", help="Some of its columns: \"city = 'Oslo', sold = 7\".")],
+    where: Annotated[
+        str, typer.Option("--where", metavar="ROW", help="Some of its columns: \"city = 'Oslo' AND sold = 7\".")
+    ],
     at: Annotated[
         str | None, typer.Option("--at", metavar="TICK|SOURCE:POSITION|TIME", help="Ask about the view as it was then.")
     ] = None,
+    row: OldRowOption = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Show what keeps a row out of a view: the first partner, condition or pending transaction that it lacks."""
+    del row
     with (
         outcome(as_json=as_json, debug=debug) as output,
         progress(as_json=as_json, debug=debug) as listener,
     ):
         moment = None if at is None else parse_moment(at)
         with open_project(context, project, listener) as headwater:
-            result = headwater.why_not(view, row, at=moment)
+            result = headwater.why_not(view, where, at=moment)
     output.show(result, draw_why_not)

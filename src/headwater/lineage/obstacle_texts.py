@@ -13,7 +13,7 @@ from headwater.lineage.reading import Restriction
 from headwater.lineage.sought import Sought
 from headwater.lineage.twins import Twin
 from headwater.relation import RelationName
-from headwater.views.meaning import meaning, meant, text_of
+from headwater.views.author_words import AuthorWords
 from headwater.views.normal_form import JoinView, Output
 from headwater.views.segments import SEGMENTS, First, Segment
 
@@ -29,6 +29,7 @@ class ObstacleTexts:
 
     outputs: tuple[str, ...]
     segments: Mapping[RelationName, Segment]
+    words: AuthorWords
     format_value: FormatValue
 
     def of_join(self, blocked: Blocked, join: JoinView, sought: Sought) -> Obstacle:
@@ -39,17 +40,17 @@ class ObstacleTexts:
             where = self._title(name)
             text = f"{where} has no rows" if within is None else f"no row of {where} has {self._keys(name, within)}"
             if test is not None:
-                text += f", which {text_of(meant(test.of.expression, join, self.segments))} needs"
+                text += f", which {self.words.of_expression(test.of.expression, join)} needs"
             if within is not None and name.source != SEGMENTS:
                 missing = Missing(relation=name, within=within)
         elif test is not None and isinstance(test.of, Output):
             wanted = self.format_value(sought.rows[test.of.name][0].as_py())
             known = join.output_names == self.outputs
-            called = test.of.name if known else text_of(meant(test.of.expression, join, self.segments))
-            text = f"{called} is not {wanted}{self._examples(blocked, join)}"
+            called = test.of.name if known else self.words.of_expression(test.of.expression, join)
+            text = f"{called} is not {wanted}{self._examples(blocked, join, called)}"
         else:
             assert test is not None, "a condition that is not true is known"
-            text = f"not true: {text_of(meant(test.of.expression, join, self.segments))}{self._examples(blocked, join)}"
+            text = f"not true: {self.words.of_expression(test.of.expression, join)}{self._examples(blocked, join)}"
         return Obstacle(kind=blocked.kind, text=text, missing=missing)
 
     def other_values(self, segment: Segment, there: pa.Table, others: Sequence[str]) -> str:
@@ -61,15 +62,18 @@ class ObstacleTexts:
         ]
         return f"there is another value: {', or '.join(dict.fromkeys(texts))}"
 
-    def not_first(self, first: First) -> str:
-        """Return that a row is beyond LIMIT, or before OFFSET."""
-        skipped = f" after the first {first.offset}" if first.offset else ""
-        return f"it is not among the {first.limit} rows{skipped} that ORDER BY ... LIMIT keeps"
+    def not_first(self, first: First, place: int | None) -> str:
+        """Return that a row is beyond LIMIT, or before OFFSET; `place` is where it stands in the order, if known."""
+        if first.offset:
+            shown = f"places {first.offset + 1:,} to {first.last:,} are shown"
+        else:
+            shown = "only the first is shown" if first.limit == 1 else f"the first {first.limit:,} are shown"
+        return f"it is at place {place:,}, {shown}" if place is not None else f"of those in ORDER BY, {shown}"
 
     def taken_away(self, twins: Sequence[Twin]) -> str:
         """Return that there is a partner which must not be."""
         tests = [
-            text_of(meant(condition.expression, twin.taken, self.segments))
+            self.words.of_expression(condition.expression, twin.taken)
             for twin in twins
             for condition in twin.taken.conditions
             if condition.aliases & {o.alias for o in twin.further}
@@ -87,7 +91,7 @@ class ObstacleTexts:
         return f"the rows of {', '.join(self._called(name, column) for column in columns)}"
 
     def _called(self, name: RelationName, column: str) -> str:
-        return column if name.source != SEGMENTS else text_of(meaning(name, column, self.segments))
+        return column if name.source != SEGMENTS else self.words.of_column(name, column)
 
     def _keys(self, name: RelationName, within: Restriction) -> str:
         rows = within.keys.table.slice(0, _EXAMPLES).to_pylist()
@@ -101,16 +105,20 @@ class ObstacleTexts:
         more = f", nor any of {len(within.keys) - len(rows)} others" if len(within.keys) > len(rows) else ""
         return f"{' or '.join(texts)}{more}"
 
-    def _examples(self, blocked: Blocked, join: JoinView) -> str:
+    def _examples(self, blocked: Blocked, join: JoinView, of: str = "") -> str:
+        """Return values that do not do; of one column alone, if they have it."""
         read = {o.alias: o.relation.name for o in join.occurrences}
+        every = [held for example in blocked.examples for held in example]
+        told = {(alias, column) for alias, column in every if self._named(read[alias], column) == of} or set(every)
         texts = [
             " and ".join(
                 f"{self._named(read[alias], column)} = {self.format_value(value)}"
                 for (alias, column), value in example.items()
+                if (alias, column) in told
             )
             for example in blocked.examples
         ]
         return f" (with {', or '.join(texts)})" if texts else ""
 
     def _named(self, name: RelationName, column: str) -> str:
-        return text_of(meaning(name, column, self.segments))
+        return self.words.of_column(name, column)

@@ -27,6 +27,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.lineage.derivations import find_derivations
+from headwater.lineage.own_first import own_first
 from headwater.lineage.reach import restrict
 from headwater.lineage.reading import Cost, Origin, Reading, Run
 from headwater.lineage.rewritings import Lineages
@@ -36,8 +37,8 @@ from headwater.lineage.traced import Traced
 from headwater.lineage.twins import Member, Twin, added_members
 from headwater.lineage.window_partitions import find_partitions
 from headwater.relation import COUNT, RelationName
+from headwater.views.author_words import AuthorWords
 from headwater.views.keep_lineage import without_lineage
-from headwater.views.meaning import meaning, text_of
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
     SEGMENTS,
@@ -74,15 +75,17 @@ def trace(
     sought = sought_rows(selected, view.output_names, places, Origin.VIEW)
     lineages = Lineages(kept={one.of: one for one in view.lineage}, cost=cost)
     plain = without_lineage(view)
-    return tuple(_Tracer(SegmentRows(plain, reading, run, wanted, lineages)).segment(plain.output, sought))
+    tracer = _Tracer(SegmentRows(plain, reading, run, wanted, lineages), AuthorWords.of(plain))
+    return tuple(tracer.segment(plain.output, sought))
 
 
 class _Tracer:
     """One trace."""
 
-    def __init__(self, rows: SegmentRows) -> None:
+    def __init__(self, rows: SegmentRows, words: AuthorWords) -> None:
         self._rows = rows
         self._segments = rows.segments
+        self._words = words
 
     def segment(self, segment: Segment, sought: Sought) -> Iterator[Traced]:
         """Yield what sought rows of a segment derive from."""
@@ -110,9 +113,18 @@ class _Tracer:
             case First():
                 return self._below(step.input, self._read(segment, sought).renamed(self._columns(step.input)))
             case Windows():
-                return self._below(step.input, find_partitions(self._rows, step, step.computed, sought))
+                return self._windows(step, step.computed, sought)
             case _:
                 assert_never(step.computed)
+
+    def _windows(self, step: RegroupStep, computed: Windows, sought: Sought) -> Iterator[Traced]:
+        """Yield what whole partitions derive from, what the rows themselves do first."""
+        every = tuple(self._below(step.input, find_partitions(self._rows, step, computed, sought)))
+        passed = {text: name for name, text in computed.outputs if name in sought.columns}
+        same = tuple(name for name in self._columns(step.input) if quoted(name) in passed)
+        own = pa.table([sought.rows[passed[quoted(name)]] for name in same], names=list(same)) if same else None
+        itself = () if own is None else self._below(step.input, sought_rows(own, same, sought.rows[OF]))
+        yield from own_first(every, tuple(itself))
 
     def _below(self, name: RelationName, sought: Sought) -> Iterator[Traced]:
         return self.segment(self._segments[name], sought)
@@ -158,7 +170,7 @@ class _Tracer:
         """Return what columns mean to the view's author; two that mean the same are told apart."""
         called: dict[str, str] = {}
         for column in columns:
-            text = text_of(meaning(name, column, self._segments))
+            text = self._words.of_column(name, column)
             called[column] = f"{text} ({column})" if text in called.values() else text
         return called
 

@@ -15,6 +15,7 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from headwater.deltas.order import can_order, in_order, places_upto
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.join_obstacles import find_obstacle
 from headwater.lineage.obstacle_texts import FormatValue, ObstacleTexts
@@ -24,7 +25,8 @@ from headwater.lineage.reading import Reading, Run
 from headwater.lineage.segment_rows import SegmentRows
 from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.twins import Member, added_members
-from headwater.relation import RelationName
+from headwater.relation import COUNT, RelationName
+from headwater.views.author_words import AuthorWords
 from headwater.views.keep_lineage import without_lineage
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import (
@@ -49,7 +51,9 @@ def why_not(
     """Return what keeps a row out of a view, nothing if it is there: `row` is one, of some of the view's columns."""
     plain = without_lineage(view)
     rows = SegmentRows(plain, reading, run, view.relations)
-    texts = ObstacleTexts(outputs=view.output_names, segments=rows.segments, format_value=format_value)
+    texts = ObstacleTexts(
+        outputs=view.output_names, segments=rows.segments, words=AuthorWords.of(plain), format_value=format_value
+    )
     sought = sought_rows(row, tuple(row.column_names), pa.array([0], pa.int64()))
     found = _Walk(rows, texts).segment(plain.output, sought)
     return tuple({obstacle.text: obstacle for obstacle in found}.values())
@@ -104,11 +108,22 @@ class _Walk:
         if below:
             yield from below
         elif isinstance(segment.step, RegroupStep) and isinstance(segment.step.computed, First):
-            yield Obstacle(kind=Kind.NOT_FIRST, text=self._texts.not_first(segment.step.computed))
+            place = self._place(name, segment.step.computed, narrower)
+            yield Obstacle(kind=Kind.NOT_FIRST, text=self._texts.not_first(segment.step.computed, place))
         else:
             there = self._matching(segment, narrower)
             others = tuple(column for column in sought.columns if column not in passed)
             yield Obstacle(kind=Kind.VALUE, text=self._texts.other_values(segment, there, others))
+
+    def _place(self, name: RelationName, first: First, sought: Sought) -> int | None:
+        """Return where the first of the sought rows stands in an order, counted from one."""
+        rows = self._rows.of_segment(name, None).rows
+        mine = self._matching(self._segments[name], sought)
+        if not mine.num_rows or not can_order(rows.schema, first.order):
+            return None
+        ordered = in_order(rows, first.order)
+        before = places_upto(ordered, in_order(mine, first.order).slice(0, 1), first.order) - 1
+        return int(sum(ordered[COUNT].slice(0, before).to_pylist())) + 1
 
     def _matching(self, segment: Segment, sought: Sought) -> pa.Table:
         """Return the rows of a segment that are sought."""

@@ -21,6 +21,10 @@ from headwater.views.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
 
 _DROPPED = "no longer in the project"
+_OTHER_STEPS = (
+    "its SQL is as before, but it is computed in other steps: a key or NOT NULL of a table that it reads, "
+    "its settings (keep, group_tables, maintenance), or Headwater itself changed"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +160,7 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
         (bool(below), f"view {''.join(below[:1])}, which it reads, changed"),
         (entry.guarantee != guarantee, f"its guarantee changed from {entry.guarantee} to {guarantee}"),
         (entry.schema != columns, "the types of its columns changed"),
-        (entry.shape != shape(view.view), "it is computed in other steps than before"),
+        (entry.shape != shape(view.view), _OTHER_STEPS),
     )
     return next((reason for is_so, reason in reasons if is_so), "")
 

@@ -167,7 +167,7 @@ class _Named:
 
 def _named(project: Project, errors: ErrorList, only: str | None = None) -> _Named:
     """Read the texts of views; what is wrong with one is an error, and the view is left out."""
-    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
+    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=file.shown) for file in project.views}
     lower: dict[str, tuple[ViewText, ...]] = {}
     relations: dict[str, tuple[RelationName, ...]] = {}
     for name, text in texts.items():
@@ -259,10 +259,6 @@ def _warnings(inspections: Iterable[Inspection], views: Iterable[UnderstoodView]
         yield from missing_indexes(one.view, one.readings)
 
 
-def _shown(file: ViewFile) -> str:
-    return f"views/{file.file.name}"
-
-
 def _understand_view(
     file: ViewFile,
     lower: tuple[ViewText, ...],
@@ -295,8 +291,8 @@ def _segmented(
         file.name,
         file.sql,
         {relation.name: relation for relation in relations},
-        SelectTypes(spark=spark, view=file.name, path=_shown(file)).columns,
-        path=_shown(file),
+        SelectTypes(spark=spark, view=file.name, path=file.shown).columns,
+        path=file.shown,
         strict=file.strict,
         lower=lower,
         recomputed=file.maintenance is not None and file.maintenance.recomputes,

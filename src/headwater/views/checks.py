@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.views import support
+from headwater.views.bounds import excess_of_joins
 from headwater.views.functions import (
     AGGREGATE_FUNCTIONS,
     NOT_REPEATABLE_FUNCTIONS,
@@ -64,6 +65,15 @@ _CLAUSE_PARTS = (
     exp.WindowSpec, exp.With, exp.WithinGroup,
 )  # fmt: skip
 
+_A_LIST = "a list of a group's values cannot be maintained: keep the rows, and put them together when reading the view"
+_FUNCTION_HINTS = {
+    **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_agg", "collect_list", "collect_set"), _A_LIST),
+    "to_char": "write date_format(day, 'yyyy-MM-dd') or format_number(n, 2)",
+    "generate_series": "put the values into a table of a source and join it",
+    "any_value": "write MIN(x) or MAX(x): which value any_value() gives is left to chance",
+}
+_ALSO = {"group_concat": ("string_agg", "listagg")}
+
 _UNSURE_ESCAPE = re.compile(r"\\(?:\\|['\"nrt%_])|(\\)")
 
 
@@ -71,6 +81,11 @@ def is_a_query(statement: Statement) -> None:
     """Refuse what is no query."""
     if not isinstance(statement.tree, exp.Query):
         raise statement.refusal(support.NOT_A_QUERY, statement.tree)
+
+
+def is_within_bounds(statement: Statement) -> None:
+    """Refuse what joins too much."""
+    statement.refuse(excess_of_joins(statement.tokens))
 
 
 def reads_relations(statement: Statement) -> None:
@@ -171,7 +186,14 @@ def calls_known_functions(statement: Statement) -> None:
             span = statement.span_of(call) or statement.span_of_text(name)
             raise statement.refusal(support.NOT_REPEATABLE, span, because=f"{name}()")
         if name not in SCALAR_FUNCTIONS and name not in AGGREGATE_FUNCTIONS and name not in WINDOW_FUNCTIONS:
-            raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{name}()")
+            spelled = _spelled(name, statement)
+            hint = _FUNCTION_HINTS.get(spelled, "")
+            raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{spelled}()", hint=hint)
+
+
+def _spelled(name: str, statement: Statement) -> str:
+    """Return a function's name as the text has it: some go by one name in a tree."""
+    return next((token.text.lower() for token in statement.tokens if token.text.lower() in _ALSO.get(name, ())), name)
 
 
 def has_no_aggregates(statement: Statement) -> None:
@@ -207,6 +229,7 @@ def has_known_escapes(statement: Statement) -> None:
 
 VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     is_a_query,
+    is_within_bounds,
     reads_relations,
     has_no_parameters,
     calls_known_functions,

@@ -18,6 +18,7 @@ from headwater.views.fallibility import ColumnTypes, is_fallible
 from headwater.views.lower_views import ViewText, understood_below
 from headwater.views.normal_form import Condition, Edge, JoinView, Occurrence, Output
 from headwater.views.normalize import normalize
+from headwater.views.operands import operands
 from headwater.views.scope import Named, Scope, find_relations, relation_name, relations_read
 from headwater.views.statement import Statement, read_statement
 from headwater.views.support import RESERVED_NAMES
@@ -89,15 +90,8 @@ def _conjuncts(select: exp.Select) -> list[exp.Expr]:
     """Return what must be true, in the order it was written; TRUE itself is left out."""
     roots = [join.args["on"] for join in select.args.get("joins") or () if join.args.get("on")]
     roots += [where.this for where in (select.args.get("where"),) if where is not None]
-    parts = [part for root in roots for part in _split(root)]
+    parts = [part for root in roots for part in operands(root, exp.And)]
     return [part for part in parts if not (isinstance(part, exp.Boolean) and part.this)]
-
-
-def _split(expression: exp.Expr) -> list[exp.Expr]:
-    bare = expression.unnest()
-    if isinstance(bare, exp.And):
-        return _split(bare.left) + _split(bare.right)
-    return [bare]
 
 
 def _aliases(expression: exp.Expr) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""A row as a person writes it: `city = 'Oslo', sold = 7`, some of its columns with their values."""
+"""A row as a person writes it: `city = 'Oslo' AND sold = 7`, some of its columns with their values."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def read_row(text: str, columns: tuple[str, ...]) -> dict[str, str]:
         raise InvalidView(
             f"this names no row: {text}",
             code="HW-134",
-            detail="a row is written as columns with their values, a comma between them",
-            hint="write for instance: --row \"city = 'Oslo', sold = 7\"",
+            detail="a row is written as columns with their values, AND between them",
+            hint="write for instance: --where \"city = 'Oslo' AND sold = 7\"",
         ) from None
     unknown = [name for name, _ in pairs if name.lower() not in spelt]
     if unknown:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
@@ -14,7 +14,12 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from headwater.errors import InvalidView, UnsupportedView
 from headwater.views import support
+from headwater.views.bounds import Excess, allow_depth, excess_of_text, excess_of_tokens, excess_of_tree
+from headwater.views.other_dialects import find_foreign
 from headwater.views.support import Reason
+
+_WIDEST = 300
+"""How many characters of a line an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +74,18 @@ class Statement:
         span = self.span_of(at) if isinstance(at, exp.Expr) else at
         return refusal(self.name, self.sql, self.path, reason, span, because=because, hint=hint)
 
+    def refuse(self, excess: Excess | None) -> None:
+        """Refuse what is too large or too deep, if anything is."""
+        if excess is not None:
+            at = _span(self.tokens, excess)
+            raise self.refusal(support.TOO_LARGE, at, because=excess.what, hint=excess.remedy)
+
+
+def _span(tokens: Sequence[Token], excess: Excess) -> Span | None:
+    if excess.token is None:
+        return None
+    return Span(start=tokens[excess.token].start, end=tokens[excess.token].end + 1)
+
 
 def underline(sql: str, span: Span) -> str:
     r"""Return the line of the text that a span begins on, with the span marked below it.
@@ -81,6 +98,9 @@ def underline(sql: str, span: Span) -> str:
     end = sql.find("\n", begin)
     line = sql[begin : end if end >= 0 else len(sql)].rstrip("\r")
     label = f"line {sql.count(chr(10), 0, span.start) + 1}: "
+    if len(line) > _WIDEST:  # show what stands around the span
+        begin = max(begin, span.start - _WIDEST // 4)
+        line = sql[begin : begin + _WIDEST].partition("\n")[0].rstrip("\r")
     width = max(1, min(span.end, begin + len(line)) - span.start)
     blank = "".join("\t" if char == "\t" else " " for char in line[: span.start - begin])
     return f"{label}{line}\n{' ' * len(label)}{blank}{'^' * width}"
@@ -106,8 +126,11 @@ def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
     >>> read_statement("SELECT a FROM shop.sales").tree.sql()
     'SELECT a FROM shop.sales'
     """
+    allow_depth()
     try:
-        trees = sqlglot.parse(sql, read="spark")
+        trees = _parsed(sql, name=name, path=path)
+    except RecursionError as error:
+        raise refusal(name, sql, path, support.TOO_LARGE, None, because="it cannot be parsed") from error
     except TokenError as error:
         raise refusal(
             name, sql, path, support.NOT_SQL, _open_quote(sql, error), because="a quote or comment is not closed"
@@ -120,7 +143,22 @@ def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
     statement = Statement(name=name, sql=sql, path=path, tree=statements[0])
     if len(statements) > 1:
         raise statement.refusal(support.SEVERAL_STATEMENTS, statements[1])
+    statement.refuse(excess_of_tree(statement.tree))
     return statement
+
+
+def _parsed(sql: str, *, name: str, path: str) -> list[exp.Expr | None]:
+    """Return the trees of a text; what is too large or too deep for a parser is refused before it is parsed."""
+    if excess := excess_of_text(sql):
+        raise refusal(name, sql, path, support.TOO_LARGE, None, because=excess.what, hint=excess.remedy)
+    tokens = Spark().tokenize(sql)
+    if excess := excess_of_tokens(tokens):
+        at = _span(tokens, excess)
+        raise refusal(name, sql, path, support.TOO_LARGE, at, because=excess.what, hint=excess.remedy)
+    if foreign := find_foreign(sql, tokens):
+        at = Span(start=tokens[foreign.token].start, end=tokens[foreign.token].end + 1)
+        raise refusal(name, sql, path, support.OTHER_DIALECT, at, because=foreign.what, hint=foreign.remedy)
+    return Spark().parser().parse(tokens, sql)
 
 
 def _open_quote(sql: str, error: TokenError) -> Span | None:

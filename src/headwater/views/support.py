@@ -178,7 +178,7 @@ NATURAL_JOIN = Reason(
 CLAUSE = Reason(
     code="HW-234",
     summary="this clause is not maintained",
-    remedy="remove it, or write it with the clauses of the SQL reference",
+    remedy="remove it",
 )
 VIEW_CIRCLE = Reason(
     code="HW-235",
@@ -194,7 +194,7 @@ NOT_REPEATABLE = Reason(
 UNKNOWN_FUNCTION = Reason(
     code="HW-241",
     summary="the function is not one that is known to give the same value every time",
-    remedy="use a built-in function listed in the SQL reference; user functions are never accepted",
+    remedy="use a built-in function whose value depends on its arguments alone; user functions are never accepted",
 )
 PARAMETER = Reason(
     code="HW-242", summary="a view has no parameters", remedy="write the value itself, or filter when reading the view"
@@ -202,7 +202,19 @@ PARAMETER = Reason(
 UNKNOWN_EXPRESSION = Reason(
     code="HW-243",
     summary="this kind of expression is not known to mean the same after rewriting",
-    remedy="write it with operators, CASE, CAST and the functions of the SQL reference",
+    remedy="write it with operators, CASE, CAST and built-in functions",
+)
+
+TOO_LARGE = Reason(
+    code="HW-275",
+    summary="the text is too large, or too deep",
+    remedy="put long lists of values into a table of a source and join it; name inner parts with WITH",
+)
+OTHER_DIALECT = Reason(
+    code="HW-276",
+    summary="this is how another database writes it",
+    remedy="write it as Spark SQL does",
+    error=InvalidView,
 )
 
 REASONS: tuple[Reason, ...] = (
@@ -245,4 +257,6 @@ REASONS: tuple[Reason, ...] = (
     UNKNOWN_FUNCTION,
     PARAMETER,
     UNKNOWN_EXPRESSION,
+    TOO_LARGE,
+    OTHER_DIALECT,
 )

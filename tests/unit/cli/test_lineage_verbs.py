@@ -183,7 +183,7 @@ def test_an_impact_shows_what_went_and_what_came() -> None:
 
 
 def test_what_derives_from_a_source_row() -> None:
-    assert shown(MadeUp(), "impact", "shop.sales", "--row", "amount = 7").splitlines() == [
+    assert shown(MadeUp(), "impact", "shop.sales", "--where", "amount = 7").splitlines() == [
         "shop.sales with amount = 7",
         "├── view by_store at tick 41",
         "│   └── store 1, sold 3",
@@ -192,11 +192,11 @@ def test_what_derives_from_a_source_row() -> None:
 
 
 def test_why_not_names_the_obstacle_and_what_is_on_its_way() -> None:
-    assert shown(MadeUp(), "why-not", "by_store", "--row", "store = 9").splitlines() == [
+    assert shown(MadeUp(), "why-not", "by_store", "--where", "store = 9").splitlines() == [
         'view "by_store" does not have store = 9, city = NULL at tick 41, because',
         "  no row of shop.sales has store = 9",
         "pending: shop.sales gets such a row at tick 43 (shop:0/16B3748), which the view has not come to",
         "the view stopped at tick 41: it cannot go on",
         "  do:  rebuild it",
     ]
-    assert shown(MadeUp(), "why-not", "by_store", "--row", "there").startswith('view "by_store" has store = 9')
+    assert shown(MadeUp(), "why-not", "by_store", "--where", "there").startswith('view "by_store" has store = 9')

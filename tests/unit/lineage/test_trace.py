@@ -118,6 +118,45 @@ def test_nothing_is_read_twice() -> None:
     assert len(read) == len(set(read)) > 3
 
 
+def test_of_a_partition_the_row_itself_comes_first() -> None:
+    world = new_world()
+    sql = "SELECT r.y AS y, RANK() OVER (PARTITION BY r.x ORDER BY r.y) AS place FROM a.r AS r"
+    rows = [(1, 10, 0), (1, 20, 0), (1, 30, 0), (1, 40, 0)]
+    base = {name: counted(world.catalog[name], rows if name == R else []) for name in world.catalog}
+    for place, (_, y, _) in enumerate(rows):
+        [leaf] = traced_rows(world.compile(sql), [(y, place + 1)], InMemory(base), world.catalog)
+        first, *others = leaf.rows["y"].to_pylist()
+        assert (first, sorted(others)) == (y, [other for _, other, _ in rows if other != y])
+
+
+def test_of_partitions_of_groups_the_row_s_own_group_comes_first() -> None:
+    """What the groups are made of stays below them."""
+    world = new_world()
+    sql = "SELECT r.y AS y, COUNT(*) AS n, RANK() OVER (ORDER BY r.y) AS place FROM a.r AS r GROUP BY r.y"
+    rows = [(1, 10, 0), (1, 20, 0), (2, 20, 0), (1, 30, 0)]
+    base = {name: counted(world.catalog[name], rows if name == R else []) for name in world.catalog}
+    [groups] = traced_rows(world.compile(sql), [(20, 2, 2)], InMemory(base), world.catalog)
+    assert groups.columns == ("y", "n")
+    first, *others = groups.rows.select(["y", "n"]).to_pylist()
+    assert first == {"y": 20, "n": 2}
+    assert sorted(one["y"] for one in others) == [10, 30]
+    [leaf] = groups.below
+    above = [groups.rows["y"][of].as_py() for of in leaf.rows["#of"].to_pylist()]
+    assert leaf.rows["y"].to_pylist() == above
+
+
+def test_columns_of_groups_go_by_the_names_that_the_view_gives_them() -> None:
+    world = new_world()
+    sql = """SELECT q.times, COUNT(*) AS customers
+             FROM (SELECT r.x, COUNT(*) AS times FROM a.r AS r GROUP BY r.x) AS q GROUP BY q.times"""
+    rows = [(1, 0, 0), (1, 1, 0), (2, 0, 0), (2, 1, 0), (3, 0, 0)]
+    base = {name: counted(world.catalog[name], rows if name == R else []) for name in world.catalog}
+    [outer] = traced_rows(world.compile(sql), [(2, 2)], InMemory(base), world.catalog)
+    [inner] = outer.below
+    assert (outer.title, outer.columns) == ("group by times", ("times", "customers"))
+    assert (inner.title, inner.columns) == ("group by r.x", ("r.x", "times"))
+
+
 def trace_one(
     world: World, sql: str, rows: dict[RelationName, list[tuple[Any, ...]]], row: tuple[Any, ...]
 ) -> set[Any]:

@@ -30,6 +30,7 @@ JOIN = "SELECT r.x AS x, s.w AS w FROM a.r AS r JOIN a.s AS s ON r.x = s.x WHERE
 GROUP = "SELECT r.x AS x, SUM(r.y) AS total FROM a.r AS r GROUP BY r.x HAVING COUNT(*) > 1"
 STRANGERS = "SELECT r.x AS x FROM a.r AS r WHERE NOT EXISTS (SELECT 1 FROM a.s AS s WHERE s.x = r.x)"
 LEFT = "SELECT r.x AS x, s.w AS w FROM a.r AS r LEFT JOIN a.s AS s ON r.x = s.x"
+EXTREMES = "SELECT r.x AS x, COUNT(*) AS n, MIN(r.y) AS low FROM a.r AS r GROUP BY r.x"
 FIRST = "SELECT r.y AS y FROM a.r AS r ORDER BY r.y LIMIT 2"
 
 
@@ -42,14 +43,24 @@ FIRST = "SELECT r.y AS y FROM a.r AS r ORDER BY r.y LIMIT 2"
         (JOIN, {"x": 1, "w": 8}, Kind.VALUE, "w is not 8 (with s.w = 7)"),
         (GROUP, {"x": 1, "total": 21}, None, ""),
         (GROUP, {"x": 9}, Kind.NO_ROW, "no row of a.r has x = 9"),
-        (GROUP, {"x": 1, "total": 22}, Kind.VALUE, "total is not 22 (with SUM(r.y) = 21 and COUNT(r.y) = 2)"),
+        (GROUP, {"x": 1, "total": 22}, Kind.VALUE, "total is not 22 (with total = 21)"),
         (GROUP, {"x": 2}, Kind.CONDITION, "not true: COUNT(*) > 1 (with COUNT(*) = 1)"),
         (STRANGERS, {"x": 3}, None, ""),
         (STRANGERS, {"x": 1}, Kind.TAKEN_AWAY, "there is a row that must not be there: one with s.x = r.x"),
         (LEFT, {"x": 3, "w": None}, None, ""),
         (LEFT, {"x": 1, "w": None}, Kind.VALUE, "s.w is not NULL (with s.w = 7)"),
-        (FIRST, {"y": 30}, Kind.NOT_FIRST, "it is not among the 2 rows that ORDER BY ... LIMIT keeps"),
+        (FIRST, {"y": 30}, Kind.NOT_FIRST, "it is at place 4, the first 2 are shown"),
         (FIRST, {"y": 31}, Kind.NO_ROW, "no row of a.r has y = 31"),
+        (f"{FIRST} OFFSET 1", {"y": 10}, Kind.NOT_FIRST, "it is at place 1, places 2 to 3 are shown"),
+        (FIRST.replace("LIMIT 2", "LIMIT 1"), {"y": 30}, Kind.NOT_FIRST, "it is at place 4, only the first is shown"),
+        (EXTREMES, {"x": 2, "n": 9}, Kind.VALUE, "there is another value: n = 1"),
+        (f"{EXTREMES} HAVING COUNT(*) > 1", {"x": 2}, Kind.CONDITION, "not true: n > 1 (with n = 1)"),
+        (
+            f"{EXTREMES} HAVING SUM(r.z) > 9",
+            {"x": 2},
+            Kind.CONDITION,
+            "not true: SUM(r.z) > 9 (with SUM(r.z) = 5 and COUNT(r.z) = 1)",
+        ),
     ],
 )
 def test_the_first_obstacle_is_named(sql: str, row: dict[str, Any], kind: Kind | None, text: str) -> None:

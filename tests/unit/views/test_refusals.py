@@ -111,6 +111,20 @@ REFUSED = (
     ("HW-241", "SELECT Name COLLATE UTF8_LCASE AS t FROM crm.customers", "Name"),
     ("HW-243", "SELECT since AT TIME ZONE 'UTC' AS t FROM crm.customers", "since AT TIME ZONE 'UTC'"),
     ("HW-243", "SELECT * EXCEPT (id) FROM crm.customers", "* EXCEPT (id)"),
+    ("HW-276", "SELECT id::text AS t FROM crm.customers", "::"),
+    ("HW-276", 'SELECT c."id" FROM crm.customers c', "."),
+    ("HW-276", 'SELECT id AS "Number" FROM crm.customers', "AS"),
+    ("HW-276", 'SELECT id FROM "crm"."customers"', "FROM"),
+    ("HW-276", "SELECT DISTINCT ON (city) city, id FROM crm.customers", "DISTINCT"),
+    ("HW-276", "SELECT id FROM crm.customers LIMIT ALL", "LIMIT"),
+    ("HW-276", "SELECT id FROM crm.customers FETCH FIRST 5 ROWS ONLY", "FETCH"),
+    ("HW-276", "SELECT TOP 5 id FROM crm.customers", "SELECT"),
+    ("HW-276", "SELECT id FROM crm.customers WHERE Name ~ 'a'", "Name"),
+    ("HW-276", "SELECT Name->>'a' AS t FROM crm.customers", "Name"),
+    ("HW-276", "SELECT id FROM crm.customers WHERE id = ANY(ARRAY[1, 2])", "="),
+    ("HW-276", "SELECT [id] FROM crm.customers", "SELECT"),
+    ("HW-241", "SELECT string_agg(Name, ',') AS t FROM crm.customers", "Name, ','"),
+    ("HW-275", f"SELECT {'(' * 200}id{')' * 200} AS t FROM crm.customers", "("),
 )
 
 
@@ -165,3 +179,34 @@ def test_relations_are_known_before_any_catalog() -> None:
     assert [str(name) for name in names] == ["a.r", "b.s", "c.t"]
     with pytest.raises(InvalidView, match="is wrong"):
         relations_named("WITH c AS (SELECT 1) SELECT * FROM c")
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("SELECT id::text AS t FROM crm.customers", "CAST(x AS STRING)"),
+        ('SELECT c."id" FROM crm.customers c', "`name`"),
+        ("SELECT DISTINCT ON (city) city, id FROM crm.customers", "ROW_NUMBER()"),
+        ("SELECT id FROM crm.customers FETCH FIRST 5 ROWS ONLY", "LIMIT 5"),
+        ("SELECT id FROM crm.customers WHERE Name ~* 'a'", "RLIKE"),
+        ("SELECT string_agg(Name, ',') AS t FROM crm.customers", "string_agg()"),
+    ],
+)
+def test_what_other_databases_write_is_told_in_sparks_words(sql: str, says: str, catalog: Catalog) -> None:
+    with pytest.raises(HeadwaterError) as caught:
+        declare("v", sql, catalog)
+    assert says in str(caught.value)
+    assert "group_concat" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id FROM crm.customers WHERE Name ILIKE 'a%'",
+        'SELECT id FROM crm.customers WHERE Name = "Ada" AND city IN (1, -2)',
+        "SELECT id AS top, city AS rownumber, CAST(id AS VARCHAR(9)) AS e FROM crm.customers WHERE ~id <> 1",
+        "SELECT id::STRING AS text FROM crm.customers",
+    ],
+)
+def test_what_only_looks_foreign_is_taken(sql: str, catalog: Catalog) -> None:
+    assert declare("v", sql, catalog).outputs

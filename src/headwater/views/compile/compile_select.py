@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from headwater.views.bounds import excess_of_value
 from headwater.views.compile.attach_queries import attach_queries
 from headwater.views.compile.compute_windows import compute_windows
 from headwater.views.compile.context import Context
@@ -52,12 +53,18 @@ def compile_select(select: exp.Select, context: Context) -> Block:
         values=tuple(settle(value, frame.columns) for value in values[: len(written.values)]),
         empty=_empty_values(written, empty),
     )
+    _check_size(block, context)
     order = [settle(value, frame.columns) for value in values[len(written.values) :]]
     if select.args.get("distinct"):
         if select.args["distinct"].args.get("on"):
             raise NoIncrementalForm(UNCOMMON, "DISTINCT ON")
         block, order = remove_duplicates(block, order, context.draft)
     return take_first(select, block, order, context.draft)
+
+
+def _check_size(block: Block, context: Context) -> None:
+    for value in (*block.values, *block.conditions):
+        context.statement.refuse(excess_of_value(value))
 
 
 def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written:

@@ -27,9 +27,10 @@ from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
 from headwater.views.declaration import check_view, declare
 from headwater.views.lower_views import ViewText, whole_text
+from headwater.views.other_dialects import find_quoted_column
 from headwater.views.scope import relation_name, relations_read
 from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
-from headwater.views.statement import Statement
+from headwater.views.statement import Span, Statement
 
 UNTYPED_CODE = "HW-244"
 """The code with which whoever types a SELECT refuses what Spark cannot run."""
@@ -52,6 +53,7 @@ def compile_view(
     recomputed is so whatever it says.
     """
     statement = check_view(sql, name=name, path=path, lower=lower)
+    _check_quotes(statement, catalog)
     if recomputed:
         chosen = NoIncrementalForm(CHOSEN, "maintenance")
         found = recompute_view(statement, catalog, types, chosen, keeps_copies=False)
@@ -64,6 +66,20 @@ def compile_view(
             support.STRICT, None, because=f"{forbidden[0].what} ({forbidden[0].code})", hint=forbidden[0].remedy
         )
     return view
+
+
+def _check_quotes(statement: Statement, catalog: Mapping[RelationName, Relation]) -> None:
+    """Refuse a column in double quotes: Spark reads a text there, so nothing would fail, and nothing be right."""
+    read = {relation_name(table, text) for table, text in relations_read(statement)}
+    columns = {column for name in read & catalog.keys() for column in catalog[name].column_names}
+    if foreign := find_quoted_column(statement.sql, statement.tokens, columns):
+        token = statement.tokens[foreign.token]
+        raise statement.refusal(
+            support.OTHER_DIALECT,
+            Span(start=token.start, end=token.end + 1),
+            because=foreign.what,
+            hint=foreign.remedy,
+        )
 
 
 def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
+from headwater.views.operands import operands
+
 UNSETTLED = "#"
 """Stands in the table of a column that is a name of the text, and in no alias of an occurrence."""
 
@@ -29,16 +31,12 @@ def conjuncts(expression: exp.Expr | None) -> list[exp.Expr]:
     """Return what must be true for the whole to be true; TRUE itself is left out."""
     if expression is None:
         return []
-    bare = expression.unnest()
-    if isinstance(bare, exp.And):
-        return conjuncts(bare.left) + conjuncts(bare.right)
-    return [] if isinstance(bare, exp.Boolean) and bare.this else [bare]
+    return [part for part in operands(expression, exp.And) if not (isinstance(part, exp.Boolean) and part.this)]
 
 
 def disjuncts(expression: exp.Expr) -> list[exp.Expr]:
     """Return the alternatives of which one must be true."""
-    bare = expression.unnest()
-    return disjuncts(bare.left) + disjuncts(bare.right) if isinstance(bare, exp.Or) else [bare]
+    return operands(expression, exp.Or)
 
 
 def implied(conditions: Iterable[exp.Expr]) -> tuple[exp.Expr, ...]:
@@ -117,12 +115,15 @@ def replace_parts(expression: exp.Expr, replacement: Callable[[exp.Expr], exp.Ex
         return exp.paren(copied) if isinstance(copied, (exp.Binary, exp.Unary, exp.Between, exp.In)) else copied
     if isinstance(expression, SUBQUERIES):
         return expression.copy()
-    result = expression.copy()
+    result = type(expression)()  # not a copy of the whole tree, which would be copied again at every level of it
+    result.meta.update(expression.meta)
     for key, value in expression.args.items():
         if isinstance(value, exp.Expr):
             result.set(key, replace_parts(value, replacement))
         elif isinstance(value, list):
             result.set(key, [replace_parts(v, replacement) if isinstance(v, exp.Expr) else v for v in value])
+        else:
+            result.set(key, value)
     return result
 
 

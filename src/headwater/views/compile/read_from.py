@@ -5,6 +5,9 @@ Inner joins only add to the frame. A query inside that is itself a join becomes 
     SELECT x.a FROM (SELECT r.a, r.b FROM r JOIN s ON ...) AS x JOIN t ON x.b = t.b
 
 is one join of r, s and t.
+
+Of everything that FROM reads, a frame has the columns that the SELECT may name, in the order of their names: what a
+view becomes depends on nothing else in its tables, so it is the same view after ADD COLUMN, and goes on.
 """
 
 from __future__ import annotations
@@ -58,13 +61,14 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
         raise NoIncrementalForm(MAKES_ROWS, "LATERAL" if source else "SELECT without FROM")
     statement = replace(context.statement, tree=select)
     number = context.draft.number()
-    first = _read_item(source.this, number, context)
+    asked = columns_named(select)
+    first = _only(asked, _read_item(source.this, number, context))
     frame = first.frame
     named = [first.named]
     sight = _sight(statement, named, [see_columns(first.named)], number, context)
     visibles = [sight.visible]
     for join in select.args.get("joins") or ():
-        item = _read_item(join.this, number, context)
+        item = _only(asked, _read_item(join.this, number, context))
         if any(other.alias.lower() == item.named.alias.lower() for other in named):
             raise statement.refusal(support.DUPLICATE_ALIAS, join.this, because=f'"{item.named.alias}"')
         using = join.args.get("using") or []
@@ -80,6 +84,35 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
         frame = _join(frame, item.frame, join, on, at_join, context)
         named, visibles, sight = [*named, item.named], [*visibles, both], at_join
     return frame, sight
+
+
+def columns_named(select: exp.Select) -> frozenset[tuple[str, str]] | None:
+    """Return the columns that a SELECT names, as (qualifier or "", name) in lower case; None if a star names all.
+
+    >>> import sqlglot
+    >>> sorted(columns_named(sqlglot.parse_one("SELECT s.A, COUNT(*) AS n FROM s JOIN t USING (b)", read="spark")))
+    [('', 'b'), ('s', 'a')]
+    >>> columns_named(sqlglot.parse_one("SELECT s.* FROM s", read="spark")) is None
+    True
+    """
+    if any(item.is_star for item in select.expressions):
+        return None
+    using = [key for join in select.find_all(exp.Join) for key in join.args.get("using") or ()]
+    named = {("", key.name.lower()) for key in using}
+    return frozenset(named | {(one.table.lower(), one.name.lower()) for one in select.find_all(exp.Column)})
+
+
+def _only(asked: frozenset[tuple[str, str]] | None, item: _Item) -> _Item:
+    """Return what FROM reads with the columns that are asked for, in the order of their names."""
+    if asked is None:
+        return item
+    qualifiers = ("", item.named.alias.lower())
+    columns = {
+        key: item.frame.columns[key]
+        for key in sorted(item.frame.columns)
+        if any((qualifier, key[1].lower()) in asked for qualifier in qualifiers)
+    }
+    return replace(item, frame=replace(item.frame, columns=columns))
 
 
 def _sight(statement: Statement, named: list[Named], visible: list[Visible], number: int, context: Context) -> Sight:

@@ -73,7 +73,7 @@ LINKED = Why(
 UNCOMMON = Why(
     code="HW-269",
     what="no incremental form is known for this construct: the view is computed anew at every commit",
-    remedy="write it with joins, groups, set operations, and the sub-queries of the SQL reference",
+    remedy="write it with joins, groups, set operations and sub-queries",
     whole=True,
 )
 DOUBLES = Why(

@@ -69,12 +69,13 @@ def recompute_view(
 
 
 def _copy(relation: Relation, statement: Statement, *, is_kept: bool) -> Segment:
-    """Return a copy of the columns that the text may name: by their names, or all if it has a star."""
+    """Return a copy of the columns that the text may name: in the order of their names, or all if it has a star."""
     trees = [text.tree for text in (statement, *statement.lower)]
     asked = {found.name.lower() for tree in trees for found in tree.find_all(exp.Identifier)}
     every = any(not isinstance(star.parent, exp.Count) for tree in trees for star in tree.find_all(exp.Star))
     usable = [one for one in relation.columns if one.name.lower() not in RESERVED_NAMES]
-    chosen = [one for one in usable if every or one.name.lower() in asked] or usable[:1]
+    by_name = usable if every else sorted(usable, key=lambda one: one.name)
+    chosen = [one for one in by_name if every or one.name.lower() in asked] or usable[:1]
     text = select_text({"o0": relation.name}, (), [(one.name, column("o0", one.name)) for one in chosen])
     step = JoinStep(view=declare(statement.name, text, {relation.name: relation}, path=statement.path))
     held = Relation(name=segment_name(step, chosen), columns=tuple(chosen))

@@ -89,3 +89,12 @@ def test_what_does_not_round_in_the_order_of_rows_is_not_recomputed(sql: str, wo
 def test_a_reason_names_what_the_author_wrote(sql: str, named: str, world: World) -> None:
     [reason] = world.compile(sql).reasons
     assert reason.what.endswith(f": {named}")
+
+
+@pytest.mark.parametrize(
+    "sql", ['SELECT x FROM a.r WHERE "X" = 1', 'SELECT "x" FROM a.r', 'SELECT COUNT("x") AS n FROM a.r']
+)
+def test_a_column_in_double_quotes_would_be_a_text(sql: str, world: World) -> None:
+    with pytest.raises(HeadwaterError, match="also the name of a column") as caught:
+        world.compile(sql)
+    assert caught.value.code == "HW-276"
