@@ -100,7 +100,7 @@ class Headwater:
     @property
     def spark(self) -> SparkSession:
         """The Spark session that everything runs on."""
-        return spark_session()
+        return spark_session(self._listener, secret=self.project.secret_variables)
 
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
