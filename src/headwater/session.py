@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Self
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.advisor.advice import AdviceResult
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
-from headwater.errors import HeadwaterError, InvalidView, NotReadable
+from headwater.errors import HeadwaterError, NotReadable
 from headwater.guarantee import Guarantee
 from headwater.judge.sample import STATES
 from headwater.keeping import Continuous, next_refresh
@@ -46,6 +45,7 @@ from headwater.results.status import (
 from headwater.results.teardown import Dropped, TeardownResult
 from headwater.runtime.advise import advise_views
 from headwater.runtime.analyze import analyze_view
+from headwater.runtime.answer_query import Question, answer, answer_dataframe, ask
 from headwater.runtime.apply_advice import apply_advice
 from headwater.runtime.check import check_views
 from headwater.runtime.choose_algorithm import promised_guarantee
@@ -63,7 +63,8 @@ from headwater.runtime.trace_view import trace_view
 from headwater.runtime.understand import Understood, connect_sources, understand
 from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
-from headwater.views.scope_names import tables_named
+from headwater.views.reader_query import read_condition, read_query
+from headwater.views.row_text import row_pairs
 from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
@@ -168,13 +169,13 @@ class Headwater:
                 yield ViewStatus(name=file.name, guarantee=promised_guarantee(file), refresh=str(file.refresh))
 
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
-        """Run a query over the views at one tick, and return its rows as Arrow."""
-        frame, tick = self._query(sql, at, after)
-        return QueryResult(tick=tick, table=frame.toArrow())
+        """Run a query over the views at one tick, and return its rows as Arrow; a plain one does not need Spark."""
+        question = self._ask(sql, at, after)
+        return QueryResult(tick=question.tick, table=answer(question, lambda: self.spark))
 
     def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:
         """Run a query over the views at one tick, and return it as a Spark DataFrame."""
-        return self._query(sql, at, after)[0]
+        return answer_dataframe(self._ask(sql, at, after), self.spark)
 
     def view(self, name: str) -> ViewReader:
         """Return a reader of one view, at its newest state unless told otherwise with `.at`."""
@@ -235,26 +236,27 @@ class Headwater:
 
         `whole_rows` shows source rows with all their columns; their sources may have to be asked for that.
         """
-        self.project.view(view)
-        self._warehouse()
-        moment = None if at is None else as_moment(at)
-        return trace_view(self.spark, self._understood(view), view, where=where, at=moment, whole_rows=whole_rows)
+        condition = None if where is None else read_condition(where)
+        moment = self._readable(view, at)
+        return trace_view(self.spark, self._understood(view), view, where=condition, at=moment, whole_rows=whole_rows)
 
     def impact(self, position: str | AtPosition) -> ImpactResult:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
         asked = position if isinstance(position, AtPosition) else parse_position(position)
-        return find_impact(self.spark, self._warehouse(), asked)
+        return find_impact(lambda: self.spark, self._warehouse(), asked)
 
     def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
+        row_pairs(row)
+        moment = None if at is None else as_moment(at)
         self._warehouse()
-        return find_row_impact(self.spark, self._understood(), relation, row, None if at is None else as_moment(at))
+        return find_row_impact(self.spark, self._understood(), relation, row, moment)
 
     def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
-        self.project.view(view)
-        self._warehouse()
-        return find_why_not(self.spark, self._understood(view), view, row, None if at is None else as_moment(at))
+        row_pairs(row)
+        moment = self._readable(view, at)
+        return find_why_not(self.spark, self._understood(view), view, row, moment)
 
     def check(self, view: str | None = None, *, ticks: int | None = STATES) -> CheckResult:
         """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
@@ -319,6 +321,13 @@ class Headwater:
         for name in names:
             self.project.view(name)
 
+    def _readable(self, view: str, at: When | None) -> Moment | None:
+        """Return the moment that is asked for; a view that cannot be read then is refused before Spark starts."""
+        self.project.view(view)
+        moment = None if at is None else as_moment(at)
+        self._warehouse().resolve_at(view, moment)
+        return moment
+
     def _understood(self, only: str | None = None) -> Understood:
         return understand(self.project, self.spark, only)
 
@@ -333,26 +342,15 @@ class Headwater:
             )
         return Warehouse.open(path)
 
-    def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:
-        if after is not None:
-            self._wait_for(after if isinstance(after, AtPosition) else parse_position(after), tables_named(sql))
-        warehouse = self._warehouse()
-        known = warehouse.catalog().views
-        named = [name for name in tables_named(sql) if name in known]
+    def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> Question:
+        query = read_query(sql)
         moment = None if at is None else as_moment(at)
-        tick = min((warehouse.resolve_at(name, moment) for name in named), default=warehouse.head().tick)
-        session = self.spark.newSession()
-        for name in named:
-            warehouse.view_dataframe(session, name, tick).createOrReplaceTempView(name)
-        try:
-            return session.sql(sql), tick
-        except AnalysisException as error:
-            raise InvalidView(
-                "Spark cannot run the query",
-                code="HW-126",
-                detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
-                hint=f"the warehouse has the views: {', '.join(sorted(known)) or 'none'}",
-            ) from None
+        position = parse_position(after) if isinstance(after, str) else after
+        if position is not None:
+            self.project.source(position.source)
+            ask(self._warehouse(), query, None)
+            self._wait_for(position, query.views)
+        return ask(self._warehouse(), query, moment)
 
     def _wait_for(self, position: AtPosition, named: Collection[str]) -> None:
         """Wait until a write is in: until every view has its tick that is continuous or named, and has not stopped."""
@@ -401,7 +399,7 @@ class ViewReader:
 
     def arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        return self.df().toArrow()
+        return self._project.query(f"SELECT * FROM `{self._name}`", at=self._moment).table
 
     def trace(self, where: str | None = None, *, whole_rows: bool = False) -> dict[str, DataFrame]:
         """Return the source rows that derived the rows for which a condition is true, by relation, as Spark DataFrames.

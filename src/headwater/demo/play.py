@@ -15,11 +15,11 @@ from pathlib import Path
 
 from headwater.demo.maintained import Maintained, maintained
 from headwater.demo.pulse import Pulses
-from headwater.demo.spark_aside import spark_started_aside
 from headwater.demo.recompute import recompute
 from headwater.demo.samples import two_samples
 from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
+from headwater.demo.spark_aside import spark_started_aside
 from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
 from headwater.results.checking import DemoResult

@@ -22,6 +22,7 @@ from headwater.runtime.follow import SourceThread
 from headwater.runtime.holding import Piece
 from headwater.runtime.messages import Messages
 from headwater.warehouse.folders import status_file
+from headwater.warehouse.followed import said_position, said_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
@@ -85,7 +86,7 @@ def _position(position: Position | None) -> list[object] | None:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    sources, alive = _said(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     return tuple(
         _status(source.name, sources.get(source.name), known.get(source.name), alive=alive)
@@ -95,7 +96,7 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
     """Return since when the last maintainer counted, and what it asked of the sources."""
-    said = _said(warehouse.path).get("messages")
+    said = said_status(warehouse.path).get("messages")
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
@@ -103,14 +104,17 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
 
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
     """Return how often the views of the last maintainer could do without asking."""
-    return tuple(SelfMaintenanceCount(**count) for count in _said(warehouse.path).get("messages", {}).get("tested", ()))
+    return tuple(
+        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+    )
 
 
 def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     """Return the global transactions that were incomplete when the last maintainer told."""
     now = datetime.now(UTC)
     said = [
-        (one, datetime.fromisoformat(one["committed_at"])) for one in _said(warehouse.path).get("waiting_parts", ())
+        (one, datetime.fromisoformat(one["committed_at"]))
+        for one in said_status(warehouse.path).get("waiting_parts", ())
     ]
     return tuple(
         WaitingPart(
@@ -124,26 +128,18 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     )
 
 
-def _said(warehouse: str) -> Mapping[str, Any]:
-    try:
-        content: Mapping[str, Any] = json.loads(status_file(warehouse).read_text())
-    except FileNotFoundError:
-        return {}
-    return content
-
-
 def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
     if said is None:
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
-    position, retry_at = said["position"], said["retry_at"]
-    if isinstance(position, list):
-        known = Position(source=name, history=str(position[0]), offset=int(position[1]))
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=known)
+    retry_at, last = said["retry_at"], known
+    known = said_position(name, said) or known
     if not alive:
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=last)
     return SourceStatus(
         name=name,
         state=SourceState(said["state"]),
         position=known,
+        last_transaction=last,
         lag_bytes=said.get("lag_bytes"),
         lag_seconds=said.get("lag_seconds"),
         last_error=str(said["error"]),

@@ -52,11 +52,9 @@ def level_of(event: Event) -> int:
             return logging.ERROR
         case SourceDisconnected():
             return logging.WARNING
-        case SparkStarting() | PlanningStarted():
-            return logging.INFO
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
-        case BootstrapProgress() | CheckProgress():
+        case SparkStarting() | PlanningStarted() | BootstrapProgress() | CheckProgress():
             return logging.INFO
         case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed() | SelfMaintenanceTested():
             return logging.DEBUG

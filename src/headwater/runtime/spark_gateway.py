@@ -50,7 +50,7 @@ def start_gateway(conf: SparkConf, secret: Collection[str]) -> None:
     """Start the virtual machine of this process, unless there is one."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to say it
         return
-    gateway = launch_gateway(conf, _Start(secret))
+    gateway = launch_gateway(conf, _Start(secret))  # type: ignore[no-untyped-call]  # PySpark does not type it
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001 - as `SparkContext` does itself
     process = gateway.proc
     if process is not None and process.stderr is not None:

@@ -110,6 +110,19 @@ class KeptTable:
         frame = read_files(spark, files, stamped_schema(self.schema))
         return frame.where((F.col(TICK) > after) & (F.col(TICK) <= upto)) if files else frame
 
+    def few_changes(self, after: Tick, upto: Tick, few: int) -> pa.Table | None:
+        """Return the same without Spark; None if more than few rows had to be read."""
+        return self._few_changes(self.schema, after, upto, None, few)
+
+    def _few_changes(
+        self, plain: pa.Schema, after: Tick, upto: Tick, keys: pa.Table | None, few: int
+    ) -> pa.Table | None:
+        files = self._change_files(after, upto) if after < upto else ()
+        rows = read_few(files, stamped_schema(plain), keys, few)
+        if rows is None:
+            return None
+        return rows.filter(pc.and_(pc.greater(rows[TICK], after), pc.less_equal(rows[TICK], upto)))
+
     def _change_files(self, after: Tick, upto: Tick) -> list[str]:
         """Return where the data files are that may hold changes of these ticks."""
         self.changes.reload()
@@ -145,10 +158,9 @@ class KeptTable:
         plain = pa.schema([self.schema.field(name) for name in columns])
         typed = None if keys is None else keys.cast(pa.schema([self.schema.field(one) for one in keys.column_names]))
         rows = read_few(snapshot.files, plain, typed, few)
-        changes = read_few(self._change_files(low, high) if low < high else (), stamped_schema(plain), typed, few)
-        if rows is None or changes is None:
+        due = self._few_changes(plain, low, high, typed, few)
+        if rows is None or due is None:
             return None
-        due = changes.filter(pc.and_(pc.greater(changes[TICK], low), pc.less_equal(changes[TICK], high)))
         counts = due[COUNT] if at > snapshot.tick else pc.negate(due[COUNT])
         ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
         return pa.concat_tables([rows.append_column(COUNT, ones), due.select(plain.names).append_column(COUNT, counts)])

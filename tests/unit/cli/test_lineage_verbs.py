@@ -76,6 +76,7 @@ class MadeUp:
         rows = pa.table({"store": [1, 1], "sold": [2, 3], "_count": [-1, 1]})
         return ImpactResult(
             tick=Tick(41),
+            asked=position,
             positions=(POSITION,),
             committed_at=datetime(2026, 11, 15, 10, 30, tzinfo=UTC),
             relations=(
