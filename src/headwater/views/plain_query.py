@@ -84,8 +84,11 @@ def plain_query(query: ReaderQuery, schema: pa.Schema) -> PlainQuery | None:
 
     A column that the view does not have is refused.
     """
+    tables = list(query.tree.find_all(exp.Table))
+    if len(tables) != 1 or query.named != query.views:
+        return None
     try:
-        return _plain(query.tree, _Names(query, schema))
+        return _plain(query.tree, _Names(tables[0], schema))
     except NotPlainError:
         return None
 
@@ -93,11 +96,10 @@ def plain_query(query: ReaderQuery, schema: pa.Schema) -> PlainQuery | None:
 class _Names:
     """What the names in a query over one view mean: in any case, and with the view's name or alias before them."""
 
-    def __init__(self, query: ReaderQuery, schema: pa.Schema) -> None:
+    def __init__(self, table: exp.Table, schema: pa.Schema) -> None:
         self.schema = schema
-        self._view = query.views[0]
+        self._view = table.name
         self._fields = {field.name.lower(): field for field in schema}
-        [table] = query.tree.find_all(exp.Table)
         self._qualifier = str(table.alias_or_name).lower()
 
     def is_qualifier(self, name: str) -> bool:

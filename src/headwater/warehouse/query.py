@@ -177,7 +177,7 @@ class Warehouse:
                 detail="retention has dropped what happened before"
                 if self.log.horizon()
                 else f'source "{moment.source}" was not followed yet at this position',
-                hint=f"ask for a later position of it, up to {self._followed_to(moment.source)}",
+                hint=f"ask for a position from {first} to {self._followed_to(moment.source)}",
             )
         return Tick(0)
 
@@ -206,8 +206,9 @@ class Warehouse:
         return max((one for one in known if one.history == known[0].history), key=lambda one: one.offset, default=None)
 
     def _followed_from(self, source: str) -> Position | None:
-        """Return the lowest position that a commit knows the source to have been followed to."""
-        found = (commit.record.positions.get(source) for commit in self.commits.read())
+        """Return the lowest position that a commit whose changes are kept knows the source to have been followed to."""
+        horizon = self.log.horizon()
+        found = (commit.record.positions.get(source) for commit in self.commits.read() if commit.tick >= horizon)
         return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
 
     def _tick_at_time(self, name: str, moment: AtTime) -> Tick:
@@ -218,7 +219,7 @@ class Warehouse:
                 f"{moment} is in the future",
                 code="HW-151",
                 detail=f"the newest commit is of {head.committed_at.isoformat(timespec='seconds')}",
-                hint="ask for a time that has passed",
+                hint=f"ask for a time that has passed, or a tick from {view.birth} to {self.frontier(name)}",
             )
         commit = self.commits.at(moment.time)
         if commit is None or not self._has_generation(commit, view):
