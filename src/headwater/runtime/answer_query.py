@@ -30,6 +30,7 @@ class Question:
 
     query: ReaderQuery
     warehouse: Warehouse
+    read: tuple[str, ...]
     tick: Tick
 
 
@@ -37,8 +38,9 @@ def ask(warehouse: Warehouse, query: ReaderQuery, moment: Moment | None) -> Ques
     """Find out which tick a query reads; a view that is not there, or not readable then, is refused."""
     for name in query.views:
         warehouse.view(name)
-    tick = min((warehouse.resolve_at(name, moment) for name in query.views), default=warehouse.head().tick)
-    return Question(query=query, warehouse=warehouse, tick=tick)
+    read = tuple(name for name in query.named if name in warehouse.catalog().views)
+    tick = min((warehouse.resolve_at(name, moment) for name in read), default=warehouse.head().tick)
+    return Question(query=query, warehouse=warehouse, read=read, tick=tick)
 
 
 def answer(question: Question, spark: Callable[[], SparkSession]) -> pa.Table:
@@ -52,9 +54,8 @@ def answer_dataframe(question: Question, spark: SparkSession) -> DataFrame:
     from pyspark.errors import PySparkException  # noqa: PLC0415 - small reads do without PySpark
 
     session, warehouse = spark.newSession(), question.warehouse
-    for name in question.query.named:
-        if name in warehouse.catalog().views:
-            warehouse.view_dataframe(session, name, question.tick).createOrReplaceTempView(name)
+    for name in question.read:
+        warehouse.view_dataframe(session, name, question.tick).createOrReplaceTempView(name)
     try:
         return session.sql(question.query.sql)
     except PySparkException as error:
@@ -69,14 +70,14 @@ def answer_dataframe(question: Question, spark: SparkSession) -> DataFrame:
 def _without_spark(question: Question) -> pa.Table | None:
     """Return the rows of a query if it is plain, and its view not too large to be read here."""
     query, warehouse = question.query, question.warehouse
-    if len(query.views) != 1:
+    if len(question.read) != 1:
         return None
-    plain = plain_query(query, warehouse.kept_table(query.views[0]).schema)
+    plain = plain_query(query, warehouse.kept_table(question.read[0]).schema)
     if plain is None:
         return None
     if plain.counts_all:
-        return plain.counts(warehouse.row_count(query.views[0], question.tick))
-    entries = warehouse.few_entries(query.views[0], question.tick, plain.needed)
+        return plain.counts(warehouse.row_count(question.read[0], question.tick))
+    entries = warehouse.few_entries(question.read[0], question.tick, plain.needed)
     return None if entries is None else plain.rows(entries)
 
 

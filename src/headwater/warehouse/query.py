@@ -169,7 +169,7 @@ class Warehouse:
         tick = self.newest_tick_upto(moment)
         if tick is not None:
             return tick
-        first = self._followed_from(moment.source)
+        first, last = self._followed_from(moment.source), self._followed_to(moment.source)
         if self.log.horizon() or first is None or moment.offset < first.offset:
             raise NotReadable(
                 f"the state at {moment} is not known",
@@ -177,7 +177,7 @@ class Warehouse:
                 detail="retention has dropped what happened before"
                 if self.log.horizon()
                 else f'source "{moment.source}" was not followed yet at this position',
-                hint=f"ask for a position from {first} to {self._followed_to(moment.source)}",
+                hint=f"ask for a position from {first or last} to {last}",
             )
         return Tick(0)
 
