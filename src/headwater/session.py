@@ -1,4 +1,8 @@
-"""An open project: the verbs of the command line as methods, returning values and Spark DataFrames."""
+"""An open project: the verbs of the command line as methods, returning values and Spark DataFrames.
+
+What only one verb needs is imported by that verb: Spark, the drivers and the maintainer take longer to import than
+`status` and most queries take to answer.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,11 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
-from headwater.advisor.advice import AdviceResult
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
 from headwater.errors import HeadwaterError, NotReadable
 from headwater.guarantee import Guarantee
@@ -28,10 +29,6 @@ from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
 from headwater.project import Project
 from headwater.project_file import load
-from headwater.results.checking import CheckResult
-from headwater.results.keeping import AnalyzeResult, RefreshResult
-from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import (
     CommitStatus,
@@ -43,34 +40,26 @@ from headwater.results.status import (
     ViewStatus,
 )
 from headwater.results.teardown import Dropped, TeardownResult
-from headwater.runtime.advise import advise_views
-from headwater.runtime.analyze import analyze_view
-from headwater.runtime.answer_query import Question, answer, answer_dataframe, ask
-from headwater.runtime.apply_advice import apply_advice
-from headwater.runtime.check import check_views
-from headwater.runtime.choose_algorithm import promised_guarantee
-from headwater.runtime.events import Listener, unheard
-from headwater.runtime.explain import explain_view
-from headwater.runtime.impact import find_impact
+from headwater.runtime.events import Listener, PlanningStarted, unheard
 from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
-from headwater.runtime.plan import show_plan
-from headwater.runtime.project_run import ProjectRun
-from headwater.runtime.refresh import refresh_views
-from headwater.runtime.row_impact import find_row_impact
-from headwater.runtime.spark import spark_session
-from headwater.runtime.start import plan_run
-from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import Understood, connect_sources, understand
-from headwater.runtime.why_not import find_why_not
 from headwater.toml_table import did_you_mean
-from headwater.views.reader_query import read_condition, read_query
-from headwater.views.row_text import row_pairs
 from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.advisor.advice import AdviceResult
+    from headwater.results.checking import CheckResult
+    from headwater.results.keeping import AnalyzeResult, RefreshResult
+    from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+    from headwater.results.planning import PlanResult, RunResult
+    from headwater.runtime.answer_query import Question
+    from headwater.runtime.understand import Understood
 
 _AFTER_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
@@ -101,12 +90,20 @@ class Headwater:
     @property
     def spark(self) -> SparkSession:
         """The Spark session that everything runs on."""
+        from headwater.runtime.spark import spark_session
+
         return spark_session(self._listener, secret=self.project.secret_variables)
 
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
-        understood = self._understood()
+        spark = self.spark
+        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
+        from headwater.runtime.plan import show_plan
+        from headwater.runtime.start import plan_run
+        from headwater.runtime.understand import understand
+
+        understood = understand(self.project, spark, None)
         return show_plan(plan_run(understood, rebuild), understood)
 
     def run(self, *, until_idle: bool = False, ticks: int | None = None, rebuild: tuple[str, ...] = ()) -> RunResult:
@@ -115,7 +112,10 @@ class Headwater:
         Unless it ends once idle, it takes up what is changed in the project's files meanwhile.
         """
         self._require_views(rebuild)
-        going = ProjectRun(self.spark, self.project, self._listener)
+        spark = self.spark  # first, so that it is said at once what takes so long
+        from headwater.runtime.project_run import ProjectRun
+
+        going = ProjectRun(spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going.stop):
                 return going.run(until_idle=until_idle, ticks=ticks, rebuild=rebuild)
@@ -166,15 +166,21 @@ class Headwater:
             )
         for file in self.project.views:
             if file.name not in views:
+                from headwater.runtime.choose_algorithm import promised_guarantee
+
                 yield ViewStatus(name=file.name, guarantee=promised_guarantee(file), refresh=str(file.refresh))
 
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
         """Run a query over the views at one tick, and return its rows as Arrow; a plain one does not need Spark."""
+        from headwater.runtime.answer_query import answer
+
         question = self._ask(sql, at, after)
         return QueryResult(tick=question.tick, table=answer(question, lambda: self.spark))
 
     def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:
         """Run a query over the views at one tick, and return it as a Spark DataFrame."""
+        from headwater.runtime.answer_query import answer_dataframe
+
         return answer_dataframe(self._ask(sql, at, after), self.spark)
 
     def view(self, name: str) -> ViewReader:
@@ -205,6 +211,8 @@ class Headwater:
 
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
+        from headwater.runtime.explain import explain_view
+
         self.project.view(view)
         return explain_view(self._understood(), view)
 
@@ -220,6 +228,9 @@ class Headwater:
 
         With `apply` it is written into the project file, for a run to take up.
         """
+        from headwater.runtime.advise import advise_views
+        from headwater.runtime.apply_advice import apply_advice
+
         warehouse = self._warehouse()
         names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
         born = warehouse.catalog().views if view is None else names
@@ -236,17 +247,25 @@ class Headwater:
 
         `whole_rows` shows source rows with all their columns; their sources may have to be asked for that.
         """
+        from headwater.runtime.trace_view import trace_view
+        from headwater.views.reader_query import read_condition
+
         condition = None if where is None else read_condition(where)
         moment = self._readable(view, at)
         return trace_view(self.spark, self._understood(view), view, where=condition, at=moment, whole_rows=whole_rows)
 
     def impact(self, position: str | AtPosition) -> ImpactResult:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
+        from headwater.runtime.impact import find_impact
+
         asked = position if isinstance(position, AtPosition) else parse_position(position)
         return find_impact(lambda: self.spark, self._warehouse(), asked)
 
     def row_impact(self, relation: str, row: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
+        from headwater.runtime.row_impact import find_row_impact
+        from headwater.views.row_text import row_pairs
+
         row_pairs(row)
         moment = None if at is None else as_moment(at)
         self._warehouse()
@@ -254,6 +273,9 @@ class Headwater:
 
     def why_not(self, view: str, row: str, *, at: When | None = None) -> WhyNotResult:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo', sold = 7`, some columns or all."""
+        from headwater.runtime.why_not import find_why_not
+        from headwater.views.row_text import row_pairs
+
         row_pairs(row)
         moment = self._readable(view, at)
         return find_why_not(self.spark, self._understood(view), view, row, moment)
@@ -263,6 +285,8 @@ class Headwater:
 
         So many states of each are compared, spread over what can be read; None: every one.
         """
+        from headwater.runtime.check import check_views
+
         if view is not None:
             self.project.view(view)
         self._warehouse()
@@ -284,6 +308,9 @@ class Headwater:
 
     def analyze(self, view: str | None = None) -> AnalyzeResult:
         """Say what each kind of maintenance would cost a view, or all of them: predicted, and measured beside it."""
+        from headwater.results.keeping import AnalyzeResult
+        from headwater.runtime.analyze import analyze_view
+
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
         self._require_views(names)
         understood = self._understood()
@@ -291,6 +318,8 @@ class Headwater:
 
     def refresh(self, *views: str) -> RefreshResult:
         """Bring views up to date now, whenever they would be due."""
+        from headwater.runtime.refresh import refresh_views
+
         self._require_views(views)
         self._warehouse()
         return refresh_views(self.spark, self._understood(), views, self._listener)
@@ -300,6 +329,8 @@ class Headwater:
 
         A later run reads these sources anew, and the views that read them; the other views go on.
         """
+        from headwater.runtime.understand import connect_sources
+
         for name in sources:
             self.project.source(name)
         path = str(self.project.warehouse)
@@ -329,6 +360,8 @@ class Headwater:
         return moment
 
     def _understood(self, only: str | None = None) -> Understood:
+        from headwater.runtime.understand import understand
+
         return understand(self.project, self.spark, only)
 
     def _warehouse(self) -> Warehouse:
@@ -343,6 +376,9 @@ class Headwater:
         return Warehouse.open(path)
 
     def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> Question:
+        from headwater.runtime.answer_query import ask
+        from headwater.views.reader_query import read_query
+
         query = read_query(sql)
         moment = None if at is None else as_moment(at)
         position = parse_position(after) if isinstance(after, str) else after
@@ -406,6 +442,8 @@ class ViewReader:
 
         A row that its relation holds k times stands k times.
         """
+        from headwater.deltas.on_spark import to_dataframe
+
         found = self._project.trace(self._name, where=where, at=self._moment, whole_rows=whole_rows)
         spark = self._project.spark
         return {one.relation: to_dataframe(spark, unfolded(ArrowBag(one.rows))) for one in found.relations}

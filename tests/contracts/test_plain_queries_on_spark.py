@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.deltas.on_spark import to_arrow, to_dataframe
 from headwater.errors import InvalidView
 from headwater.moment import AtTick
 from headwater.position import Tick
@@ -98,12 +97,15 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 
 
 @pytest.fixture(scope="module")
-def sessions(warehouse: Warehouse, spark: SparkSession) -> dict[int, SparkSession]:
-    """A Spark session for each tick, in which the view is what it is then; not `cache`, which loses NaNs to a filter."""
+def sessions(
+    warehouse: Warehouse, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[int, SparkSession]:
+    """A Spark session for each tick, in which the view is what it is then, computed once."""
+    folder = tmp_path_factory.mktemp("states")
     made = {tick: spark.newSession() for tick in range(1, 6)}
     for tick, session in made.items():
-        state = to_arrow(warehouse.view_dataframe(session, "v", Tick(tick)))
-        to_dataframe(session, state).createOrReplaceTempView("v")
+        warehouse.view_dataframe(session, "v", Tick(tick)).coalesce(1).write.parquet(f"{folder}/{tick}")
+        session.read.parquet(f"{folder}/{tick}").createOrReplaceTempView("v")
     return made
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.lineage.obstacles import Obstacle
-from headwater.lineage.reading import Origin
-from headwater.lineage.traced import Traced
 from headwater.moment import AtPosition
 from headwater.position import Position, Tick
 from headwater.results.status import Stop
+
+if TYPE_CHECKING:  # verbs that show other results are quicker without
+    from headwater.lineage.obstacles import Obstacle
+    from headwater.lineage.reading import Origin
+    from headwater.lineage.traced import Traced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import quoted, to_arrow
 from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable
 from headwater.guarantee import Guarantee
@@ -18,7 +17,9 @@ from headwater.relation import COUNT, TICK
 from headwater.results.lineage import ChangedRows, ImpactResult
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.state import net
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def find_impact(spark: Callable[[], SparkSession], warehouse: Warehouse, position: AtPosition) -> ImpactResult:
@@ -64,6 +65,9 @@ def _view_changes(spark: Callable[[], SparkSession], warehouse: Warehouse, entry
     few = warehouse.few_changes(entry.name, after, upto)
     if few is not None:
         return ChangedRows(name=entry.name, after=after, upto=upto, rows=_ordered(summed_up(few.drop_columns([TICK]))))
+    from headwater.deltas.on_spark import quoted, to_arrow  # noqa: PLC0415 - most transactions change few rows
+    from headwater.warehouse.state import net  # noqa: PLC0415 - as above
+
     changes = warehouse.changes_dataframe(spark(), entry.name, after, upto)
     columns = [name for name in changes.columns if name not in (TICK, COUNT)]
     rows = to_arrow(net(changes, columns).select(*quoted((*columns, COUNT))))

@@ -11,20 +11,22 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headwater.changelog.global_parts import Incomplete
 from headwater.position import Position
 from headwater.project import Project
 from headwater.results.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
-from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.follow import SourceThread
-from headwater.runtime.holding import Piece
-from headwater.runtime.messages import Messages
 from headwater.warehouse.folders import status_file
 from headwater.warehouse.followed import said_position, said_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
+
+if TYPE_CHECKING:  # `status` reads what the maintainer said, and needs nothing of it
+    from headwater.changelog.global_parts import Incomplete
+    from headwater.runtime.acceptor import Acceptor
+    from headwater.runtime.follow import SourceThread
+    from headwater.runtime.holding import Piece
+    from headwater.runtime.messages import Messages
 
 
 def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, bootstrapping: bool) -> None:

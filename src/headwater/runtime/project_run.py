@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from headwater.errors import SourceUnavailable
 from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
-from headwater.runtime.events import Listener, ProjectChanged
+from headwater.runtime.events import Listener, PlanningStarted, ProjectChanged
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import show_plan
 from headwater.runtime.project_watch import ProjectWatch
@@ -46,6 +46,7 @@ class ProjectRun:
 
     def run(self, *, until_idle: bool, ticks: int | None, rebuild: tuple[str, ...]) -> RunResult:
         """Maintain; a run that ends once it is idle takes up no changes, the next one does."""
+        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
         while True:

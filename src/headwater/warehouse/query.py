@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Self, assert_never
+from typing import TYPE_CHECKING, Self, assert_never
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog import ChangeLog
-from headwater.deltas.on_spark import to_dataframe
 from headwater.errors import NotReadable
 from headwater.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.position import Position, Tick
@@ -34,6 +32,9 @@ from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.row_count import row_count
+
+if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
+    from pyspark.sql import DataFrame, SparkSession
 
 _FEW_ROWS = 20_000
 """A view of no more rows is read here and handed to Spark; more take longer to hand over than Spark takes to read."""
@@ -128,7 +129,11 @@ class Warehouse:
         self._check_readable(name, tick)
         table = self.kept_table(name)
         few = table.few_entries(tick, table.schema.names, None, _FEW_ROWS)
-        return table.entries_dataframe(spark, tick) if few is None else to_dataframe(spark, few).coalesce(1)
+        if few is None:
+            return table.entries_dataframe(spark, tick)
+        from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
+
+        return to_dataframe(spark, few).coalesce(1)
 
     def changes_dataframe(self, spark: SparkSession, name: str, after: Tick, upto: Tick) -> DataFrame:
         """Return a view's signed rows with after < tick <= upto, with `_tick` and `_count`."""
