@@ -20,7 +20,8 @@ from pathlib import Path
 import headwater
 from pyspark import SparkContext
 
-with headwater.open(sys.argv[1]) as project:
+heard = []
+with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event).__name__)) as project:
     project.run(until_idle=True)
     frame = project.sql("SELECT upper(name) AS name FROM named")
     frame.toArrow()
@@ -36,6 +37,7 @@ with headwater.open(sys.argv[1]) as project:
         "settings": str(context.getConf().getAll()) + str(project.spark.sql("SET -v").toArrow().to_pylist()),
         "plan": frame._jdf.queryExecution().toString(),
         "workers": str(workers),
+        "heard": heard,
     }
 print(json.dumps(seen))
 """
@@ -68,9 +70,10 @@ def test_a_password_is_nowhere_in_spark(
     )
     assert child.returncode == 0, child.stderr
     seen = json.loads(child.stdout.splitlines()[-1])
+    assert seen["heard"][:3] == ["SparkStarting", "SparkStarted", "PlanningStarted"]
     assert "SPARK_LOCAL_IP" in seen["environment"], "the environment was read"
     written = "".join(file.read_text(errors="replace") for file in events.rglob("*") if file.is_file())
     assert "SparkListenerApplicationStart" in written, "Spark's event log was written"
     seen |= {"event log": written, "standard error": child.stderr}
-    assert [place for place, text in seen.items() if CANARY in text] == []
+    assert [place for place, text in seen.items() if CANARY in str(text)] == []
     assert child.stderr == "", "Spark starts without a word"

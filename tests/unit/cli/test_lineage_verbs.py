@@ -183,6 +183,13 @@ def test_an_impact_shows_what_went_and_what_came() -> None:
     ]
 
 
+def test_an_impact_says_which_transaction_is_the_newest_before_a_position() -> None:
+    lines = shown(MadeUp(), "impact", "shop:0/16B3799").splitlines()
+    assert lines[0] == "no transaction ends at shop:0/16B3799; the newest one before it is:"
+    assert lines[1].startswith("tick 41, shop:0/16B3748, ")
+    assert json.loads(shown(MadeUp(), "impact", "shop:0/16B3799", "--json"))["asked"] == "shop:0/16B3799"
+
+
 def test_what_derives_from_a_source_row() -> None:
     assert shown(MadeUp(), "impact", "shop.sales", "--row", "amount = 7").splitlines() == [
         "shop.sales with amount = 7",

@@ -38,6 +38,9 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
     events.Housekept(table="v", files_removed=3, seconds=0.1),
     events.Idle(tick=Tick(7)),
+    events.SparkStarting(),
+    events.SparkStarted(seconds=4.2),
+    events.PlanningStarted(views=2, sources=1),
 )
 
 
