@@ -236,8 +236,6 @@ READER_FUNCTIONS: Mapping[str, str] = {
     "current_timestamp": "current_timestamp()",
     "first": "first(n)",
     "last": "last(n)",
-    "max_by": "max_by(t, n)",
-    "min_by": "min_by(t, n)",
     "mode": "mode(n)",
     "now": "now()",
     "rand": "rand()",
