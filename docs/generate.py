@@ -19,6 +19,7 @@ from headwater.views.compile.reasons import WHYS
 from headwater.views.functions import (
     AGGREGATE_FUNCTIONS,
     NOT_REPEATABLE_FUNCTIONS,
+    READER_FUNCTIONS,
     SCALAR_FUNCTIONS,
     WINDOW_FUNCTIONS,
 )
@@ -148,6 +149,9 @@ def sql_page() -> str:
             "\nTheir value depends on their arguments alone. These are refused because theirs does not (HW-240):\n",
             *_listed(sorted(NOT_REPEATABLE_FUNCTIONS)),
             "\nAny other function is refused too (HW-241), a user's own among them: nobody knows what it does.\n",
+            "A query over views (`headwater query`) may say what a view may say, and call these besides:\n",
+            *_listed(sorted(READER_FUNCTIONS)),
+            "",
             "## Aggregates and window functions\n",
             *_listed(sorted(AGGREGATE_FUNCTIONS)),
             "\nTheir value depends on the rows alone, not on their order. Only in windows:\n",

@@ -68,12 +68,7 @@ def parse_moment(text: str) -> Moment:
     try:
         return AtTime(time=_with_zone(datetime.fromisoformat(said)))
     except ValueError:
-        raise NotReadable(
-            f'"{text}" is not a moment',
-            code="HW-120",
-            detail="it is neither a tick, nor SOURCE:POSITION, nor an ISO time",
-            hint='write for instance 42, shop:0/16B3748, or "2026-11-15T10:30:00Z"',
-        ) from None
+        raise _not_a_moment(f'"{text}"') from None
 
 
 def parse_position(text: str) -> AtPosition:
@@ -99,6 +94,8 @@ def as_moment(value: int | str | datetime | Moment) -> Moment:
     >>> as_moment(7)
     AtTick(tick=7)
     """
+    if isinstance(value, bool) or not isinstance(value, int | str | datetime | AtTick | AtPosition | AtTime):
+        raise _not_a_moment(repr(value))
     match value:
         case int():
             return AtTick(tick=Tick(value))
@@ -108,6 +105,15 @@ def as_moment(value: int | str | datetime | Moment) -> Moment:
             return AtTime(time=_with_zone(value))
         case AtTick() | AtPosition() | AtTime():
             return value
+
+
+def _not_a_moment(said: str) -> NotReadable:
+    return NotReadable(
+        f"{said} is not a moment",
+        code="HW-120",
+        detail="it is neither a tick, nor SOURCE:POSITION, nor an ISO time",
+        hint='write for instance 42, shop:0/16B3748, or "2026-11-15T10:30:00Z"',
+    )
 
 
 def _with_zone(time: datetime) -> datetime:

@@ -161,6 +161,11 @@ class Project:
         """The project's folder."""
         return self.file.parent
 
+    @property
+    def secret_variables(self) -> frozenset[str]:
+        """The environment's variables that the sources' urls are made of."""
+        return frozenset(name for source in self.sources for name in VARIABLE.findall(source.url_text))
+
     def reading(self, relation: RelationName) -> Reading:
         """Return how a relation is read."""
         return self.readings.get(relation, self.default_reading)

@@ -1,4 +1,8 @@
-"""An open project: the verbs of the command line as methods, returning values and Spark DataFrames."""
+"""An open project: the verbs of the command line as methods, returning values and Spark DataFrames.
+
+What only one verb needs is imported by that verb: Spark, the drivers and the maintainer take longer to import than
+`status` and most queries take to answer.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,14 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
 
-from headwater.advisor.advice import AdviceResult
 from headwater.changelog.storage_errors import stored
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.unfolded import unfolded
-from headwater.errors import InvalidView, NotReadable
+from headwater.errors import NotReadable
 from headwater.guarantee import Guarantee
 from headwater.judge.sample import STATES
 from headwater.keeping import Continuous, next_refresh
@@ -31,10 +31,6 @@ from headwater.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.position import Tick
 from headwater.project import Project
 from headwater.project_file import load
-from headwater.results.checking import CheckResult
-from headwater.results.keeping import AnalyzeResult, RefreshResult
-from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
 from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
 from headwater.results.status import (
     CommitStatus,
@@ -46,40 +42,28 @@ from headwater.results.status import (
     Stop,
     ViewStatus,
 )
-from headwater.results.teardown import TeardownResult
-from headwater.runtime.advise import advise_views
-from headwater.runtime.analyze import analyze_view
-from headwater.runtime.apply_advice import apply_advice
-from headwater.runtime.check import check_views
-from headwater.runtime.choose_algorithm import promised_guarantee
-from headwater.runtime.data_errors import query_stopped
-from headwater.runtime.events import Listener, unheard
-from headwater.runtime.explain import explain_view
-from headwater.runtime.impact import find_impact
-from headwater.runtime.live_status import (
-    read_messages,
-    read_self_maintenance,
-    read_sources,
-    read_waiting_parts,
-)
-from headwater.runtime.plan import Consent, show_plan
-from headwater.runtime.project_run import ProjectRun
-from headwater.runtime.refresh import refresh_views
-from headwater.runtime.row_impact import find_row_impact
-from headwater.runtime.spark import spark_session
-from headwater.runtime.start import plan_run
-from headwater.runtime.tear_down import tear_down
-from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import Understood, inspect_source, understand
-from headwater.runtime.why_not import find_why_not
+from headwater.runtime.events import Listener, PlanningStarted, unheard
+from headwater.runtime.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
 from headwater.toml_table import did_you_mean
-from headwater.views.scope_names import tables_named
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
 from headwater.warehouse.project_name import refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.released import note_release
 from headwater.warehouse.row_count import row_count
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.advisor.advice import AdviceResult
+    from headwater.results.checking import CheckResult
+    from headwater.results.keeping import AnalyzeResult, RefreshResult
+    from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+    from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
+    from headwater.results.teardown import TeardownResult
+    from headwater.runtime.answer_query import Question
+    from headwater.runtime.project_run import ProjectRun
+    from headwater.runtime.understand import Understood
 
 _AFTER_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
@@ -125,19 +109,30 @@ class Headwater:
     @property
     def spark(self) -> SparkSession:
         """The Spark session that everything runs on."""
-        return spark_session()
+        from headwater.runtime.spark import spark_session
+
+        return spark_session(self._listener, secret=self.project.secret_variables)
 
     @_naming_files
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
         self._require_own_warehouse()
-        understood = self._understood()
+        spark = self.spark
+        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
+        from headwater.runtime.plan import show_plan
+        from headwater.runtime.start import plan_run
+        from headwater.runtime.understand import understand
+
+        understood = understand(self.project, spark, None)
         planned = show_plan(plan_run(understood, rebuild), understood)
         return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
 
     def owner_sql(self, source: str) -> OwnerSqlResult:
         """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
+        from headwater.results.planning import OwnerSqlResult
+        from headwater.runtime.understand import inspect_source
+
         inspection = inspect_source(self.project, source)
         return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
@@ -173,7 +168,11 @@ class Headwater:
         self._require_own_warehouse()  # before Spark starts, which takes long
         if is_warehouse(path := str(self.project.warehouse)):
             refuse_if_held(path)
-        going = ProjectRun(self.spark, self.project, self._listener)
+        spark = self.spark  # first, so that it is said at once what takes so long
+        from headwater.runtime.plan import Consent
+        from headwater.runtime.project_run import ProjectRun
+
+        going = ProjectRun(spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going):
                 return going.run(
@@ -227,23 +226,24 @@ class Headwater:
             )
         for file in self.project.views:
             if file.name not in views:
+                from headwater.runtime.choose_algorithm import promised_guarantee
+
                 yield ViewStatus(name=file.name, guarantee=promised_guarantee(file), refresh=str(file.refresh))
 
     @_naming_files
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
-        """Run a query over the views at one tick, and return its rows as Arrow."""
-        frame, tick = self._query(sql, at, after)
-        try:
-            return QueryResult(tick=tick, table=frame.toArrow())
-        except PySparkException as error:
-            if (told := query_stopped(error)) is None:
-                raise
-            raise told from None
+        """Run a query over the views at one tick, and return its rows as Arrow; a plain one does not need Spark."""
+        from headwater.runtime.answer_query import answer
+
+        question = self._ask(sql, at, after)
+        return QueryResult(tick=question.tick, table=answer(question, lambda: self.spark))
 
     @_naming_files
     def sql(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> DataFrame:
         """Run a query over the views at one tick, and return it as a Spark DataFrame."""
-        return self._query(sql, at, after)[0]
+        from headwater.runtime.answer_query import answer_dataframe
+
+        return answer_dataframe(self._ask(sql, at, after), self.spark)
 
     def view(self, name: str) -> ViewReader:
         """Return a reader of one view, at its newest state unless told otherwise with `.at`."""
@@ -275,6 +275,8 @@ class Headwater:
     @_naming_files
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
+        from headwater.runtime.explain import explain_view
+
         self.project.view(view)
         return explain_view(self._understood(), view)
 
@@ -291,6 +293,9 @@ class Headwater:
 
         With `apply` it is written into the project file, for a run to take up.
         """
+        from headwater.runtime.advise import advise_views
+        from headwater.runtime.apply_advice import apply_advice
+
         warehouse = self._warehouse()
         names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
         born = warehouse.catalog().views if view is None else names
@@ -308,29 +313,41 @@ class Headwater:
 
         `whole_rows` shows source rows with all their columns; their sources may have to be asked for that.
         """
-        self.project.view(view)
-        self._warehouse()
-        moment = None if at is None else as_moment(at)
-        return trace_view(self.spark, self._understood(view), view, where=where, at=moment, whole_rows=whole_rows)
+        from headwater.runtime.trace_view import trace_view
+        from headwater.views.reader_query import read_condition
+
+        condition = None if where is None else read_condition(where)
+        moment = self._readable(view, at)
+        return trace_view(self.spark, self._understood(view), view, where=condition, at=moment, whole_rows=whole_rows)
 
     @_naming_files
     def impact(self, position: str | AtPosition) -> ImpactResult:
         """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
+        from headwater.runtime.impact import find_impact
+
         asked = position if isinstance(position, AtPosition) else parse_position(position)
-        return find_impact(self.spark, self._warehouse(), asked)
+        return find_impact(lambda: self.spark, self._warehouse(), asked)
 
     @_naming_files
     def row_impact(self, relation: str, where: str, *, at: When | None = None) -> RowImpactResult:
         """Return the rows of views that derive from a source row, written `no = 7`: some of its columns, or all."""
+        from headwater.runtime.row_impact import find_row_impact
+        from headwater.views.row_text import row_pairs
+
+        row_pairs(where)
+        moment = None if at is None else as_moment(at)
         self._warehouse()
-        return find_row_impact(self.spark, self._understood(), relation, where, None if at is None else as_moment(at))
+        return find_row_impact(self.spark, self._understood(), relation, where, moment)
 
     @_naming_files
     def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
         """Return what keeps a row out of a view; a row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
-        self.project.view(view)
-        self._warehouse()
-        return find_why_not(self.spark, self._understood(view), view, where, None if at is None else as_moment(at))
+        from headwater.runtime.why_not import find_why_not
+        from headwater.views.row_text import row_pairs
+
+        row_pairs(where)
+        moment = self._readable(view, at)
+        return find_why_not(self.spark, self._understood(view), view, where, moment)
 
     @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
@@ -339,6 +356,8 @@ class Headwater:
         So many states of each are compared, spread over what can be read; None: every one. With `steps` each is also
         computed by the steps that maintain the view; a view whose steps give another state than its SQL is refused.
         """
+        from headwater.runtime.check import check_views
+
         if view is not None:
             self.project.view(view)
         self._warehouse()
@@ -362,6 +381,9 @@ class Headwater:
     @_naming_files
     def analyze(self, view: str | None = None) -> AnalyzeResult:
         """Say what each kind of maintenance would cost a view, or all of them: predicted, and measured beside it."""
+        from headwater.results.keeping import AnalyzeResult
+        from headwater.runtime.analyze import analyze_view
+
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
         self._require_views(names)
         understood = self._understood()
@@ -370,6 +392,8 @@ class Headwater:
     @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
         """Bring views up to date now, whenever they would be due."""
+        from headwater.runtime.refresh import refresh_views
+
         self._require_views(views)
         self._warehouse()
         return refresh_views(self.spark, self._understood(), views, self._listener)
@@ -380,6 +404,8 @@ class Headwater:
 
         A later run reads these sources anew, and the views that read them; the other views go on.
         """
+        from headwater.runtime.tear_down import tear_down
+
         for name in sources:
             self.project.source(name)
         self._require_own_warehouse()
@@ -392,7 +418,16 @@ class Headwater:
     def _require_own_warehouse(self) -> None:
         refuse_other_project(str(self.project.warehouse), self.project.name)
 
+    def _readable(self, view: str, at: When | None) -> Moment | None:
+        """Return the moment that is asked for; a view that cannot be read then is refused before Spark starts."""
+        self.project.view(view)
+        moment = None if at is None else as_moment(at)
+        self._warehouse().resolve_at(view, moment)
+        return moment
+
     def _understood(self, only: str | None = None) -> Understood:
+        from headwater.runtime.understand import understand
+
         return understand(self.project, self.spark, only)
 
     def _warehouse(self) -> Warehouse:
@@ -407,26 +442,18 @@ class Headwater:
         self._require_own_warehouse()
         return Warehouse.open(path)
 
-    def _query(self, sql: str, at: When | None, after: str | AtPosition | None) -> tuple[DataFrame, Tick]:
-        if after is not None:
-            self._wait_for(after if isinstance(after, AtPosition) else parse_position(after), tables_named(sql))
-        warehouse = self._warehouse()
-        known = warehouse.catalog().views
-        named = [name for name in tables_named(sql) if name in known]
+    def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> Question:
+        from headwater.runtime.answer_query import ask
+        from headwater.views.reader_query import read_query
+
+        query = read_query(sql)
         moment = None if at is None else as_moment(at)
-        tick = min((warehouse.resolve_at(name, moment) for name in named), default=warehouse.head().tick)
-        session = self.spark.newSession()
-        for name in named:
-            warehouse.view_dataframe(session, name, tick).createOrReplaceTempView(name)
-        try:
-            return session.sql(sql), tick
-        except AnalysisException as error:
-            raise InvalidView(
-                "Spark cannot run the query",
-                code="HW-126",
-                detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
-                hint=f"the warehouse has the views: {', '.join(sorted(known)) or 'none'}",
-            ) from None
+        position = parse_position(after) if isinstance(after, str) else after
+        if position is not None:
+            self.project.source(position.source)
+            ask(self._warehouse(), query, None)
+            self._wait_for(position, query.views)
+        return ask(self._warehouse(), query, moment)
 
     def _wait_for(self, position: AtPosition, named: Collection[str]) -> None:
         """Wait until a write is in: until every view has its tick that is continuous or named, and has not stopped."""
@@ -475,13 +502,15 @@ class ViewReader:
 
     def arrow(self) -> pa.Table:
         """Return the rows as an Arrow table."""
-        return self.df().toArrow()
+        return self._project.query(f"SELECT * FROM `{self._name}`", at=self._moment).table
 
     def trace(self, where: str | None = None, *, whole_rows: bool = False) -> dict[str, DataFrame]:
         """Return the source rows that derived the rows for which a condition is true, by relation, as Spark DataFrames.
 
         A row that its relation holds k times stands k times.
         """
+        from headwater.deltas.on_spark import to_dataframe
+
         found = self._project.trace(self._name, where=where, at=self._moment, whole_rows=whole_rows)
         spark = self._project.spark
         return {one.relation: to_dataframe(spark, unfolded(ArrowBag(one.rows))) for one in found.relations}

@@ -226,7 +226,7 @@ def test_a_run_that_is_refused_leaves_no_lease(shop: Shop) -> None:
 def test_values_that_sql_cannot_take(shop: Shop) -> None:
     shop.put_back()
     result = shop.say("query", "SELECT 1 / (sold - sold) FROM sold")
-    assert (result.exit_code, "HW-157" in result.stderr) == (REFUSED, True), result.stderr
+    assert (result.exit_code, "HW-148" in result.stderr) == (REFUSED, True), result.stderr
     assert shop.say("query", "SELECT 1/0").exit_code == REFUSED
     (shop.folder / "views" / "broken.sql").write_text("SELECT s.no, 1/0 AS x FROM shop.sales s")
     try:

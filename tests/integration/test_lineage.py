@@ -16,10 +16,10 @@ from running import running
 from volume import volume
 from writers import busy_writers
 
-from headwater.errors import InvalidView
+from headwater.errors import InvalidView, NotReadable
 from headwater.lineage.reading import Origin
 from headwater.lineage.traced import leaves
-from headwater.moment import AtTick
+from headwater.moment import AtPosition, AtTick
 from headwater.position import Tick
 from headwater.relation import COUNT, RelationName
 from headwater.results.lineage import ChangedRows, TraceResult
@@ -106,6 +106,12 @@ def test_what_a_transaction_changed_and_what_keeps_a_row_out(world: AuditedWorld
 
     impact = project.impact(f"shop:{position}")
     assert [(one.name, signs(one)) for one in impact.relations] == [("shop.sales", [-1, 1])]
+    [shop] = [one for one in project.status().sources if one.name == "shop"]
+    assert shop.last_transaction == impact.positions[0]
+    assert project.impact(str(shop.position)).tick == impact.tick, "what status shows has come"
+    assert project.view("bought").at(str(shop.position)).arrow().num_rows > 0
+    with pytest.raises(NotReadable, match="HW-417"):
+        project.impact(AtPosition(source="shop", offset=shop.position.offset + 1))
     changed = {one.name: one for one in impact.views}
     assert signs(changed["bought"]) == [-1, 1]
     assert changed["bought"].rows["no"].to_pylist() == [5, 5]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,13 @@ def test_only_a_position_can_be_waited_for() -> None:
     assert parse_position("shop:0/1") == AtPosition(source="shop", offset=1)
     with pytest.raises(HeadwaterError, match="not a position of a source"):
         parse_position("42")
+
+
+@pytest.mark.parametrize("value", [True, False, 4.5, None, [1]])
+def test_python_values_that_are_no_moment(value: Any) -> None:
+    with pytest.raises(HeadwaterError) as refused:
+        as_moment(value)
+    assert refused.value.code == "HW-120"
 
 
 def test_python_values() -> None:

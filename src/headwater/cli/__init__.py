@@ -1,5 +1,5 @@
 """The command line: one small file per verb, one place that decides exit codes, one place that draws."""
 
-from headwater.cli.app import main
+from headwater.cli.entry import main
 
 __all__ = ["main"]

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import typer
 
-from headwater.advisor.advice import AdviceResult
-from headwater.demo.scenes import DemoListener
 from headwater.moment import AtPosition, Moment
-from headwater.results.checking import CheckResult, DemoResult
-from headwater.results.keeping import AnalyzeResult, RefreshResult
-from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
-from headwater.results.proving import ProveResult
-from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
-from headwater.results.status import ReleaseResult, StatusResult
-from headwater.results.teardown import TeardownResult
 from headwater.runtime.events import Listener
+
+if TYPE_CHECKING:  # a verb has to say something within a second: what the others need is not imported
+    from headwater.advisor.advice import AdviceResult
+    from headwater.demo.scenes import DemoListener
+    from headwater.results.checking import CheckResult, DemoResult
+    from headwater.results.keeping import AnalyzeResult, RefreshResult
+    from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+    from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
+    from headwater.results.proving import ProveResult
+    from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
+    from headwater.results.status import ReleaseResult, StatusResult
+    from headwater.results.teardown import TeardownResult
 
 
 class Facade(Protocol):

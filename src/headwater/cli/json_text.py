@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.judge.compare import Difference
+from headwater.moment import AtPosition
 from headwater.position import Position
 from headwater.relation import RelationName
 
@@ -33,7 +34,7 @@ def to_json(value: object) -> object:  # noqa: C901, PLR0911 — one line per ki
             return value if math.isfinite(value) else str(Decimal(value))
         case Enum():
             return value.value
-        case Decimal() | Path() | Position() | RelationName() | timedelta():
+        case Decimal() | Path() | Position() | AtPosition() | RelationName() | timedelta():
             return str(value)
         case datetime() | date() | time():
             return value.isoformat()

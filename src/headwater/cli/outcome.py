@@ -53,6 +53,7 @@ def outcome(*, as_json: bool, debug: bool) -> Iterator[Output]:
     """Give a block its output, and turn what it raises into a message and an exit code."""
     if debug:
         logging.basicConfig(stream=sys.stderr, level=logging.DEBUG, format="%(asctime)s %(name)s %(message)s")
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot parse, we refuse in our own words
     try:
         yield Output(as_json=as_json)
     except HeadwaterError as error:

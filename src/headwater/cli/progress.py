@@ -17,6 +17,9 @@ from headwater.runtime.events import (
     Event,
     Idle,
     Listener,
+    PlanningStarted,
+    SparkStarted,
+    SparkStarting,
     TransactionsAccepted,
     fan_out,
     unheard,
@@ -54,6 +57,10 @@ class _Bars:
 
     def __call__(self, event: Event) -> None:
         match event:
+            case SparkStarting() | PlanningStarted():
+                self._advance(sentence_of(event), None, None)
+            case SparkStarted():
+                self._bars.remove_task(self._tasks.pop(sentence_of(SparkStarting())))
             case BootstrapProgress(relation=relation, rows_read=rows, finished=finished):
                 self._advance(f"reading {relation}", rows, rows if finished else max(rows, event.rows_estimated))
             case CheckProgress(view=view, states_checked=checked, states_expected=expected):

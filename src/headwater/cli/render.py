@@ -80,7 +80,7 @@ def draw_status(result: StatusResult) -> Page:
         page.append(Line(text=f"change log: ticks {result.log_first} to {result.log_last}", style=_QUIET))
     page.append(
         Grid(
-            headings=("source", "state", "position", "bytes behind", "seconds behind"),
+            headings=("source", "state", "followed to", "last transaction", "bytes behind", "seconds behind"),
             rows=tuple(_source_row(source) for source in result.sources),
             right=frozenset({"bytes behind", "seconds behind"}),
         )
@@ -272,6 +272,7 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
         source.name,
         source.state.value,
         "" if source.position is None else str(source.position),
+        "" if source.last_transaction is None else str(source.last_transaction),
         _count(source.lag_bytes),
         "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",
     )

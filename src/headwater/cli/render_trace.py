@@ -37,6 +37,7 @@ def draw_impact(result: ImpactResult) -> Page:
     """Show what went and what came, at the sources and in every view."""
     where = ", ".join(str(position) for position in result.positions)
     page: list[Line | Branch] = [
+        *_newest_before(result),
         Line(text=f"tick {result.tick}, {where}, committed {result.committed_at:%Y-%m-%d %H:%M:%S}"),
         *(_changed(one) for one in result.relations),
     ]
@@ -49,6 +50,13 @@ def draw_impact(result: ImpactResult) -> Page:
         if names:
             page.append(Line(text=f"{why}: {', '.join(names)}", style="dim"))
     return page
+
+
+def _newest_before(result: ImpactResult) -> list[Line]:
+    """Say so where the position is not one of the transaction: logs go on past the transactions we read of."""
+    if str(result.asked) in map(str, result.positions):
+        return []
+    return [Line(text=f"no transaction ends at {result.asked}; the newest one before it is:", style="dim")]
 
 
 def _changed(changed: ChangedRows, title: str = "") -> Branch:

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from headwater.demo.maintained import Maintained, maintained
 from headwater.demo.pulse import Pulses
-from headwater.demo.quiet_spark import spark_started_aside
 from headwater.demo.recompute import recompute
 from headwater.demo.samples import two_samples
 from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
+from headwater.demo.spark_aside import spark_started_aside
 from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
 from headwater.results.checking import DemoResult
@@ -35,7 +35,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
     """Play the demo, with writers that write for so many seconds, and return what the judge found."""
     started = time.perf_counter()
     listener(Scene.STARTING)
-    with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside(folder / "spark.log") as spark:
+    with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside() as spark:
         with running_servers(folder) as servers:
             listener(Scene.FILLING)
             for name, server in servers.items():

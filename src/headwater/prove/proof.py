@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from headwater.demo.quiet_spark import spark_started_aside
+from headwater.demo.spark_aside import spark_started_aside
 from headwater.errors import HeadwaterError
 from headwater.prove.campaign import Campaign
 from headwater.prove.trial import Trial
@@ -37,10 +36,7 @@ def prove(
         )
     trial = None if replay is None else _read(replay)
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _INTERPRETED)
-    with (
-        tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder,
-        spark_started_aside(Path(folder) / "spark.log") as spark,
-    ):
+    with spark_started_aside() as spark:
         campaign = Campaign(spark=spark.result(), seed=seed, folder=to, told=told)
         if trial is not None:
             campaign.replay(trial)

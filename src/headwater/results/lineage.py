@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.lineage.obstacles import Obstacle
-from headwater.lineage.reading import Origin
-from headwater.lineage.traced import Traced
+from headwater.moment import AtPosition
 from headwater.position import Position, Tick
 from headwater.results.status import Stop
+
+if TYPE_CHECKING:  # verbs that show other results are quicker without
+    from headwater.lineage.obstacles import Obstacle
+    from headwater.lineage.reading import Origin
+    from headwater.lineage.traced import Traced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +54,12 @@ class ImpactResult:
     """What one tick changed: its transactions' own rows, and those of every view that had come so far.
 
     A view that need not show every tick shows this one together with others: its rows are of more ticks than one.
-    `not_yet` are views that have not come to the tick, `not_born` those that came to be at it or after.
+    `not_yet` are views that have not come to the tick, `not_born` those that came to be at it or after. The position
+    that was `asked` for may lie after the end of the transaction: then it is the newest one up to there.
     """
 
     tick: Tick
+    asked: AtPosition
     positions: tuple[Position, ...]
     committed_at: datetime
     relations: tuple[ChangedRows, ...]

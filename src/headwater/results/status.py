@@ -23,8 +23,9 @@ class SourceState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing, and how far its log has been followed.
+    """How a source is doing, how far its log has been followed, and where its newest transaction in the log ends.
 
+    A log goes on past its newest transaction: other tables and other databases write into it too.
     The lag is how far the change log is behind the source: bytes of the source's own log (which may hold nothing for
     us), and seconds. None: not known, because no maintainer runs or the source does not answer.
     """
@@ -32,6 +33,7 @@ class SourceStatus:
     name: str
     state: SourceState
     position: Position | None = None
+    last_transaction: Position | None = None
     lag_bytes: int | None = None
     lag_seconds: float | None = None
     last_error: str = ""

@@ -80,10 +80,10 @@ def query_stopped(error: BaseException) -> HeadwaterError | None:
     if not is_data_error(error):
         return None
     return InvalidView(
-        "the query met a value that it cannot compute with",
-        code="HW-157",
+        "the query failed on the rows that it read",
+        code="HW-148",
         detail=_said(error),
-        hint="leave such rows out with WHERE, or use a function that gives NULL instead: try_divide, try_cast",
+        hint="leave such rows out with WHERE, or use a function that gives NULL instead: try_divide, try_cast …",
     )
 
 

@@ -17,6 +17,26 @@ from headwater.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStarting:
+    """Spark is being started; that takes seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStarted:
+    """Spark can be used."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningStarted:
+    """The sources are asked about the relations that views read, and Spark for the types of the views' columns."""
+
+    views: int
+    sources: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceConnected:
     """A source's log is being followed."""
 
@@ -213,7 +233,10 @@ class Idle:
 
 
 Event: TypeAlias = (
-    SourceConnected
+    SparkStarting
+    | SparkStarted
+    | PlanningStarted
+    | SourceConnected
     | SourceDisconnected
     | SourceGone
     | SourceWarning

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import quoted, to_arrow
+from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable
 from headwater.guarantee import Guarantee
 from headwater.moment import AtPosition
@@ -17,25 +17,31 @@ from headwater.relation import COUNT, TICK
 from headwater.results.lineage import ChangedRows, ImpactResult
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.state import net
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
-def find_impact(spark: SparkSession, warehouse: Warehouse, position: AtPosition) -> ImpactResult:
-    """Return what the source's newest transaction up to a position changed; the views say, nobody is asked."""
-    tick = warehouse.tick_at(position)
-    accepted = warehouse.log.transactions(None, Tick(tick - 1), tick) if tick else []
-    if not accepted:
+def find_impact(spark: Callable[[], SparkSession], warehouse: Warehouse, position: AtPosition) -> ImpactResult:
+    """Return what the source's newest transaction up to a position changed; the views say, nobody is asked.
+
+    Spark is needed only where it changed many rows.
+    """
+    tick = warehouse.newest_tick_upto(position)
+    if tick is None:
         raise NotReadable(
             f'no transaction of source "{position.source}" is known up to {position}',
             code="HW-419",
             detail=f"the change log begins after tick {warehouse.log.horizon()}",
             hint="give the position of a commit since the first `headwater run`, or one after it",
         )
+    accepted = warehouse.log.transactions(None, Tick(tick - 1), tick)
     entries = warehouse.catalog().views.values()
     frontiers = {entry.name: warehouse.frontier(entry.name) for entry in entries}
     there = [entry for entry in entries if entry.birth < tick <= frontiers[entry.name]]
     return ImpactResult(
         tick=tick,
+        asked=position,
         positions=tuple(one.position for _, one in accepted),
         committed_at=max(one.committed_at for _, one in accepted),
         relations=tuple(_relation_changes(warehouse, tick)),
@@ -54,9 +60,15 @@ def _relation_changes(warehouse: Warehouse, tick: Tick) -> Iterator[ChangedRows]
             yield ChangedRows(name=str(name), after=before, upto=tick, rows=_ordered(rows.table.drop_columns([TICK])))
 
 
-def _view_changes(spark: SparkSession, warehouse: Warehouse, entry: ViewEntry, tick: Tick) -> ChangedRows:
+def _view_changes(spark: Callable[[], SparkSession], warehouse: Warehouse, entry: ViewEntry, tick: Tick) -> ChangedRows:
     after, upto = _span(warehouse, entry, tick)
-    changes = warehouse.changes_dataframe(spark, entry.name, after, upto)
+    few = warehouse.few_changes(entry.name, after, upto)
+    if few is not None:
+        return ChangedRows(name=entry.name, after=after, upto=upto, rows=_ordered(summed_up(few.drop_columns([TICK]))))
+    from headwater.deltas.on_spark import quoted, to_arrow  # noqa: PLC0415 - most transactions change few rows
+    from headwater.warehouse.state import net  # noqa: PLC0415 - as above
+
+    changes = warehouse.changes_dataframe(spark(), entry.name, after, upto)
     columns = [name for name in changes.columns if name not in (TICK, COUNT)]
     rows = to_arrow(net(changes, columns).select(*quoted((*columns, COUNT))))
     return ChangedRows(name=entry.name, after=after, upto=upto, rows=_ordered(rows))

@@ -11,21 +11,23 @@ import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headwater.changelog.data_file import read_note
-from headwater.changelog.global_parts import Incomplete
 from headwater.errors import HeadwaterError
 from headwater.position import Position
 from headwater.project import Project
 from headwater.results.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
-from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.follow import SourceThread
-from headwater.runtime.holding import Piece
-from headwater.runtime.messages import Messages
 from headwater.warehouse.folders import status_file
+from headwater.warehouse.followed import said_position, said_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
+
+if TYPE_CHECKING:  # `status` reads what the maintainer said, and needs nothing of it
+    from headwater.changelog.global_parts import Incomplete
+    from headwater.runtime.acceptor import Acceptor
+    from headwater.runtime.follow import SourceThread
+    from headwater.runtime.holding import Piece
+    from headwater.runtime.messages import Messages
 
 
 def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, bootstrapping: bool) -> None:
@@ -96,7 +98,7 @@ def _position(position: Position | None) -> list[object] | None:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    sources, alive = _said(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
     return tuple(
@@ -110,7 +112,7 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
 
 def forget_sources(warehouse: str, names: Collection[str]) -> None:
     """Forget what was said of sources, because what was made there has been dropped."""
-    said = dict(_said(warehouse))
+    said = dict(said_status(warehouse))
     if names & said.get("sources", {}).keys():
         said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
         _write(warehouse, said)
@@ -118,7 +120,7 @@ def forget_sources(warehouse: str, names: Collection[str]) -> None:
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
     """Return since when the last maintainer counted, and what it asked of the sources."""
-    said = _said(warehouse.path).get("messages")
+    said = said_status(warehouse.path).get("messages")
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
@@ -126,14 +128,17 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
 
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
     """Return how often the views of the last maintainer could do without asking."""
-    return tuple(SelfMaintenanceCount(**count) for count in _said(warehouse.path).get("messages", {}).get("tested", ()))
+    return tuple(
+        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+    )
 
 
 def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     """Return the global transactions that were incomplete when the last maintainer told."""
     now = datetime.now(UTC)
     said = [
-        (one, datetime.fromisoformat(one["committed_at"])) for one in _said(warehouse.path).get("waiting_parts", ())
+        (one, datetime.fromisoformat(one["committed_at"]))
+        for one in said_status(warehouse.path).get("waiting_parts", ())
     ]
     return tuple(
         WaitingPart(
@@ -147,31 +152,19 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     )
 
 
-def _said(warehouse: str) -> Mapping[str, Any]:
-    return read_note(warehouse, status_file(warehouse).name, _checked) or {}
-
-
-def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what was said, if it is whole: everything is in it that is looked for."""
-    datetime.fromisoformat(said["messages"]["since"])
-    for source in said["sources"].values():
-        _ = source["state"], source["position"], source["retry_at"], source["error"]
-    return said
-
-
 def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
     if said is None:
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
-    position, retry_at = said["position"], said["retry_at"]
-    if isinstance(position, list):
-        known = Position(source=name, history=str(position[0]), offset=int(position[1]))
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=known)
+    retry_at, last = said["retry_at"], known
+    known = said_position(name, said) or known
     state = SourceState(said["state"])
     if not alive and state is not SourceState.LOST:  # what is lost stays so until somebody does something about it
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=last)
     return SourceStatus(
         name=name,
         state=state,
         position=known,
+        last_transaction=last,
         lag_bytes=said.get("lag_bytes"),
         lag_seconds=said.get("lag_seconds"),
         last_error=str(said["error"]),

@@ -16,6 +16,7 @@ from headwater.runtime.events import (
     Event,
     Housekept,
     Idle,
+    PlanningStarted,
     ProbeAnswered,
     ProjectChanged,
     ProjectRefused,
@@ -25,6 +26,8 @@ from headwater.runtime.events import (
     SourceDisconnected,
     SourceGone,
     SourceWarning,
+    SparkStarted,
+    SparkStarting,
     TransactionsAccepted,
     ViewBorn,
     ViewComputed,
@@ -55,11 +58,11 @@ def level_of(event: Event) -> int:
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
-        case BootstrapProgress() | CheckProgress():
+        case SparkStarting() | PlanningStarted() | BootstrapProgress() | CheckProgress():
             return logging.INFO
         case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed() | SelfMaintenanceTested():
             return logging.DEBUG
-        case CheckpointRolled() | Housekept() | Idle():
+        case SparkStarted() | CheckpointRolled() | Housekept() | Idle():
             return logging.DEBUG
         case _:
             assert_never(event)
@@ -74,6 +77,12 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
     'view "sales" is no longer kept'
     """
     match event:
+        case SparkStarting():
+            return "starting Spark…"
+        case SparkStarted(seconds=seconds):
+            return f"Spark started in {seconds:.1f} s"
+        case PlanningStarted(views=views, sources=sources):
+            return f"planning {_several(views, 'view')} over {_several(sources, 'source')}…"
         case SourceConnected(source=source, position=position):
             return f'following source "{source}" from {position}'
         case SourceDisconnected(source=source, error=error, retry_in_seconds=seconds):
@@ -139,4 +148,8 @@ def _ticks(first: Tick, last: Tick) -> str:
 
 
 def _rows(count: int) -> str:
-    return "1 row" if count == 1 else f"{count} rows"
+    return _several(count, "row")
+
+
+def _several(count: int, noun: str) -> str:
+    return f"1 {noun}" if count == 1 else f"{count} {noun}s"

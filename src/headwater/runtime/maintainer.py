@@ -457,7 +457,7 @@ class Maintainer:
         record = CommitRecord(
             frontiers={name: view.frontier for name, view in shown.items()},
             stopped={name: view.stopped for name, view in shown.items() if view.stopped is not None},
-            positions=dict(self.log.positions()),
+            positions={**self.log.positions(), **self.acceptor.accepted_to()},
             holder=own_name(),
             statistics=statistics,
             refreshed_at=self.timetable.refreshed_at(self.views.values()),

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from headwater.errors import SourceUnavailable
 from headwater.project import Project
 from headwater.results.planning import RunEnd, RunResult
-from headwater.runtime.events import Listener, ProjectChanged, ProjectWarned
+from headwater.runtime.events import Listener, PlanningStarted, ProjectChanged, ProjectWarned
 from headwater.runtime.maintainer import Maintainer
 from headwater.runtime.plan import Consent, RunPlan, show_plan
 from headwater.runtime.project_watch import ProjectWatch
@@ -60,6 +60,7 @@ class ProjectRun:
 
         A change that would delete the history of views is taken up only with consent.
         """
+        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
         understood = understand(self.project, self._spark)
         done: list[RunResult] = []
         warned: set[str] = set()

@@ -18,12 +18,17 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Collection
 from pathlib import Path
 
+from pyspark import SparkConf
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError
+from headwater.runtime.events import Listener, SparkStarted, SparkStarting, unheard
+from headwater.runtime.spark_gateway import start_gateway
 
 _OLDEST_JAVA = 17
 
@@ -50,18 +55,25 @@ def check_java() -> None:
         )
 
 
-def spark_session() -> SparkSession:
-    """Return the session of this process, building it the first time."""
+def spark_session(listener: Listener = unheard, *, secret: Collection[str] = ()) -> SparkSession:
+    """Return the session of this process, building it the first time.
+
+    `secret` are the environment's variables that Spark must not see; others that may hold a password are hidden too.
+    """
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     check_java()
+    listener(SparkStarting())
+    began = time.monotonic()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.Builder().appName("headwater").master(os.environ.get("SPARK_MASTER", "local[*]"))
+    master = os.environ.get("SPARK_MASTER", "local[*]")
+    interrupted = signal.getsignal(signal.SIGINT)
+    start_gateway(SparkConf().setAppName("headwater").setMaster(master).setAll([*_SETTINGS.items()]), secret)
+    builder = SparkSession.Builder().appName("headwater").master(master)
     for key, value in _SETTINGS.items():
         builder = builder.config(key, value)
-    interrupted = signal.getsignal(signal.SIGINT)
     session = builder.getOrCreate()
     if threading.current_thread() is threading.main_thread():
         # PySpark's own handler asks the JVM to cancel jobs, and hangs if the interrupted call was to the JVM too.
@@ -69,6 +81,7 @@ def spark_session() -> SparkSession:
     session.sparkContext.setLogLevel("ERROR")
     # PySpark also writes every refused query to standard error as JSON; we say what was wrong in our own words.
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    listener(SparkStarted(seconds=time.monotonic() - began))
     return session
 
 

@@ -19,6 +19,7 @@ from headwater.views.bounds import excess_of_joins
 from headwater.views.functions import (
     AGGREGATE_FUNCTIONS,
     NOT_REPEATABLE_FUNCTIONS,
+    READER_FUNCTIONS,
     SCALAR_FUNCTIONS,
     WINDOW_FUNCTIONS,
     is_called,
@@ -65,6 +66,7 @@ _CLAUSE_PARTS = (
     exp.WindowSpec, exp.With, exp.WithinGroup,
 )  # fmt: skip
 
+_FUNCTIONS = frozenset({*SCALAR_FUNCTIONS, *AGGREGATE_FUNCTIONS, *WINDOW_FUNCTIONS})
 _A_LIST = "a list of a group's values cannot be maintained: keep the rows, and put them together when reading the view"
 _FUNCTION_HINTS = {
     **dict.fromkeys(("string_agg", "group_concat", "listagg", "array_agg", "collect_list", "collect_set"), _A_LIST),
@@ -178,17 +180,27 @@ def has_no_parameters(statement: Statement) -> None:
 
 def calls_known_functions(statement: Statement) -> None:
     """Refuse functions that are not known to depend on their arguments alone."""
+    _refuse_other_functions(statement, _FUNCTIONS)
+
+
+def calls_functions_for_readers(statement: Statement) -> None:
+    """Refuse functions that neither a view may call nor who reads views."""
+    _refuse_other_functions(statement, _FUNCTIONS | READER_FUNCTIONS.keys())
+
+
+def _refuse_other_functions(statement: Statement, known: frozenset[str]) -> None:
     for call in statement.tree.find_all(exp.Func):
         if isinstance(call, (*_OPERATORS, *_MAKE_ROWS, exp.Exists, exp.Filter)) or not is_called(call):
             continue
         name = spelled_name(call, statement.sql)
+        if name in known:
+            continue
         if name in NOT_REPEATABLE_FUNCTIONS:
             span = statement.span_of(call) or statement.span_of_text(name)
             raise statement.refusal(support.NOT_REPEATABLE, span, because=f"{name}()")
-        if name not in SCALAR_FUNCTIONS and name not in AGGREGATE_FUNCTIONS and name not in WINDOW_FUNCTIONS:
-            spelled = _spelled(name, statement)
-            hint = _FUNCTION_HINTS.get(spelled, "")
-            raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{spelled}()", hint=hint)
+        spelled = _spelled(name, statement)
+        hint = _FUNCTION_HINTS.get(spelled, "")
+        raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{spelled}()", hint=hint)
 
 
 def _spelled(name: str, statement: Statement) -> str:

@@ -225,6 +225,28 @@ WINDOW_FUNCTIONS: Mapping[str, str] = {
 }
 """Functions that have a value only in a window; aggregates may be used in windows too."""
 
+READER_FUNCTIONS: Mapping[str, str] = {
+    "any_value": "any_value(n)",
+    "approx_count_distinct": "approx_count_distinct(n)",
+    "array_agg": "array_agg(n)",
+    "collect_list": "collect_list(n)",
+    "collect_set": "collect_set(n)",
+    "curdate": "curdate()",
+    "current_date": "current_date()",
+    "current_timestamp": "current_timestamp()",
+    "first": "first(n)",
+    "last": "last(n)",
+    "mode": "mode(n)",
+    "now": "now()",
+    "rand": "rand()",
+    "randn": "randn()",
+    "random": "random()",
+    "typeof": "typeof(m)",
+    "unix_timestamp": "unix_timestamp()",
+    "uuid": "uuid()",
+}
+"""What a reader's query may call besides: its rows are kept nowhere, so they may depend on the time and on chance."""
+
 NOT_REPEATABLE_FUNCTIONS: frozenset[str] = frozenset(
     {
         "curdate",

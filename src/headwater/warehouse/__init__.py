@@ -4,7 +4,6 @@ from headwater.warehouse.catalog import Catalog, ReplicaEntry, ViewEntry
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.replica import Replica
 
 __all__ = [
     "BatchStatistics",
@@ -13,7 +12,6 @@ __all__ = [
     "CommitKind",
     "CommitRecord",
     "KeptTable",
-    "Replica",
     "ReplicaEntry",
     "Stopped",
     "ViewDelta",

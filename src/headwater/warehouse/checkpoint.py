@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
 
 from headwater.changelog.data_file import DataFile, write_rows
 from headwater.changelog.fenced_table import FencedTable
-from headwater.deltas.on_spark import quoted
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.position import Tick
-from headwater.warehouse.spark_files import write_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 AT = "headwater"
 ORDERED = "headwater.ordered"
@@ -82,6 +82,9 @@ class Checkpoint:
 
     def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
         """Replace the rows as `write` does, letting the executors write the data files."""
+        from headwater.deltas.on_spark import quoted  # noqa: PLC0415 - who only reads needs no Spark
+        from headwater.warehouse.spark_files import write_files  # noqa: PLC0415 - as above
+
         ordered = frame.select(*quoted(self.table.schema().names))
         return self._replace(write_files(ordered, self.table.path, self.order()), at)
 

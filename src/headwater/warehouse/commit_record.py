@@ -76,7 +76,7 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so."""
+    """How far everything has come, and who said so; `positions` is how far each source had been followed."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)

@@ -16,12 +16,10 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
 from headwater.changelog.change_log import HORIZON
 from headwater.changelog.fenced_table import FencedTable
@@ -32,8 +30,9 @@ from headwater.position import Tick
 from headwater.relation import COUNT, TICK
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
 from headwater.warehouse.few_rows import read_few
-from headwater.warehouse.spark_files import read_files
-from headwater.warehouse.state import roll
+
+if TYPE_CHECKING:  # small tables are read without Spark, and quicker without importing it
+    from pyspark.sql import DataFrame, SparkSession
 
 Read = TypeVar("Read")
 
@@ -106,9 +105,24 @@ class KeptTable:
 
     def changes_dataframe(self, spark: SparkSession, after: Tick, upto: Tick) -> DataFrame:
         """Return the signed rows with after < tick <= upto."""
+        from headwater.warehouse.spark_files import read_files  # noqa: PLC0415 - as above
+
         files = self._change_files(after, upto)
         frame = read_files(spark, files, stamped_schema(self.schema))
-        return frame.where((F.col(TICK) > after) & (F.col(TICK) <= upto)) if files else frame
+        return frame.where((frame[TICK] > after) & (frame[TICK] <= upto)) if files else frame
+
+    def few_changes(self, after: Tick, upto: Tick, few: int) -> pa.Table | None:
+        """Return the same without Spark; None if more than few rows had to be read."""
+        return self._few_changes(self.schema, after, upto, None, few)
+
+    def _few_changes(
+        self, plain: pa.Schema, after: Tick, upto: Tick, keys: pa.Table | None, few: int
+    ) -> pa.Table | None:
+        files = self._change_files(after, upto) if after < upto else ()
+        rows = read_few(files, stamped_schema(plain), keys, few)
+        if rows is None:
+            return None
+        return rows.filter(pc.and_(pc.greater(rows[TICK], after), pc.less_equal(rows[TICK], upto)))
 
     def _change_files(self, after: Tick, upto: Tick) -> list[str]:
         """Return where the data files are that may hold changes of these ticks."""
@@ -145,10 +159,9 @@ class KeptTable:
         plain = pa.schema([self.schema.field(name) for name in columns])
         typed = None if keys is None else keys.cast(pa.schema([self.schema.field(one) for one in keys.column_names]))
         rows = read_few(snapshot.files, plain, typed, few)
-        changes = read_few(self._change_files(low, high) if low < high else (), stamped_schema(plain), typed, few)
-        if rows is None or changes is None:
+        due = self._few_changes(plain, low, high, typed, few)
+        if rows is None or due is None:
             return None
-        due = changes.filter(pc.and_(pc.greater(changes[TICK], low), pc.less_equal(changes[TICK], high)))
         counts = due[COUNT] if at > snapshot.tick else pc.negate(due[COUNT])
         ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
         return pa.concat_tables([rows.append_column(COUNT, ones), due.select(plain.names).append_column(COUNT, counts)])
@@ -164,12 +177,16 @@ class KeptTable:
             return read(later)  # it moved on, and the changes before it were dropped, meanwhile
 
     def _entries(self, spark: SparkSession, snapshot: CheckpointSnapshot, at: Tick) -> DataFrame:
-        rows = read_files(spark, snapshot.files, self.schema).withColumn(COUNT, F.lit(1).cast("bigint"))
-        changes = self.changes_dataframe(spark, min(at, snapshot.tick), max(at, snapshot.tick)).drop(TICK)
-        return rows.unionByName(changes.withColumn(COUNT, F.col(COUNT) if at > snapshot.tick else -F.col(COUNT)))
+        from headwater.warehouse.state import entries  # noqa: PLC0415 - as above
+
+        rows = self._checkpoint_rows(spark, snapshot)
+        changes = self.changes_dataframe(spark, min(at, snapshot.tick), max(at, snapshot.tick))
+        return entries(rows, changes.drop(TICK), back=at < snapshot.tick)
 
     def _rolled(self, spark: SparkSession, snapshot: CheckpointSnapshot, at: Tick) -> DataFrame:
-        rows = read_files(spark, snapshot.files, self.schema)
+        from headwater.warehouse.state import roll  # noqa: PLC0415 - as above
+
+        rows = self._checkpoint_rows(spark, snapshot)
         low, high = min(at, snapshot.tick), max(at, snapshot.tick)
         if low == high:
             return rows
@@ -177,6 +194,11 @@ class KeptTable:
         if not self.changes.files(after=low, upto=high):
             return rows
         return roll(rows, changes.drop(TICK), back=at < snapshot.tick)
+
+    def _checkpoint_rows(self, spark: SparkSession, snapshot: CheckpointSnapshot) -> DataFrame:
+        from headwater.warehouse.spark_files import read_files  # noqa: PLC0415 - as above
+
+        return read_files(spark, snapshot.files, self.schema)
 
     def roll_checkpoint(self, spark: SparkSession, upto: Tick) -> bool:
         """Bring the checkpoint to a committed tick; False if it is there already or beyond."""

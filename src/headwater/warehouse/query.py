@@ -5,15 +5,18 @@ A reader needs no maintainer: it opens its own handles and sees the newest commi
 
 from __future__ import annotations
 
-from typing import Self, assert_never
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Self, assert_never
 
-from pyspark.sql import DataFrame, SparkSession
+import pyarrow as pa
 
 from headwater.changelog import ChangeLog
-from headwater.deltas.on_spark import to_dataframe
 from headwater.errors import NotReadable
 from headwater.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.position import Position, Tick
+from headwater.toml_table import did_you_mean
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -24,12 +27,20 @@ from headwater.warehouse.folders import (
     segment_of_table,
     view_folder,
 )
+from headwater.warehouse.followed import followed_positions
 from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.row_count import row_count
+
+if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
+    from pyspark.sql import DataFrame, SparkSession
 
 _FEW_ROWS = 20_000
 """A view of no more rows is read here and handed to Spark; more take longer to hand over than Spark takes to read."""
+
+_READ_HERE_ROWS = 1_000_000
+"""So many rows are read here in less time than it takes to start Spark."""
 
 
 class Warehouse:
@@ -76,7 +87,11 @@ class Warehouse:
                 f'there is no view "{name}"',
                 code="HW-416",
                 detail=f"the warehouse has: {', '.join(sorted(views)) or 'none'}",
-                hint="check the name, or run `headwater run` so that a new view is filled",
+                hint=did_you_mean(
+                    name,
+                    tuple(sorted(views)),
+                    otherwise="check the name, or run `headwater run` so that a new view is filled",
+                ),
             )
         return views[name]
 
@@ -95,8 +110,7 @@ class Warehouse:
             case AtPosition():
                 tick = self.tick_at(moment)
             case AtTime():
-                commit = self.commits.at(moment.time)
-                tick = commit.record.frontiers.get(name, commit.tick) if commit else Tick(0)
+                tick = self._tick_at_time(name, moment)
             case _:
                 assert_never(moment)
         self._check_readable(name, tick)
@@ -115,13 +129,33 @@ class Warehouse:
         self._check_readable(name, tick)
         table = self.kept_table(name)
         few = table.few_entries(tick, table.schema.names, None, _FEW_ROWS)
-        return table.entries_dataframe(spark, tick) if few is None else to_dataframe(spark, few).coalesce(1)
+        if few is None:
+            return table.entries_dataframe(spark, tick)
+        from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
+
+        return to_dataframe(spark, few).coalesce(1)
 
     def changes_dataframe(self, spark: SparkSession, name: str, after: Tick, upto: Tick) -> DataFrame:
         """Return a view's signed rows with after < tick <= upto, with `_tick` and `_count`."""
         self._check_readable(name, after)
         self._check_readable(name, upto)
         return self.kept_table(name).changes_dataframe(spark, after, upto)
+
+    def row_count(self, name: str, tick: Tick) -> int:
+        """Return how many rows a view has at a tick, without reading them."""
+        self._check_readable(name, tick)
+        return row_count(self.kept_table(name), tick)
+
+    def few_entries(self, name: str, tick: Tick, columns: Sequence[str]) -> pa.Table | None:
+        """Return what sums up to some columns of a view at a tick, with `_count`; None if that is for Spark to read."""
+        self._check_readable(name, tick)
+        return self.kept_table(name).few_entries(tick, columns, None, _READ_HERE_ROWS)
+
+    def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
+        """Return the same without Spark; None if there are more than a few."""
+        self._check_readable(name, after)
+        self._check_readable(name, upto)
+        return self.kept_table(name).few_changes(after, upto, _READ_HERE_ROWS)
 
     def kept_table(self, name: str) -> KeptTable:
         """Open the tables of a view's present generation."""
@@ -133,22 +167,82 @@ class Warehouse:
         return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 
     def tick_at(self, moment: AtPosition) -> Tick:
-        """Return the first tick whose state holds all that a source committed up to a position; 0 if it is older."""
-        self.log.refresh()
-        known = [
-            positions[moment.source]
-            for positions in (self.log.positions(), self.head().record.positions)
-            if moment.source in positions
-        ]
-        asked = Position(source=moment.source, history=known[-1].history if known else "", offset=moment.offset)
-        if not any(asked <= position for position in known):
+        """Return the first tick whose state holds all that a source committed up to a position.
+
+        A position from before the source was followed is refused: what it had committed by then is not known.
+        """
+        tick = self.newest_tick_upto(moment)
+        if tick is not None:
+            return tick
+        first, last = self._followed_from(moment.source), self._followed_to(moment.source)
+        if self.log.horizon() or first is None or moment.offset < first.offset:
+            raise NotReadable(
+                f"the state at {moment} is not known",
+                code="HW-150",
+                detail="retention has dropped what happened before"
+                if self.log.horizon()
+                else f'source "{moment.source}" was not followed yet at this position',
+                hint=f"ask for a position from {first or last} to {last}",
+            )
+        return Tick(0)
+
+    def newest_tick_upto(self, moment: AtPosition) -> Tick | None:
+        """Return the tick of a source's newest transaction up to a position; None if the log holds none.
+
+        A position beyond what was followed is refused: transactions up to it may still come.
+        """
+        known = self._followed_to(moment.source)
+        if known is None or moment.offset > known.offset:
             raise NotReadable(
                 f"the change log has not come to {moment} yet",
                 code="HW-417",
-                detail=f"it has come to {known[-1]}" if known else f'it holds nothing of a source "{moment.source}"',
+                detail=f"it has come to {known}" if known else f'it holds nothing of a source "{moment.source}"',
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
-        return self.log.tick_at(moment.source, asked) or Tick(0)
+        return self.log.tick_at(moment.source, replace(known, offset=moment.offset))
+
+    def _followed_to(self, source: str) -> Position | None:
+        """Return up to which position the change log holds all of a source's transactions."""
+        said = followed_positions(self.path)  # before the log is looked at, which holds all this by then
+        self.log.refresh()
+        known = [
+            found[source] for found in (self.log.positions(), self.head().record.positions, said) if source in found
+        ]
+        return max((one for one in known if one.history == known[0].history), key=lambda one: one.offset, default=None)
+
+    def _followed_from(self, source: str) -> Position | None:
+        """Return the lowest position that a commit whose changes are kept knows the source to have been followed to."""
+        horizon = self.log.horizon()
+        found = (commit.record.positions.get(source) for commit in self.commits.read() if commit.tick >= horizon)
+        return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
+
+    def _tick_at_time(self, name: str, moment: AtTime) -> Tick:
+        """Return the tick that readers of a view saw at a time; one that has not come, or was before it, is refused."""
+        view, head = self.view(name), self.head()
+        if moment.time > max(datetime.now(UTC), head.committed_at):
+            raise NotReadable(
+                f"{moment} is in the future",
+                code="HW-151",
+                detail=f"the newest commit is of {head.committed_at.isoformat(timespec='seconds')}",
+                hint=f"ask for a time that has passed, or a tick from {view.birth} to {self.frontier(name)}",
+            )
+        commit = self.commits.at(moment.time)
+        if commit is None or not self._has_generation(commit, view):
+            first = next((one for one in self.commits.read() if self._has_generation(one, view)), head)
+            raise NotReadable(
+                f'view "{name}" cannot be read at {moment}',
+                code="HW-152",
+                detail=f"it became readable at {first.committed_at.isoformat()}",
+                hint=f"ask for a time from then on, or a tick from {view.birth} to {self.frontier(name)}",
+            )
+        return commit.record.frontiers[name]
+
+    def _has_generation(self, commit: Commit, view: ViewEntry) -> bool:
+        """Tell whether a commit shows a view as it is defined now."""
+        if view.name not in commit.record.frontiers or not commit.catalog_sequence:
+            return False
+        then = self.commits.catalog(commit).views.get(view.name)
+        return then is not None and then.generation == view.generation
 
     def history(self, name: str) -> list[ViewCommit]:
         """Return the commits that changed a view, oldest first."""

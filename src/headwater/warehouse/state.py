@@ -42,6 +42,12 @@ def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
     return counted.withColumn(_COPIES, F.explode(copies)).select(*quoted(columns))
 
 
+def entries(checkpoint: DataFrame, changes: DataFrame, *, back: bool) -> DataFrame:
+    """Return what sums up to the checkpoint's rows with signed changes added, or taken back, with `_count`."""
+    signed = changes.withColumn(COUNT, -F.col(COUNT) if back else F.col(COUNT))
+    return checkpoint.withColumn(COUNT, F.lit(1).cast("bigint")).unionByName(signed)
+
+
 def roll(checkpoint: DataFrame, changes: DataFrame, *, back: bool) -> DataFrame:
     """Return the checkpoint's rows with signed changes added, or taken back."""
     columns = checkpoint.columns

@@ -76,6 +76,7 @@ class MadeUp:
         rows = pa.table({"store": [1, 1], "sold": [2, 3], "_count": [-1, 1]})
         return ImpactResult(
             tick=Tick(41),
+            asked=position,
             positions=(POSITION,),
             committed_at=datetime(2026, 11, 15, 10, 30, tzinfo=UTC),
             relations=(
@@ -180,6 +181,13 @@ def test_an_impact_shows_what_went_and_what_came() -> None:
         "view quiet: nothing changed",
         "not yet there: slow",
     ]
+
+
+def test_an_impact_says_which_transaction_is_the_newest_before_a_position() -> None:
+    lines = shown(MadeUp(), "impact", "shop:0/16B3799").splitlines()
+    assert lines[0] == "no transaction ends at shop:0/16B3799; the newest one before it is:"
+    assert lines[1].startswith("tick 41, shop:0/16B3748, ")
+    assert json.loads(shown(MadeUp(), "impact", "shop:0/16B3799", "--json"))["asked"] == "shop:0/16B3799"
 
 
 def test_what_derives_from_a_source_row() -> None:

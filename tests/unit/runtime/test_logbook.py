@@ -43,6 +43,9 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.SourceWarning(source="shop", sentence="a slot is left behind"),
     events.ProjectWarned(warning="no view reads it"),
     events.WarehouseAdopted(project="shop", warehouse="w"),
+    events.SparkStarting(),
+    events.SparkStarted(seconds=4.2),
+    events.PlanningStarted(views=2, sources=1),
 )
 
 

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import json
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import NoReturn
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from headwater.errors import NotReadable, WarehouseRefused
-from headwater.moment import AtPosition, AtTick, AtTime
+from headwater.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.position import Position, Tick
 from headwater.relation import RelationName
+from headwater.runtime.impact import find_impact
 from headwater.transaction import Capture, Transaction
 from headwater.warehouse import (
     BatchStatistics,
@@ -23,7 +28,7 @@ from headwater.warehouse import (
     ViewEntry,
     Warehouse,
 )
-from headwater.warehouse.folders import view_folder
+from headwater.warehouse.folders import status_file, view_folder
 from headwater.warehouse.log_rows import spark_rows
 
 SALES = RelationName(source="shop", name="sales")
@@ -103,6 +108,98 @@ def test_moments_have_ticks(path: str) -> None:
     with pytest.raises(NotReadable) as too_new:
         warehouse.resolve_at("v", AtPosition(source="shop", offset=999))
     assert too_new.value.code == "HW-417"
+
+
+@pytest.mark.parametrize(
+    ("moment", "code"),
+    [
+        (AtTime(time=datetime(1999, 1, 1, tzinfo=UTC)), "HW-152"),
+        (AtTime(time=datetime(2999, 1, 1, tzinfo=UTC)), "HW-151"),
+        (AtPosition(source="shop", offset=0), "HW-150"),
+        (AtPosition(source="shop", offset=601), "HW-417"),
+        (AtPosition(source="nosuch", offset=100), "HW-417"),
+        (AtTick(tick=Tick(-1)), "HW-414"),
+    ],
+)
+def test_moments_outside_history_are_refused(path: str, moment: Moment, code: str) -> None:
+    with pytest.raises(NotReadable) as refused:
+        Warehouse.open(path).resolve_at("v", moment)
+    assert refused.value.code == code
+
+
+def test_a_time_after_the_newest_commit_shows_what_readers_saw_then(path: str) -> None:
+    warehouse = Warehouse.open(path)
+    assert warehouse.resolve_at("v", AtTime(time=datetime.now(UTC))) == 5
+    born = warehouse.commits.read()[1].committed_at
+    assert warehouse.resolve_at("v", AtTime(time=born)) == 2
+    with pytest.raises(NotReadable):
+        warehouse.resolve_at("v", AtTime(time=born - timedelta(microseconds=1)))
+
+
+def test_a_view_cannot_be_read_at_a_time_when_it_was_another(path: str) -> None:
+    warehouse = Warehouse.open(path)
+    before = warehouse.head().committed_at
+    entry = replace(warehouse.view("v"), generation=2, birth=Tick(5))
+    record = CommitRecord(frontiers={"v": Tick(5)})
+    time.sleep(0.001)
+    epoch = warehouse.head().epoch
+    warehouse.commits.commit(CommitKind.CATALOG, Tick(5), record, epoch=epoch, catalog=Catalog(views={"v": entry}))
+    with pytest.raises(NotReadable) as refused:
+        warehouse.resolve_at("v", AtTime(time=before))
+    assert refused.value.code == "HW-152"
+    assert warehouse.resolve_at("v", AtTime(time=datetime.now(UTC))) == 5
+
+
+def say_followed(path: str, offset: int) -> None:
+    status_file(path).write_text(json.dumps({"sources": {"shop": {"position": ["1:1", offset]}}}))
+
+
+def test_what_was_followed_has_come(path: str) -> None:
+    """A log goes on past its newest transaction: what the maintainer followed has come, only what is beyond has not."""
+    warehouse = Warehouse.open(path)
+    with pytest.raises(NotReadable) as not_yet:
+        warehouse.newest_tick_upto(AtPosition(source="shop", offset=650))
+    assert not_yet.value.code == "HW-417"
+    say_followed(path, 700)
+    assert warehouse.newest_tick_upto(AtPosition(source="shop", offset=650)) == 6
+    with pytest.raises(NotReadable) as beyond:
+        warehouse.newest_tick_upto(AtPosition(source="shop", offset=701))
+    assert (beyond.value.code, beyond.value.detail) == ("HW-417", "it has come to shop:0/2BC")
+
+
+def test_a_source_that_was_followed_and_quiet_has_the_first_state(tmp_path: Path) -> None:
+    warehouse = Warehouse.create(str(tmp_path / "warehouse"))
+    epoch = warehouse.commits.take_lease("here:1")
+    followed = {"shop": Position(source="shop", history="1:1", offset=50)}
+    warehouse.commits.commit(CommitKind.CATALOG, Tick(0), CommitRecord(positions=followed), epoch=epoch)
+    say_followed(warehouse.path, 70)
+    assert warehouse.tick_at(AtPosition(source="shop", offset=60)) == 0
+    with pytest.raises(NotReadable) as before:
+        warehouse.tick_at(AtPosition(source="shop", offset=49))
+    assert (before.value.code, before.value.hint) == ("HW-150", "ask for a position from shop:0/32 to shop:0/46")
+
+
+def no_spark() -> NoReturn:
+    raise AssertionError("Spark is not needed for this")
+
+
+def test_the_impact_of_a_position_is_that_of_the_newest_transaction_up_to_it(path: str) -> None:
+    warehouse = Warehouse.open(path)
+    found = find_impact(no_spark, warehouse, AtPosition(source="shop", offset=550))
+    assert (found.tick, str(found.asked), [str(one) for one in found.positions]) == (5, "shop:0/226", ["shop:0/1F4"])
+    assert [(one.name, one.rows.to_pylist()) for one in found.views] == [("v", [{"id": 500, "_count": 1}])]
+    say_followed(path, 700)
+    assert find_impact(no_spark, warehouse, AtPosition(source="shop", offset=700)).not_yet == ("v",)
+    for offset, code in ((701, "HW-417"), (99, "HW-419")):
+        with pytest.raises(NotReadable) as refused:
+            find_impact(no_spark, warehouse, AtPosition(source="shop", offset=offset))
+        assert refused.value.code == code
+
+
+def test_a_view_that_is_misspelt(path: str) -> None:
+    with pytest.raises(NotReadable) as refused:
+        Warehouse.open(path).view("vv")
+    assert (refused.value.code, refused.value.hint) == ("HW-416", 'did you mean "v"?')
 
 
 def test_large_reads_of_the_log_go_through_spark(path: str, spark: SparkSession) -> None:

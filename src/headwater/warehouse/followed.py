@@ -1,0 +1,44 @@
+"""How far the sources' logs were followed, as the maintainer last said in its small file.
+
+What it says is in the change log already when it is said, so whoever reads the file first and the log then knows that
+the log holds every transaction up to there. The file may be missing or old: then less is known, and nothing wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from headwater.changelog.data_file import read_note
+from headwater.position import Position
+from headwater.warehouse.folders import status_file
+
+
+def said_status(warehouse: str) -> Mapping[str, Any]:
+    """Return what the maintainer last said; nothing if none ever did."""
+    return read_note(warehouse, status_file(warehouse).name, _checked) or {}
+
+
+def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what was said, if it is whole: everything is in it that is looked for."""
+    datetime.fromisoformat(said["messages"]["since"])
+    for source in said["sources"].values():
+        _ = source["state"], source["position"], source["retry_at"], source["error"]
+    return said
+
+
+def said_position(source: str, said: Mapping[str, Any]) -> Position | None:
+    """Return how far a source was followed, from what was said of it."""
+    match said.get("position"):
+        case [history, offset]:
+            return Position(source=source, history=str(history), offset=int(offset))
+        case _:
+            return None
+
+
+def followed_positions(warehouse: str) -> dict[str, Position]:
+    """Return how far each source was followed, as far as the maintainer said."""
+    sources = said_status(warehouse).get("sources", {})
+    said = {name: said_position(name, one) for name, one in sources.items()}
+    return {name: position for name, position in said.items() if position is not None}

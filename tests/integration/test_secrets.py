@@ -1,0 +1,79 @@
+"""A source's password stays in the process that connects: it is nowhere in Spark, which runs what readers write."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from headwater.sources.embedded import EmbeddedServer
+
+CANARY = "kanarienvogel7"
+
+CHILD = """
+import json, sys
+from pathlib import Path
+
+import headwater
+from pyspark import SparkContext
+
+heard = []
+with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event).__name__)) as project:
+    project.run(until_idle=True)
+    frame = project.sql("SELECT upper(name) AS name FROM named")
+    frame.toArrow()
+    pid = SparkContext._gateway.proc.pid
+    context = project.spark.sparkContext
+    workers = context.parallelize([0], 1).map(lambda _: dict(__import__("os").environ)).collect()
+    system = context._jvm.java.lang.System
+    seen = {
+        "environment": Path(f"/proc/{pid}/environ").read_text(),
+        "getenv": str(system.getenv()),
+        "command": Path(f"/proc/{pid}/cmdline").read_text(),
+        "properties": str(system.getProperties()),
+        "settings": str(context.getConf().getAll()) + str(project.spark.sql("SET -v").toArrow().to_pylist()),
+        "plan": frame._jdf.queryExecution().toString(),
+        "workers": str(workers),
+        "heard": heard,
+    }
+print(json.dumps(seen))
+"""
+
+
+def test_a_password_is_nowhere_in_spark(
+    postgres_server: EmbeddedServer, postgres_database: Callable[[], str], tmp_path: Path
+) -> None:
+    database = postgres_database()
+    postgres_server.execute("CREATE TABLE names (id int PRIMARY KEY, name text)", database=database)
+    postgres_server.execute("INSERT INTO names VALUES (1, 'a')", database=database)
+    project, events = tmp_path / "project", tmp_path / "events"
+    (project / "views").mkdir(parents=True)
+    events.mkdir()
+    (project / "headwater.toml").write_text(
+        '[project]\nname = "secrets"\n[sources.shop]\nurl = "postgresql://postgres:${PASSWORD_OF_SHOP}@${REST}"\n'
+    )
+    (project / "views" / "named.sql").write_text("SELECT n.id AS id, n.name AS name FROM shop.names AS n")
+    rest = postgres_server.url(database).split("@")[1]
+    settings = {"enabled": "true", "compress": "false", "dir": events.as_uri()}
+    logged = " ".join(f"--conf spark.eventLog.{name}={value}" for name, value in settings.items()) + " pyspark-shell"
+    secrets = {"PASSWORD_OF_SHOP": CANARY, "REST": rest, "PGPASSWORD": CANARY, "OTHER": f"mysql://me:{CANARY}@h/d"}
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(project)],
+        env={**os.environ, **secrets, "PYSPARK_SUBMIT_ARGS": logged},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr
+    seen = json.loads(child.stdout.splitlines()[-1])
+    assert seen["heard"][:3] == ["SparkStarting", "SparkStarted", "PlanningStarted"]
+    assert "SPARK_LOCAL_IP" in seen["environment"], "the environment was read"
+    written = "".join(file.read_text(errors="replace") for file in events.rglob("*") if file.is_file())
+    assert "SparkListenerApplicationStart" in written, "Spark's event log was written"
+    seen |= {"event log": written, "standard error": child.stderr}
+    assert [place for place, text in seen.items() if CANARY in str(text)] == []
+    assert child.stderr == "", "Spark starts without a word"
