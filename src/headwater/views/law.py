@@ -42,7 +42,6 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.relation import COUNT, TICK, RelationName
-from headwater.views.lower_views import whole_text
 from headwater.views.normal_form import Condition, JoinView, Occurrence
 from headwater.views.scope import relation_name
 from headwater.views.segments import SegmentedView
@@ -80,9 +79,9 @@ def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[
 
 
 def recompute_sql(view: JoinView | SegmentedView, tables: Mapping[RelationName, str]) -> str:
-    """Return the author's text with the names of relations replaced, and nothing else: the judge, and the bootstrap."""
-    lower = view.lower if isinstance(view, SegmentedView) else ()
-    return renamed_sql(whole_text(view.sql, lower), tables, name=view.name, path=view.path)
+    """Return a view's whole text with the names of relations replaced, and nothing else: what it is born from."""
+    text = view.whole if isinstance(view, SegmentedView) else view.sql
+    return renamed_sql(text, tables, name=view.name, path=view.path)
 
 
 def renamed_sql(sql: str, tables: Mapping[RelationName, str], *, name: str = "", path: str = "") -> str:
