@@ -174,6 +174,13 @@ def calls_known_functions(statement: Statement) -> None:
             raise statement.refusal(support.UNKNOWN_FUNCTION, call, because=f"{name}()")
 
 
+def picks_rows_of_windows(statement: Statement) -> None:
+    """Refuse FIRST_VALUE and its like without OVER: which of a group's rows it takes is left to chance."""
+    for call in statement.tree.find_all(exp.FirstValue, exp.LastValue, exp.NthValue):
+        if not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
+            raise statement.refusal(support.NO_WINDOW, call)
+
+
 def has_no_aggregates(statement: Statement) -> None:
     """Refuse aggregates, windows, and functions that make rows."""
     for window in statement.tree.find_all(exp.Window):
@@ -212,6 +219,7 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     calls_known_functions,
     has_known_expressions,
     has_known_escapes,
+    picks_rows_of_windows,
 )
 
 JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (

@@ -297,7 +297,7 @@ def _over(
 
 
 def _ascending(value: exp.Expr) -> exp.Expr:
-    return exp.Ordered(this=value.copy(), desc=False, nulls_first=True)
+    return exp.Ordered(this=value.copy(), nulls_first=True)
 
 
 def _refused(statement: Statement, at: exp.Expr, unknown: UnknownColumnsError) -> Exception:

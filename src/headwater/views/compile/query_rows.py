@@ -106,8 +106,9 @@ class QueryRows:
             named, unique = self._item(join.this, place)
             items.append(named)
             uniques[named.alias] = unique
-            if join.side and not all(one.relation.key for one in items):
-                uniques = dict.fromkeys(uniques)  # NULL may stand for a row that is not there, and be a value elsewhere
+            for one in _perhaps_missing(join.side, items):
+                if not one.relation.key:  # its NULLs may say that there is no row, and may be values
+                    uniques[one.alias] = None
             visible.append(see_joined(visible[-1], named, join.args.get("using") or [], self.statement))
         for lateral in select.args.get("laterals") or ():
             named, _ = self._item(lateral, len(items))
@@ -219,6 +220,11 @@ def group_keys(select: exp.Select, outputs: Sequence[exp.Expr], rows: QueryRows)
     keys = tuple(dict.fromkeys(found(item) for item in listed))
     special = any(isinstance(item, _SETS) for item in group.expressions)
     return GroupKeys(keys=keys, has_sets=bool(sets) or special)
+
+
+def _perhaps_missing(side: str, items: Sequence[Named]) -> Sequence[Named]:
+    """Return what a join, which added the last of these, fills with NULLs where no row matches."""
+    return {"LEFT": items[-1:], "RIGHT": items[:-1], "FULL": items}.get(side, ())
 
 
 _SETS = (exp.GroupingSets, exp.Rollup, exp.Cube)
