@@ -238,7 +238,9 @@ class _Recomputed:
             below[name] = settle_orders(sqlglot.parse_one(sql, read="spark"), known)
             known[(name,)] = output_columns(below[name], known)
         own = settle_orders(sqlglot.parse_one(view.sql, read="spark"), known)
-        self.relations = {_relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)}
+        self.relations = {
+            _relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)
+        }
         self._path = stage.add_views(view.name, below)
         self._run(f"SET search_path = '{self._path}'")
         self._text = stage.text(own)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from headwater.relation import Relation
+from headwater.views.spark_text import spark_text
+from headwater.views.support import RESERVED_NAMES
 
 Known = Mapping[tuple[str, ...], Sequence[str]]
 """Columns by name: (source, schema, table) in lower case, or (view,) for a view of the project."""
@@ -22,10 +25,21 @@ _ALL_ROWS = {"start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED"
 _SPECIAL = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 
+def settled_text(sql: str, relations: Iterable[Relation]) -> str:
+    """Return a text of Spark's whose answer depends on rows alone: the same if it leaves no order open."""
+    tree = sqlglot.parse_one(sql, read="spark")
+    settled = settle_orders(tree, known_columns(relations))
+    return sql if settled == tree else spark_text(settled)
+
+
 def known_columns(relations: Iterable[Relation]) -> dict[tuple[str, ...], Sequence[str]]:
-    """Return the columns of relations."""
-    named = ((relation.name, relation.column_names) for relation in relations)
-    return {(name.source.lower(), name.schema.lower(), name.name.lower()): columns for name, columns in named}
+    """Return the columns of relations, without those that no view may name."""
+    return {
+        (one.name.source.lower(), one.name.schema.lower(), one.name.name.lower()): [
+            name for name in one.column_names if name.lower() not in RESERVED_NAMES
+        ]
+        for one in relations
+    }
 
 
 def settle_orders(tree: exp.Expr, known: Known) -> exp.Expr:
@@ -72,7 +86,7 @@ def output_names(scope: Scope, known: Known) -> list[str]:
     if isinstance(query, exp.Subquery):
         return output_names(scope.derived_table_scopes[0], known)
     if not isinstance(query, exp.Select):
-        return list(query.named_selects)
+        return list(query.named_selects) if isinstance(query, exp.Query) else []
     found: list[str] = []
     for item in query.selects:
         if isinstance(item, exp.Star):
@@ -81,7 +95,7 @@ def output_names(scope: Scope, known: Known) -> list[str]:
             lower = [name.lower() for name in merged]
             found += [*merged, *(name for name in names if name.lower() not in lower)]
         elif item.is_star:
-            found += dict(_read(query, scope, known))[item.table]
+            found += dict(_read(query, scope, known))[item.text("table")]
         else:
             found.append(item.alias_or_name)
     return found
@@ -116,7 +130,7 @@ def _read(select: exp.Select, scope: Scope, known: Known) -> list[tuple[str, Seq
 
 
 def _full_name(table: exp.Expr) -> tuple[str, ...]:
-    parts = [part.name.lower() for part in table.parts]
+    parts = [part.name.lower() for part in table.parts] if isinstance(table, exp.Table) else []
     return (parts[0], "public", parts[1]) if len(parts) == 2 else tuple(parts)  # noqa: PLR2004 — source.table
 
 
@@ -162,7 +176,10 @@ def _row(select: exp.Select, scope: Scope, known: Known) -> list[exp.Expr]:
         ]
     if group.args.get("all"):
         return [one.unalias() for one in select.selects if not one.find(exp.AggFunc, exp.Window)]
-    items = [*group.expressions, *(one for kind in ("rollup", "cube", "grouping_sets") for one in group.args.get(kind) or ())]
+    items = [
+        *group.expressions,
+        *(one for kind in ("rollup", "cube", "grouping_sets") for one in group.args.get(kind) or ()),
+    ]
     keys = [_meant(leaf, select, scope, known) for item in items for leaf in _leaves(item)]
     if len(items) > len(group.expressions) or any(isinstance(one, _SPECIAL) for one in group.expressions):
         return [*keys, *(exp.Grouping(expressions=[key.copy()]) for key in keys)]
@@ -174,7 +191,9 @@ def _without_filter(call: exp.Expr) -> exp.Expr:
 
 
 def _leaves(item: exp.Expr) -> list[exp.Expr]:
-    return [leaf for part in item.expressions for leaf in _leaves(part)] if isinstance(item, _SPECIAL) else [item.unnest()]
+    return (
+        [leaf for part in item.expressions for leaf in _leaves(part)] if isinstance(item, _SPECIAL) else [item.unnest()]
+    )
 
 
 def _meant(key: exp.Expr, select: exp.Select, scope: Scope, known: Known) -> exp.Expr:

@@ -210,7 +210,9 @@ class Bootstrap:
         folder = view_folder(self.warehouse, name, generation)
         segments = born.tables_for(understood, plain, is_rebuilt=name in self.rebuilt)
         table = KeptTable.create(folder, understood.schema, tick)
-        table.checkpoint.write_from_dataframe(recompute(self.spark, understood.view, plain), tick)
+        table.checkpoint.write_from_dataframe(
+            recompute(self.spark, understood.view, understood.view.whole, plain), tick
+        )
         entry = ViewEntry(
             name=name,
             generation=generation,
@@ -221,5 +223,6 @@ class Bootstrap:
             segments=tuple(segments.values()),
             shape=shape(understood.view),
             lower=understood.view.lower_texts,
+            completed=understood.view.completed,
         )
         return Newborn(understood=understood, entry=entry, table=table, segments=segments)

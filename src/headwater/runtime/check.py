@@ -25,6 +25,7 @@ from headwater.judge.compare_frames import compare_counted, compare_frames, fing
 from headwater.judge.grade import Observation, Verdict, grade
 from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
 from headwater.judge.sample import first_wrong, spread
+from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.checking import CheckResult, ViewCheck
@@ -37,7 +38,8 @@ from headwater.runtime.start import start_maintainer
 from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
 from headwater.runtime.wait_until_followed import wait_until_followed
-from headwater.views.segments import SegmentedView
+from headwater.views.lower_views import whole_text
+from headwater.views.segments import SegmentedView, described_relations
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.lease import maintainer_is_alive
@@ -106,7 +108,14 @@ def _check_view(
     entry, view = warehouse.view(name), understood.views[name].view
     frontier = min(warehouse.frontier(name), warehouse.log.last_tick)  # it goes on; what was read of the log does not
     refuse_outdated(entry, view)
-    states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)
+    states = _States(
+        spark=spark,
+        view=view,
+        settled=settled_text(whole_text(view.sql, view.lower), described_relations(view.joins).values()),
+        table=warehouse.kept_table(name),
+        log=warehouse.log,
+        logged=logged,
+    )
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
     sample = spread(claimed, count)
     found: dict[Tick, Difference] = {}
@@ -134,10 +143,14 @@ def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _States:
-    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it."""
+    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it.
+
+    `settled` is its author's text, in which the judge has completed the orders that it leaves open.
+    """
 
     spark: SparkSession
     view: SegmentedView
+    settled: str
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]
@@ -152,7 +165,7 @@ class _States:
     def right(self, tick: Tick) -> DataFrame:
         """Return what the view's SQL gives."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
-        return recompute(self.spark, self.view, plain)
+        return recompute(self.spark, self.view, self.settled, plain)
 
     def difference(self, tick: Tick) -> Difference:
         """Return what the warehouse shows wrongly, to a reader; where its rows cannot even be read, what it holds."""

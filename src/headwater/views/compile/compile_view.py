@@ -93,9 +93,7 @@ def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], 
     return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
 
 
-def _segments(
-    statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types
-) -> SegmentedView:
+def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
     draft = Draft(types=types)
     context = Context(
         draft=draft,

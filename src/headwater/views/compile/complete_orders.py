@@ -4,18 +4,18 @@
     SELECT a, b FROM ... ORDER BY c LIMIT 3                    becomes   ... ORDER BY c, 1, 2 LIMIT 3
 
 The law
-1. The row of a window is what FROM and WHERE give: all columns of everything that FROM names, in the order it is named.
+1. The row of a window is what FROM gives: all columns of everything that it names, in the order that it names them.
    Of a SELECT that groups it is the group: what it is grouped by, and for ROLLUP and its like GROUPING of that.
    The row of LIMIT is the row that the query gives.
 2. What is added orders ascending, NULLs first. Rows that are equal in all columns are equal: whichever comes first, the
    window's rows are the same bag.
 3. Columns that others determine are left out, which changes nothing: a relation's columns once its key is there.
-4. What depends on peers alone stays as it is: RANK and its like, aggregates over RANGE frames. A RANGE frame takes in all
-   peers of the row it ends at, so FIRST_VALUE and its like over such frames become what gives the same in a ROWS frame.
+4. What depends on peers alone stays as it is: RANK and its like, aggregates over RANGE frames. A RANGE frame takes in
+   all peers of the row that it ends at, so FIRST_VALUE and its like over one become what gives the same over ROWS.
 
 | over ORDER BY o, RANGE from ... to ... | FIRST_VALUE | LAST_VALUE | NTH_VALUE |
 |---|---|---|---|
-| the first row, the current one | first of the partition | last of the peers | n-th of the partition, if the frame has n |
+| the first row, the current one | first of the partition | last of the peers | n-th of the partition, if in it |
 | the current row, the last one | first of the peers | last of the partition | refused |
 | the first row, the last one | first of the partition | last of the partition | n-th of the partition |
 
@@ -58,9 +58,7 @@ def complete_orders(statement: Statement, catalog: Mapping[RelationName, Relatio
     return replace(_completed(statement, catalog, views), lower=lower)
 
 
-def _completed(
-    statement: Statement, catalog: Mapping[RelationName, Relation], views: Mapping[str, Rows]
-) -> Statement:
+def _completed(statement: Statement, catalog: Mapping[RelationName, Relation], views: Mapping[str, Rows]) -> Statement:
     tree = statement.tree.copy()
     rows = QueryRows(statement=statement, catalog=catalog, views=views)
     for query in list(tree.find_all(exp.Query)):
@@ -147,7 +145,10 @@ class _Ties:
         level = self.level
         if is_nameless and level is not None and level.find(column) is None:
             raise self.statement.refusal(
-                support.OPEN_ORDER, call, because=f'"{name}" may be one of several', hint="give the query a name with AS"
+                support.OPEN_ORDER,
+                call,
+                because=f'"{name}" may be one of several',
+                hint="give the query a name with AS",
             )
         return column
 
@@ -157,7 +158,9 @@ def _complete_windows(select: exp.Select, rows: QueryRows) -> None:
     calls = [
         node
         for node in select.find_all(exp.Window)
-        if node.arg_key != "windows" and node.find_ancestor(exp.Select) is select and not isinstance(node.this, _SEE_PEERS)
+        if node.arg_key != "windows"
+        and node.find_ancestor(exp.Select) is select
+        and not isinstance(node.this, _SEE_PEERS)
     ]
     named = {one.this.name.lower(): one for one in select.args.get("windows") or ()}
     due = [(call, spelled) for call in calls if _needs_order(spelled := _spelled_out(call, named))]
@@ -253,21 +256,28 @@ def _written(
     kind, start, end = _frame(call)
     if not isinstance(call.this, _PICK_ROWS) or kind == "ROWS":
         return _over(call, completed)
-    partition = list(call.args.get("partition_by") or ())
-    peers = [*partition, *(one.this for one in _ordered(call))]
+    among_peers = [*(call.args.get("partition_by") or ()), *(one.this for one in _ordered(call))]
     match call.this, start, end:
-        case _, "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING":
+        case (
+            (_, "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
+            | (
+                exp.FirstValue(),
+                "UNBOUNDED PRECEDING",
+                "CURRENT ROW",
+            )
+            | (exp.LastValue(), "CURRENT ROW", "UNBOUNDED FOLLOWING")
+        ):
             return _over(call, completed, frame=_WHOLE)
-        case exp.FirstValue(), "UNBOUNDED PRECEDING", "CURRENT ROW":
-            return _over(call, completed, frame=(_FIRST, _HERE))
-        case exp.LastValue(), "CURRENT ROW", "UNBOUNDED FOLLOWING":
-            return _over(call, completed, frame=(_HERE, _LAST))
-        case exp.LastValue(), "UNBOUNDED PRECEDING", "CURRENT ROW":
-            return _over(call, map(_ascending, added), partition=peers, frame=_WHOLE)
-        case exp.FirstValue(), "CURRENT ROW", "UNBOUNDED FOLLOWING":
-            return _over(call, map(_ascending, added), partition=peers, frame=_WHOLE)
-        case _, "CURRENT ROW", "CURRENT ROW":
-            return _over(call, map(_ascending, added), partition=peers, frame=_WHOLE)
+        case (
+            (_, "CURRENT ROW", "CURRENT ROW")
+            | (exp.LastValue(), "UNBOUNDED PRECEDING", "CURRENT ROW")
+            | (
+                exp.FirstValue(),
+                "CURRENT ROW",
+                "UNBOUNDED FOLLOWING",
+            )
+        ):
+            return _over(call, map(_ascending, added), partition=among_peers, frame=_WHOLE)
         case exp.NthValue(), "UNBOUNDED PRECEDING", "CURRENT ROW":
             count = call.copy()
             count.set("this", exp.Count(this=exp.Star(), big_int=True))

@@ -115,9 +115,7 @@ class QueryRows:
             items.append(named)
             uniques[named.alias] = None
             visible.append(see_joined(visible[-1], named, [], self.statement))
-        scope = Scope(
-            statement=replace(self.statement, tree=select), named=tuple(items), visible=tuple(visible)
-        )
+        scope = Scope(statement=replace(self.statement, tree=select), named=tuple(items), visible=tuple(visible))
         return Level(scope=scope, unique=uniques)
 
     def _item(self, item: exp.Expr, place: int) -> tuple[Named, Columns | None]:
@@ -143,16 +141,18 @@ class QueryRows:
 
     def _common(self, table: exp.Table) -> Rows | None:
         """Return the rows of the query or lower view that a bare name means."""
-        wanted, inside, node = table.name.lower(), table, table.parent
+        inside: exp.Expr | None = None
+        node = table.parent
         while node is not None:
-            named = node.args.get("with_")
-            for common in named.expressions if named else ():
+            named = node.args.get("with_") or exp.With(expressions=[])
+            for common in named.expressions:
                 if common is inside and not named.args.get("recursive"):
                     break
-                if common.alias.lower() == wanted:
+                if common.alias.lower() == table.name.lower():
                     return _renamed(self.of(common.this), _listed(common))
-            inside, node = (node, node.parent) if isinstance(node, exp.CTE) else (inside, node.parent)
-        return self.views.get(wanted)
+            inside = node if isinstance(node, exp.CTE) else inside
+            node = node.parent
+        return self.views.get(table.name.lower())
 
     def _of_set(self, query: exp.SetOperation) -> Rows:
         left = self.of(query.this)
