@@ -14,7 +14,7 @@ import pytest
 from in_duckdb import World
 from pyspark.sql import SparkSession
 from ticking import Story, check_every_tick, original_states, random_story
-from tied_views import E, K, RELATIONS, TIED, tied_row, tied_rows
+from tied_views import RELATIONS, TIED, E, K, tied_row, tied_rows
 from volume import THOROUGH
 
 from headwater.judge.compare import Row

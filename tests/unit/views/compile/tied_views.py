@@ -164,12 +164,12 @@ TIED: dict[str, Tied] = {
 
 
 def tied_rows(seed: int) -> dict[RelationName, list[tuple[object, ...]]]:
-    """Return rows with many ties, NULLs and copies."""
+    """Return rows with many ties, NULLs and copies; some, as of none DuckDB gives a total and Spark does not."""
     chance = random.Random(seed)
-    rows = [tied_row(chance, None) for _ in range(chance.randrange(1, 9))]  # of no rows DuckDB gives a total, and Spark does not
+    rows = [tied_row(chance, None) for _ in range(chance.randrange(1, 9))]
     rows += chance.sample(rows, len(rows) // 3)
     chance.shuffle(rows)
-    return {E.name: rows, K.name: [tied_row(chance, number) for in chance.sample(range(5), 4)]}
+    return {E.name: rows, K.name: [tied_row(chance, number) for number in chance.sample(range(5), 4)]}
 
 
 def tied_row(chance: random.Random, number: int | None) -> tuple[object, ...]:
