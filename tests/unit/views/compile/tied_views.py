@@ -156,6 +156,40 @@ TIED: dict[str, Tied] = {
         "WITH c AS MATERIALIZED (SELECT id, val FROM a_e ORDER BY day, id, val LIMIT 3) SELECT x.id, y.val "
         "FROM c AS x JOIN c AS y ON x.id = y.id",
     ),
+    "distinct": Tied(
+        "SELECT DISTINCT day, val FROM a.e ORDER BY val LIMIT 2",
+        "SELECT DISTINCT day, val FROM a_e ORDER BY val, day LIMIT 2",
+    ),
+    "a limit in parentheses": Tied(
+        "SELECT q.* FROM ((SELECT val, id FROM a.e) ORDER BY id DESC LIMIT 2) AS q",
+        "SELECT val, id FROM a_e ORDER BY id DESC NULLS LAST, val LIMIT 2",
+    ),
+    "a value of the first row": Tied(
+        "SELECT k.id, (SELECT e.val FROM a.e ORDER BY e.day LIMIT 1) AS v FROM a.k",
+        "SELECT k.id, (SELECT e.val FROM a_e e ORDER BY e.day, e.val LIMIT 1) FROM a_k k",
+    ),
+    "groups by number and by name": Tied(
+        "SELECT id AS i, day + 1 AS d, COUNT(*) AS n, row_number() OVER (ORDER BY COUNT(*)) AS r FROM a.e GROUP BY 1, d",
+        "SELECT *, row_number() OVER (ORDER BY n, i, d) FROM "
+        "(SELECT id AS i, day + 1 AS d, COUNT(*) AS n FROM a_e GROUP BY 1, 2)",
+    ),
+    "one group": Tied(
+        "SELECT COUNT(*) AS n, row_number() OVER (ORDER BY COUNT(*)) AS rn FROM a.e", "SELECT COUNT(*), 1 FROM a_e"
+    ),
+    "rows that may be missing": Tied(
+        "SELECT k.id, e.val, lead(e.day) OVER (PARTITION BY k.val ORDER BY e.val) AS d "
+        "FROM a.k LEFT JOIN a.e ON e.id = k.id AND e.day > 1",
+        "SELECT k.id, e.val, lead(e.day) OVER (PARTITION BY k.val ORDER BY e.val, k.id, k.day, e.id, e.day) "
+        "FROM a_k k LEFT JOIN a_e e ON e.id = k.id AND e.day > 1",
+    ),
+    "a named list": Tied(
+        "WITH c(p, q) AS (SELECT val, id FROM a.e) SELECT p, row_number() OVER (PARTITION BY q) AS rn FROM c",
+        "SELECT val, row_number() OVER (PARTITION BY id ORDER BY val) FROM a_e",
+    ),
+    "a query without a name": Tied(
+        "SELECT val, first_value(id) OVER (PARTITION BY val) AS f FROM (SELECT id, val FROM a.e WHERE day > 0)",
+        "SELECT val, first_value(id) OVER (PARTITION BY val ORDER BY id) FROM a_e WHERE day > 0",
+    ),
     "using": Tied(
         "SELECT id, row_number() OVER (ORDER BY k.day) AS rn FROM a.k JOIN a.e USING (id)",
         "SELECT k.id, row_number() OVER (ORDER BY k.day, k.id, e.day, e.val) FROM a_k k JOIN a_e e ON k.id = e.id",
