@@ -169,7 +169,8 @@ TIED: dict[str, Tied] = {
         "SELECT k.id, (SELECT e.val FROM a_e e ORDER BY e.day, e.val LIMIT 1) FROM a_k k",
     ),
     "groups by number and by name": Tied(
-        "SELECT id AS i, day + 1 AS d, COUNT(*) AS n, row_number() OVER (ORDER BY COUNT(*)) AS r FROM a.e GROUP BY 1, d",
+        "SELECT id AS i, day + 1 AS d, COUNT(*) AS n, row_number() OVER (ORDER BY COUNT(*)) AS r "
+        "FROM a.e GROUP BY 1, d",
         "SELECT *, row_number() OVER (ORDER BY n, i, d) FROM "
         "(SELECT id AS i, day + 1 AS d, COUNT(*) AS n FROM a_e GROUP BY 1, 2)",
     ),
