@@ -17,8 +17,11 @@ from ticking import Story, check_every_tick, original_states, random_story
 from tied_views import RELATIONS, TIED, E, K, tied_row, tied_rows
 from volume import THOROUGH
 
+from headwater.errors import UnsupportedView
 from headwater.judge.compare import Row
 from headwater.relation import RelationName
+from headwater.runtime.spark_types import SelectTypes
+from headwater.views.compile import compile_view
 
 BATCHES = [(0, 3), (3, 5)]
 QUICK = (
@@ -72,3 +75,16 @@ def test_a_story_has_ties() -> None:
         states = story(zlib.crc32(name.encode())).states
         counted = [Counter((row[0], row[1]) for row in bags[E.name].elements()) for bags in states]
         assert any(count > 1 for state in counted for count in state.values())
+
+
+def test_what_has_no_order_cannot_complete_one(spark: SparkSession) -> None:
+    sql = """
+        SELECT q.val, row_number() OVER (ORDER BY q.val) AS n
+        FROM (SELECT e.val, CAST(NULL AS MAP<STRING, INT>) AS m FROM a.e) AS q
+    """
+    catalog = {one.name: one for one in RELATIONS}
+    with pytest.raises(UnsupportedView) as caught:
+        compile_view("v", sql, catalog, SelectTypes(spark=spark, view="v").columns)
+    assert caught.value.code == "HW-290"
+    assert '"m ASC NULLS FIRST"' in caught.value.detail
+    assert "headwater_typed" not in caught.value.detail

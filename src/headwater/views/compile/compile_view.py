@@ -64,10 +64,11 @@ def compile_view(
     except InvalidView as error:
         if error.code != UNTYPED_CODE:
             raise
-        types(whole_text(sql, lower), _read(statement, catalog))  # says it of the author's own text, not of ours
-        if not completed:
-            raise
-        raise statement.refusal(support.OPEN_ORDER, None, because=error.detail) from None
+        read = _read(statement, catalog)
+        types(whole_text(sql, lower), read)  # says it of the author's own text, not of ours
+        if because := _why_untyped(completed, read, types):
+            raise statement.refusal(support.OPEN_ORDER, None, because=because) from None
+        raise
     view = replace(found, lower=tuple(lower), completed=completed)
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
@@ -75,6 +76,15 @@ def compile_view(
             support.STRICT, None, because=f"{forbidden[0].what} ({forbidden[0].code})", hint=forbidden[0].remedy
         )
     return view
+
+
+def _why_untyped(completed: str, read: Mapping[RelationName, Relation], types: Types) -> str:
+    """Return why a text with completed orders cannot be run, or nothing."""
+    try:
+        types(completed or "SELECT 1 AS one", read)
+    except InvalidView as error:
+        return error.detail.partition("\n")[0].partition(" SQLSTATE")[0]
+    return ""
 
 
 def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:
