@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -66,14 +66,24 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRows:
-    """Answers for the queries of one statement; `views` are the rows of the lower views that it may name."""
+    """Answers for the queries of one statement; `views` are the rows of the lower views that it may name.
+
+    Answers are kept: queries that read queries ask for the same ones again and again.
+    """
 
     statement: Statement
     catalog: Mapping[RelationName, Relation]
     views: Mapping[str, Rows]
+    _found: dict[int, Rows] = field(default_factory=dict)
+    _levels: dict[int, Level] = field(default_factory=dict)
 
     def of(self, query: exp.Expr) -> Rows:
         """Return the rows that a query gives."""
+        if id(query) not in self._found:
+            self._found[id(query)] = self._of(query)
+        return self._found[id(query)]
+
+    def _of(self, query: exp.Expr) -> Rows:
         match query:
             case exp.Subquery():
                 return self.of(query.this)
@@ -94,6 +104,11 @@ class QueryRows:
 
     def level(self, select: exp.Select) -> Level:
         """Return what a SELECT reads."""
+        if id(select) not in self._levels:
+            self._levels[id(select)] = self._read(select)
+        return self._levels[id(select)]
+
+    def _read(self, select: exp.Select) -> Level:
         source = select.args.get("from_")
         joins = select.args.get("joins") or ()
         if source is None:
