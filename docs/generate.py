@@ -57,6 +57,8 @@ WHERE s.amount > 10 AND e.name LIKE 'A%'
   that is still named cannot be dropped; a name that WITH gives in the same text comes first.
 - **Sets**: UNION, INTERSECT and EXCEPT, each with ALL or without.
 - **Order**: window functions; ORDER BY … LIMIT. ORDER BY without LIMIT says nothing about a table and is left out.
+  An order that is not given in full is completed by all columns of the row: see
+  [below](#orders-that-are-not-given-in-full).
 - **Rows**: bags, not sets. A row that the SELECT gives twice is in the view twice. NULL follows SQL's rules.
 - **Columns**: every output has a name of its own; `*` and `alias.*` are written out when the view is declared.
 - **Expressions**: columns, literals, arithmetic, comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, CASE, CAST,
@@ -121,6 +123,31 @@ So equal rows have equal values, whatever came and went in between. The last dig
 for the same text."""
 
 
+_OPEN_ORDERS = """
+### Orders that are not given in full
+
+`row_number() OVER (PARTITION BY id ORDER BY at)` does not say which of two rows with the same `at` comes first, and
+`LIMIT 1` not which of two rows that tie. Headwater completes such an order, for maintenance, lineage, `check` and every
+judge alike, so that the answer depends on the rows alone:
+
+- **Windows**: after what ORDER BY says come all columns of everything that FROM names, in the order of FROM
+  (`a.*, b.*`), ascending, NULLs first. In a SELECT that groups, what it groups by comes instead, and after it
+  `GROUPING(…)` of that for ROLLUP, CUBE and GROUPING SETS. A window without ORDER BY is ordered by these alone.
+- **LIMIT and OFFSET**: after what ORDER BY says come all columns that the query gives, ascending, NULLs first.
+- Rows that are equal in all columns are equal: whichever comes first, the view is the same.
+- This concerns `row_number`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value` and every ROWS frame.
+  `rank` and its like and RANGE frames depend on peers alone and stay as they are: `last_value(x) OVER (ORDER BY at)`
+  is the last of the rows that have the same `at` as this one, for all of them.
+- Columns that cannot change the order are not read: none, if ORDER BY has the relation's primary key.
+- A source's columns of types that cannot be held are no part of the row.
+
+A view whose SQL leaves an order open is built again when a relation that FROM names gets or loses a column; `plan` says
+so. What cannot be completed is refused: a column without a name or order (HW-290), the first or last row within a
+RANGE distance (HW-291), two different orders in one SELECT over rows that may be equal (HW-292), `first_value` of a
+group (HW-293). `first`, `any_value`, `collect_list`, `max_by`, `mode` and other aggregates whose value depends on an
+order are refused as any unknown function is (HW-241)."""
+
+
 def errors_page() -> str:
     """Return every error that has a code, by its code."""
     return "\n".join(
@@ -157,6 +184,7 @@ def sql_page() -> str:
             "\nTheir value depends on the rows alone, not on their order. Only in windows:\n",
             *_listed(sorted(WINDOW_FUNCTIONS)),
             _FLOAT_SUMS,
+            _OPEN_ORDERS,
             "\n## What is computed anew\n",
             "Everything else is maintained by changes alone. `headwater explain` says where one of these applies; a",
             "view with `strict = true` is refused if one reads all rows of its input.\n",

@@ -15,6 +15,7 @@ from headwater.guarantee import Guarantee
 from headwater.judge.audit import RowText
 from headwater.judge.compare_frames import compare_frames
 from headwater.judge.sample import spread
+from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
 from headwater.warehouse.query import Warehouse
@@ -33,7 +34,7 @@ def assert_spark_agrees(world: AuditedWorld, spark: SparkSession, states: int = 
         for name, entry in entries.items():
             if entry.guarantee != Guarantee.COMPLETE.value and tick != warehouse.frontier(name):
                 continue
-            right = spark.sql(over_base_rows(entry.sql))
+            right = spark.sql(over_base_rows(settled_text(entry.sql, relations(world))))
             differs = compare_frames(right, warehouse.view_dataframe(spark, name, tick))
             assert not differs, f"{name} at {tick}: {differs.text(5)}"
             compared += 1
@@ -41,7 +42,7 @@ def assert_spark_agrees(world: AuditedWorld, spark: SparkSession, states: int = 
 
 
 def over_base_rows(sql: str) -> str:
-    """Return a view's SQL with nothing changed but where its relations are found."""
+    """Return a view's SQL, whose orders are complete, with nothing changed but where its relations are found."""
     tree = sqlglot.parse_one(sql, read="spark")
     for table in [table for table in tree.find_all(exp.Table) if table.db]:  # others are named by WITH
         found = exp.to_table(f"base_{table.db}_{table.name}")

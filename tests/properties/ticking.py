@@ -16,6 +16,7 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.guarantee import Guarantee
 from headwater.judge.compare import Row, difference
+from headwater.judge.settle_orders import settled_text
 from headwater.keeping import AllGroupTables, GroupTables
 from headwater.maintenance.questions import Answer, Ask, SawTicks, Sight
 from headwater.position import Tick
@@ -109,7 +110,8 @@ def check_every_tick(
     types = SelectTypes(spark=spark, view="v").columns
     compiled = compile_view("v", sql, story.relations, types, lower=lower)
     view = keep_group_tables(compiled, group_tables or AllGroupTables())
-    right = _original_states(spark, exact_sums_on_spark(whole_text(sql, lower), story.relations, types), story)
+    settled = settled_text(whole_text(sql, lower), story.relations.values())
+    right = original_states(spark, exact_sums_on_spark(settled, story.relations, types), story)
     together = {} if computed is None else computed
     readers = _born(spark, view, story)
     every_tick = not any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
@@ -134,8 +136,8 @@ def check_every_tick(
     return view
 
 
-def _original_states(spark: SparkSession, sql: str, story: Story) -> list[Counter[Row]]:
-    """Return what Spark gives for the original text at every tick."""
+def original_states(spark: SparkSession, sql: str, story: Story) -> list[Counter[Row]]:
+    """Return what Spark gives for a text at every tick."""
     names = stamped_names(story.relations)
     text = renamed_sql(sql, names)
     found = []

@@ -10,6 +10,8 @@ and what a view should be comes from another engine; so an error in capture, in 
 Nothing that reads is a prepared statement: DuckDB plans those once, with the statistics of that moment, and a join then
 misses rows that came later and lie outside of them. Inserts are prepared; they read nothing, and there are many.
 
+The text is the author's; of its meaning only orders are changed that it leaves open (`settle_orders`).
+
 Sums of doubles are exact and rounded once, as they are defined (`views.float_sums`), and computed by `exact_sum`, as
 is what is made of them (`views.moments`): those of DuckDB depend on the order of rows. DuckDB says which sums are of
 doubles.
@@ -36,6 +38,7 @@ from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
 from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
+from headwater.judge.settle_orders import known_columns, output_columns, settle_orders
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
 from headwater.views.exact_sums import FloatAggregate, write_aggregates
@@ -160,6 +163,7 @@ class _Stage:
             columns = ", ".join(f"{_quoted(column.name)} {_duckdb_type(column.type)}" for column in relation.columns)
             run(f"CREATE TABLE {_place(relation.name)} ({columns})")
         self._relations = {relation.name: relation for relation in relations}
+        self.columns = known_columns(relations)
         for relation in relations:
             run(f"PREPARE {_quoted(str(relation.name))} AS {_insert_sql(relation)}")
         numbers, special = duckdb.list_type(duckdb.sqltypes.DOUBLE), FunctionNullHandling.SPECIAL
@@ -191,13 +195,13 @@ class _Stage:
         return schema
 
     def text(self, tree: exp.Expr) -> str:
-        """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined."""
-        return write_aggregates(tree, self._are_floating, _exact_call).sql(dialect="duckdb")
+        """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined; all names are quoted."""
+        return write_aggregates(tree, self._are_floating, _exact_call).sql(dialect="duckdb", identify=True)
 
     def _are_floating(self, text: str) -> list[bool]:
         import duckdb  # noqa: PLC0415 - as above
 
-        asked = sqlglot.parse_one(text, read="spark").sql(dialect="duckdb")
+        asked = sqlglot.parse_one(text, read="spark").sql(dialect="duckdb", identify=True)
         try:
             described = self.connection.execute(f"DESCRIBE {asked}").fetchall()
         except duckdb.Error:
@@ -228,9 +232,16 @@ class _Recomputed:
     def __init__(self, stage: _Stage, view: ReplayedView) -> None:
         self.view = view
         self._run = stage.connection.execute
-        *below, own = [sqlglot.parse_one(sql, read="spark") for sql in (*(sql for _, sql in view.lower), view.sql)]
-        self.relations = {_relation_name(table) for tree in (*below, own) for table in tree.find_all(exp.Table)}
-        self._path = stage.add_views(view.name, {name: tree for (name, _), tree in zip(view.lower, below, strict=True)})
+        known = dict(stage.columns)
+        below = {}
+        for name, sql in view.lower:
+            below[name] = settle_orders(sqlglot.parse_one(sql, read="spark"), known)
+            known[(name,)] = output_columns(below[name], known)
+        own = settle_orders(sqlglot.parse_one(view.sql, read="spark"), known)
+        self.relations = {
+            _relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)
+        }
+        self._path = stage.add_views(view.name, below)
         self._run(f"SET search_path = '{self._path}'")
         self._text = stage.text(own)
         self._state: Counter[Row] = Counter()

@@ -215,7 +215,7 @@ class Bootstrap:
         folder = view_folder(self.warehouse, name, generation)
         with born.tables_for(understood, plain, is_rebuilt=name in self.rebuilt) as made:
             table = KeptTable.create(folder, understood.schema, tick)
-            by_text = recompute(self.spark, understood.view, plain)
+            by_text = recompute(self.spark, understood.view, understood.view.whole, plain)
             table.checkpoint.write_from_dataframe(by_text, tick)
             if understood.is_compared_at_birth:
                 require_same_types(understood.view, by_text, made.rows)
@@ -230,5 +230,6 @@ class Bootstrap:
             segments=tuple(made.tables.values()),
             shape=shape(understood.view),
             lower=understood.view.lower_texts,
+            completed=understood.view.completed,
         )
         return Newborn(understood=understood, entry=entry, table=table, segments=made.tables)

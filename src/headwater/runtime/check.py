@@ -25,6 +25,7 @@ from headwater.judge.compare_frames import compare_counted, compare_frames, fing
 from headwater.judge.grade import Observation, Verdict, grade
 from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
 from headwater.judge.sample import first_wrong, spread
+from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.checking import CheckResult, ViewCheck
@@ -37,7 +38,8 @@ from headwater.runtime.truncation import truncations
 from headwater.runtime.understand import Understood
 from headwater.runtime.wait_until_followed import wait_until_followed
 from headwater.runtime.whole_view import computed_rows, require_same_rows, require_same_types, whole_view
-from headwater.views.segments import SegmentedView
+from headwater.views.lower_views import whole_text
+from headwater.views.segments import SegmentedView, described_relations
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
@@ -124,7 +126,14 @@ def _check_view(
         warehouse.frontier(name), warehouse.log.durable_tick
     )  # it goes on; what was read of the log does not
     refuse_outdated(entry, view)
-    states = _States(spark=spark, view=view, table=warehouse.kept_table(name), log=warehouse.log, logged=logged)
+    states = _States(
+        spark=spark,
+        view=view,
+        settled=settled_text(whole_text(view.sql, view.lower), described_relations(view.joins).values()),
+        table=warehouse.kept_table(name),
+        log=warehouse.log,
+        logged=logged,
+    )
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
     sample = spread(claimed, count)
     found: dict[Tick, Difference] = {}
@@ -154,10 +163,14 @@ def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _States:
-    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it."""
+    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it.
+
+    `settled` is its author's text, in which the judge has completed the orders that it leaves open.
+    """
 
     spark: SparkSession
     view: SegmentedView
+    settled: str
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]
@@ -172,13 +185,13 @@ class _States:
     def right(self, tick: Tick) -> DataFrame:
         """Return what the view's SQL gives."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
-        return recompute(self.spark, self.view, plain)
+        return recompute(self.spark, self.view, self.settled, plain)
 
     def require_steps(self, tick: Tick) -> None:
         """Refuse a view whose steps, computed whole, give another state than its SQL."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
         with whole_view(self.spark, self.view, plain, computed_rows) as by_steps:
-            by_text = recompute(self.spark, self.view, plain)
+            by_text = recompute(self.spark, self.view, self.settled, plain)
             require_same_types(self.view, by_text, by_steps)
             require_same_rows(self.view, by_text, by_steps, tick)
 

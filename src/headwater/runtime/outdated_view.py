@@ -9,10 +9,11 @@ from headwater.warehouse.catalog import ViewEntry
 
 def refuse_outdated(entry: ViewEntry, view: SegmentedView) -> None:
     """Refuse to compare a kept view with its text, if that is another one by now."""
-    if (entry.sql, entry.lower) != (view.sql, view.lower_texts):
+    if (entry.sql, entry.lower, entry.completed) != (view.sql, view.lower_texts, view.completed):
         raise HeadwaterError(
             f'view "{entry.name}" is not yet what the project says',
             code="HW-536",
-            detail="its SQL, or that of a view it reads, was changed, and the warehouse still keeps the old one",
+            detail="its SQL, that of a view it reads, or the columns that complete its order were changed, and the "
+            "warehouse still keeps the old one",
             hint="wait until it is built anew (`headwater status`), then try again",
         )

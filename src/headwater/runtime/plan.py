@@ -159,6 +159,7 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
         (entry.sql != view.view.sql, "its SQL changed"),
         (bool(below), f"view {''.join(below[:1])}, which it reads, changed"),
         (entry.guarantee != guarantee, f"its guarantee changed from {entry.guarantee} to {guarantee}"),
+        (entry.completed != view.view.completed, _why_reordered(entry)),
         (entry.schema != columns, "the types of its columns changed"),
         (entry.shape != shape(view.view), _OTHER_STEPS),
     )
@@ -168,6 +169,13 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
 def _lost(view: UnderstoodView, entry: ViewEntry, kept: Kept) -> list[str]:
     """Return the sources of a view whose log does not go on: its states so far lead to nothing, whoever agrees."""
     return sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
+
+
+def _why_reordered(entry: ViewEntry) -> str:
+    """Return why the order differs by which a view is computed, though its SQL is the same."""
+    if entry.completed:
+        return "other columns complete the order that its SQL leaves open"
+    return "its SQL leaves an order open, which all columns of the row complete now"
 
 
 def _told(way: Fill) -> str:

@@ -1,6 +1,6 @@
 """Recompute a view from whole relations: what bootstraps compute new views by, and what `check` compares with.
 
-Only the view's original SQL text is run, over plain rows: a row that a relation holds k times stands k times.
+Only a whole text of the view is run, over plain rows: a row that a relation holds k times stands k times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from headwater.runtime.spark_types import SelectTypes
 from headwater.runtime.staging import StagedRelation
 from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
-from headwater.views.lower_views import whole_text
 from headwater.views.segments import SegmentedView, described_relations
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
@@ -42,14 +41,17 @@ def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: T
     return rows
 
 
-def recompute(spark: SparkSession, view: SegmentedView, plain: Mapping[RelationName, DataFrame]) -> DataFrame:
-    """Run a view's original SQL over plain rows of its relations; columns that do not matter to it may be missing.
+def recompute(
+    spark: SparkSession, view: SegmentedView, whole: str, plain: Mapping[RelationName, DataFrame]
+) -> DataFrame:
+    """Run a view's whole text over plain rows of its relations; columns that do not matter to it may be missing.
 
-    Its sums of doubles are those that they are defined to be (`exact_sums`).
+    The text is the author's with orders completed: by the compiler for a view that is born (`SegmentedView.whole`), by
+    the judge for one that is judged. Its sums of doubles are those that they are defined to be (`exact_sums`).
     """
     described = described_relations(view.joins)
     types = SelectTypes(spark=spark, view=view.name, path=view.path).columns
-    text = exact_sums_on_spark(whole_text(view.sql, view.lower), described, types)
+    text = exact_sums_on_spark(whole, described, types)
     names = {relation: fresh_name("whole") for relation in view.relations}
     for name, relation in described.items():
         columns = (

@@ -35,7 +35,7 @@ from headwater.views.compile.reasons import whole_inputs
 from headwater.views.declaration import relations_named
 from headwater.views.group_tables import keep_group_tables
 from headwater.views.keep_lineage import keep_lineage
-from headwater.views.lower_views import ViewText, views_below, whole_text
+from headwater.views.lower_views import ViewText, views_below
 from headwater.views.needed_content import needed_content
 from headwater.views.normal_form import JoinView
 from headwater.views.segments import SegmentedView, described_relations
@@ -303,7 +303,7 @@ def _segmented(
 def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
     relations = described_relations(view.joins if isinstance(view, SegmentedView) else [view])
-    text = whole_text(view.sql, view.lower) if isinstance(view, SegmentedView) else view.sql
+    text = view.whole if isinstance(view, SegmentedView) else view.sql
     typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(text, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])

@@ -208,6 +208,13 @@ def _spelled(name: str, statement: Statement) -> str:
     return next((token.text.lower() for token in statement.tokens if token.text.lower() in _ALSO.get(name, ())), name)
 
 
+def picks_rows_of_windows(statement: Statement) -> None:
+    """Refuse FIRST_VALUE and its like without OVER: which of a group's rows it takes is left to chance."""
+    for call in statement.tree.find_all(exp.FirstValue, exp.LastValue, exp.NthValue):
+        if not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
+            raise statement.refusal(support.NO_WINDOW, call)
+
+
 def has_no_aggregates(statement: Statement) -> None:
     """Refuse aggregates, windows, and functions that make rows."""
     for window in statement.tree.find_all(exp.Window):
@@ -247,6 +254,7 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     calls_known_functions,
     has_known_expressions,
     has_known_escapes,
+    picks_rows_of_windows,
 )
 
 JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (

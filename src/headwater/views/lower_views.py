@@ -7,7 +7,8 @@ A view is named as readers name it, by its bare name, in any case; a name that W
 So a view over views is exact at every tick by construction: it is a query over relations, like any other. How the lower
 view is kept, by which guarantee, and whether it has stopped does not matter to it.
 
-The compiler reads lower views as it reads WITH. Judges read `whole_text`: the authors' texts, and nothing else of ours.
+The compiler reads lower views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
+complete themselves (`judge.settle_orders`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def understood_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
     return statements
 
 
-def whole_text(sql: str, below: Sequence[ViewText | Statement]) -> str:
+def whole_text(sql: str, below: Sequence[ViewText]) -> str:
     r"""Return a view's text so that it stands by itself: the texts of the views below it, by their names, before it.
 
     >>> print(whole_text("SELECT x FROM b", [ViewText(name="b", sql="SELECT x FROM s.r;")]))
@@ -82,6 +83,13 @@ def whole_text(sql: str, below: Sequence[ViewText | Statement]) -> str:
         return sql
     named = ", ".join(f"{quoted(text.name)} AS (\n{_unended(text.sql)}\n)" for text in below)
     return f"WITH {named}\nSELECT * FROM (\n{_unended(sql)}\n) AS whole"
+
+
+def completed_text(statement: Statement) -> str:
+    """Return the same of a statement with completed orders; empty if no text leaves an order open."""
+    if not any(one.completed for one in (*statement.lower, statement)):
+        return ""
+    return whole_text(statement.meant, [ViewText(name=one.name, sql=one.meant) for one in statement.lower])
 
 
 def _bare_tables(tree: exp.Expr) -> list[exp.Table]:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from headwater.deltas.order import Order
 from headwater.relation import Relation, RelationName
 from headwater.views.kept_lineage import KeptLineage
-from headwater.views.lower_views import ViewText
+from headwater.views.lower_views import ViewText, whole_text
 from headwater.views.normal_form import JoinView
 
 SEGMENTS = "segments"
@@ -188,6 +188,8 @@ class Reason:
 class SegmentedView:
     """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
 
+    `completed` is its whole text with orders completed (`compile.complete_orders`); empty if it leaves none open.
+
     `lower` are the views that it reads, itself or through others, each after those that it reads. `lineage` is what is
     kept of its joins so that its rows can be traced.
     """
@@ -199,6 +201,12 @@ class SegmentedView:
     path: str = ""
     lower: tuple[ViewText, ...] = ()
     lineage: tuple[KeptLineage, ...] = ()
+    completed: str = ""
+
+    @property
+    def whole(self) -> str:
+        """The text that gives its rows by itself: lower views and all orders are in it."""
+        return self.completed or whole_text(self.sql, self.lower)
 
     @property
     def output(self) -> Segment:

@@ -8,11 +8,15 @@ from sqlglot.generators.spark import SparkGenerator
 
 
 class _Generator(SparkGenerator):
-    """Spark's, but `<=>` stays `<=>`: IS NOT DISTINCT FROM binds less tightly, so `a <=> b = c` would change."""
+    """Spark's, but `<=>` stays `<=>`: IS NOT DISTINCT FROM binds less tightly, so `a <=> b = c` would change.
+
+    And a SELECT stays the one that it is: Spark knows QUALIFY by now, and DISTINCT ON it never did.
+    """
 
     TRANSFORMS = {  # noqa: RUF012 — sqlglot's way to extend a generator
         **SparkGenerator.TRANSFORMS,
         exp.NullSafeEQ: lambda self, node: self.binary(node, "<=>"),
+        exp.Select: lambda self, node: self.select_sql(node),
     }
 
 

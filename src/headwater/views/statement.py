@@ -32,13 +32,23 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of a view file, parsed but not yet understood; `lower` are the views that it may name."""
+    """One statement of a view file, parsed but not yet understood; `lower` are the views that it may name.
+
+    `completed` is the text of its tree once orders were completed that the author's text leaves open; empty if it
+    leaves none open.
+    """
 
     name: str
     sql: str
     path: str
     tree: exp.Expr
     lower: tuple[Statement, ...] = ()
+    completed: str = ""
+
+    @property
+    def meant(self) -> str:
+        """The text with all orders: the author's own if it leaves none open."""
+        return self.completed or self.sql
 
     @cached_property
     def tokens(self) -> tuple[Token, ...]:

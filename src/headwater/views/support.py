@@ -216,6 +216,27 @@ OTHER_DIALECT = Reason(
     remedy="write it as Spark SQL does",
     error=InvalidView,
 )
+OPEN_ORDER = Reason(
+    code="HW-290",
+    summary="the order that the answer depends on is not given in full, and cannot be completed by all columns",
+    remedy="add columns to ORDER BY until no two rows agree in all of them",
+)
+FRAME_OF_DISTANCE = Reason(
+    code="HW-291",
+    summary="the first or last row within a distance is not told by ORDER BY alone",
+    remedy="use a ROWS frame, or order by a column of which no two rows have the same value",
+)
+SEVERAL_ORDERS = Reason(
+    code="HW-292",
+    summary="two windows order rows that may be equal, so which of them is which is not told",
+    remedy="give both windows the same PARTITION BY and ORDER BY, compute one of them in a query of its own, "
+    "or declare a primary key in the source",
+)
+NO_WINDOW = Reason(
+    code="HW-293",
+    summary="a group has no order, so it has no first or last value",
+    remedy="write OVER (PARTITION BY ... ORDER BY ...) after the call, or use MIN or MAX",
+)
 
 REASONS: tuple[Reason, ...] = (
     NOT_SQL,
@@ -259,4 +280,8 @@ REASONS: tuple[Reason, ...] = (
     UNKNOWN_EXPRESSION,
     TOO_LARGE,
     OTHER_DIALECT,
+    OPEN_ORDER,
+    FRAME_OF_DISTANCE,
+    SEVERAL_ORDERS,
+    NO_WINDOW,
 )

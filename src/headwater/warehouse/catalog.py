@@ -34,6 +34,8 @@ class ViewEntry:
     shape: str = ""
     lower: tuple[tuple[str, str], ...] = ()
     gaps: tuple[str, ...] = ()
+    completed: str = ""
+    """The text that is run instead of `sql`, if that leaves an order open: all columns of a row complete it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +77,7 @@ def parse_catalog(text: str) -> Catalog:
     >>> catalog = Catalog(
     ...     views={"v": ViewEntry(name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete",
     ...                           schema=(("a", "int"),), segments=("s1/2",), shape="s1: ...",
-    ...                           lower=(("u", "SELECT 1 AS b"),), gaps=("shop",))},
+    ...                           lower=(("u", "SELECT 1 AS b"),), gaps=("shop",), completed="SELECT 1 AS a LIMIT 1")},
     ...     replicas={sales: ReplicaEntry(relation=sales, generation=2, columns=("id",), key=("id",),
     ...                                   rows=Extent.of([Selection(column="id", compare="less", values=(9,))]))})
     >>> parse_catalog(catalog_text(catalog)) == catalog
@@ -94,6 +96,7 @@ def parse_catalog(text: str) -> Catalog:
             shape=view.get("shape", ""),
             lower=tuple((name, sql) for name, sql in view.get("lower", ())),
             gaps=tuple(view.get("gaps", ())),
+            completed=view.get("completed", ""),
         )
         for view in value["views"]
     ]

@@ -106,6 +106,8 @@ REFUSED = (
     ("HW-241", "SELECT my_function(id) AS t FROM crm.customers", "my_function(id)"),
     ("HW-241", "SELECT shop.my_function(id) AS t FROM crm.customers", "my_function(id)"),
     ("HW-243", "SELECT shop.upper(Name) AS t FROM crm.customers", "shop.upper(Name)"),
+    ("HW-293", "SELECT first_value(Name) AS n FROM crm.customers GROUP BY id", "first_value(Name)"),
+    ("HW-293", "SELECT id, max(last_value(Name)) OVER () AS n FROM crm.customers GROUP BY id", "last_value(Name)"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = :wanted", ":"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = ?", "?"),
     ("HW-241", "SELECT Name COLLATE UTF8_LCASE AS t FROM crm.customers", "Name"),
@@ -153,7 +155,17 @@ def test_a_refused_view_says_why_and_where(code: str, sql: str, marked: str, cat
 def test_every_reason_has_its_own_code_and_a_case_above() -> None:
     codes = [reason.code for reason in REASONS]
     assert len(set(codes)) == len(codes)
-    of_the_compiler = {support.NOT_GROUPED.code, support.STRICT.code, support.VIEW_CIRCLE.code}
+    of_the_compiler = {
+        one.code
+        for one in (
+            support.NOT_GROUPED,
+            support.STRICT,
+            support.VIEW_CIRCLE,
+            support.OPEN_ORDER,
+            support.FRAME_OF_DISTANCE,
+            support.SEVERAL_ORDERS,
+        )
+    }
     assert set(codes) == {code for code, _, _ in REFUSED} | of_the_compiler
 
 

@@ -1,6 +1,6 @@
 """From a view's SQL to its segments.
 
-text ──read──► Statement ──VIEW_CHECKS──► ──compile_query──► Block ──► nodes ──prune, write──► segments
+text ──read──► Statement ──VIEW_CHECKS, complete_orders──► ──compile_query──► Block ──► nodes ──prune, write──► segments
 
 A select-project-join view is one segment, declared as it is. What has no incremental form is recomputed from its
 relations, unless it must not be (`strict`).
@@ -18,6 +18,7 @@ from headwater.relation import Column, Relation, RelationName
 from headwater.views import support
 from headwater.views.checks import JOIN_CHECKS
 from headwater.views.compile.compile_query import compile_query, with_lower_views
+from headwater.views.compile.complete_orders import complete_orders
 from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, Types
 from headwater.views.compile.expressions import implied
@@ -26,7 +27,7 @@ from headwater.views.compile.reasons import CHOSEN, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
 from headwater.views.declaration import check_view, declare
-from headwater.views.lower_views import ViewText, whole_text
+from headwater.views.lower_views import ViewText, completed_text, whole_text
 from headwater.views.other_dialects import find_quoted_column
 from headwater.views.scope import relation_name, relations_read
 from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
@@ -52,14 +53,26 @@ def compile_view(
     `lower` are the views that it reads, itself or through others, each after those that it reads. One that is to be
     recomputed is so whatever it says.
     """
-    statement = check_view(sql, name=name, path=path, lower=lower)
-    _check_quotes(statement, catalog)
-    if recomputed:
-        chosen = NoIncrementalForm(CHOSEN, "maintenance")
-        found = recompute_view(statement, catalog, types, chosen, keeps_copies=False)
-    else:
-        found = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
-    view = replace(found, lower=tuple(lower))
+    checked = check_view(sql, name=name, path=path, lower=lower)
+    _check_quotes(checked, catalog)
+    statement = complete_orders(checked, catalog)
+    completed = completed_text(statement)
+    text = completed or whole_text(sql, lower)
+    try:
+        if recomputed:
+            chosen = NoIncrementalForm(CHOSEN, "maintenance")
+            found = recompute_view(statement, text, catalog, types, chosen, keeps_copies=False)
+        else:
+            found = _plain_join(statement, catalog, types) or _segments(statement, text, catalog, types)
+    except InvalidView as error:
+        if error.code != UNTYPED_CODE:
+            raise
+        read = _read(statement, catalog)
+        types(whole_text(sql, lower), read)  # says it of the author's own text, not of ours
+        if because := _why_untyped(completed, read, types):
+            raise statement.refusal(support.OPEN_ORDER, None, because=because) from None
+        raise
+    view = replace(found, lower=tuple(lower), completed=completed)
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
         raise statement.refusal(
@@ -82,6 +95,15 @@ def _check_quotes(statement: Statement, catalog: Mapping[RelationName, Relation]
         )
 
 
+def _why_untyped(completed: str, read: Mapping[RelationName, Relation], types: Types) -> str:
+    """Return why a text with completed orders cannot be run, or nothing."""
+    try:
+        types(completed or "SELECT 1 AS one", read)
+    except InvalidView as error:
+        return error.detail.partition("\n")[0].partition(" SQLSTATE")[0]
+    return ""
+
+
 def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:
     """Return the view as one join of relations, if it is no more than that."""
     if statement.lower:
@@ -98,9 +120,8 @@ def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], 
     return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
 
 
-def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
+def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
     draft = Draft(types=types)
-    text = whole_text(statement.sql, statement.lower)
     context = Context(
         draft=draft,
         statement=statement,
@@ -115,11 +136,7 @@ def _segments(statement: Statement, catalog: Mapping[RelationName, Relation], ty
         expected = types(text, _read(statement, catalog))
         root = _root(block, expected, draft)
     except NoIncrementalForm as found:
-        return recompute_view(statement, catalog, types, found, keeps_copies=True)
-    except InvalidView as error:
-        if error.code == UNTYPED_CODE:
-            types(text, _read(statement, catalog))  # says it of the author's own text, not of a part of ours
-        raise
+        return recompute_view(statement, text, catalog, types, found, keeps_copies=True)
     segments, reasons = write_segments(statement.name, root, block.names, catalog, draft, path=statement.path)
     return SegmentedView(
         name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path

@@ -31,7 +31,6 @@ from headwater.views.compile.written import Written
 from headwater.views.segments import Windows
 from headwater.views.spark_text import quoted, spark_text
 
-_NEED_TOTAL_ORDER = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue, exp.NthValue)
 _PARTITION = "{partition}"
 
 
@@ -103,11 +102,8 @@ def _compute(
         for one, name in zip(carried, names, strict=False)
     }
     passed = dict.fromkeys(names[: len(carried)])
-    ties = ", ".join(quoted(name) for name in passed)
     outputs = [(name, quoted(name)) for name in passed]
-    outputs += [
-        (marks[call].name, _text(settle(one, held), ties, adds_doubles=sums[call])) for call, one in settled.items()
-    ]
+    outputs += [(marks[call].name, _text(settle(one, held), adds_doubles=sums[call])) for call, one in settled.items()]
     why = WINDOW if keys else WHOLE_WINDOW
     done = draft.regroup(node, names[len(carried) :], Windows(outputs=tuple(outputs)), why=why.code)
     occurrence = draft.occurrence(done)
@@ -117,14 +113,12 @@ def _compute(
     return Frame(occurrences=(occurrence,), conditions=(), columns=columns)
 
 
-def _text(call: exp.Expr, ties: str, *, adds_doubles: bool) -> str:
-    """Return a call over what Headwater partitions by; where ties would be broken by chance, all columns break them."""
+def _text(call: exp.Expr, *, adds_doubles: bool) -> str:
+    """Return a call over what Headwater partitions by; its order is complete already (`complete_orders`)."""
     over = [f"PARTITION BY {_PARTITION}"]
     spec = call.args.get("spec")
     if order := call.args.get("order"):
-        listed = spark_text(order).removeprefix("ORDER BY ").strip()
-        unsure = call.this.find(*_NEED_TOTAL_ORDER) or (spec is not None and spec.args.get("kind") == "ROWS")
-        over.append(f"ORDER BY {listed}{f', {ties}' if unsure and ties else ''}")
+        over.append(f"ORDER BY {spark_text(order).removeprefix('ORDER BY ').strip()}")
     if spec:
         over.append(spark_text(spec))
     window = f"({' '.join(over)})"

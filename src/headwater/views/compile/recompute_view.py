@@ -19,7 +19,6 @@ from headwater.views.compile.write_segments import keep_needed
 from headwater.views.declaration import declare
 from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
-from headwater.views.lower_views import whole_text
 from headwater.views.scope import look_up, relation_name, relations_read
 from headwater.views.segment_names import segment_name
 from headwater.views.segments import SEGMENTS, JoinStep, Reason, RecomputeStep, Segment, SegmentedView
@@ -30,18 +29,18 @@ from headwater.views.support import RESERVED_NAMES
 
 def recompute_view(
     statement: Statement,
+    whole: str,
     catalog: Mapping[RelationName, Relation],
     types: Types,
     found: NoIncrementalForm,
     *,
     keeps_copies: bool,
 ) -> SegmentedView:
-    """Return the view as one recomputation over the columns of its relations that its text may name."""
+    """Return the view as one recomputation of its whole text over the columns of its relations that it may name."""
     relations = {}
     for table, named_by in relations_read(statement):
         name = relation_name(table, named_by)
         relations[name] = look_up(name, table, named_by, catalog)
-    whole = whole_text(statement.sql, statement.lower)
     columns = types(whole, relations)
     segments = []
     copies = {}

@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT: the first rows in an order that all columns make total: ties are cut the same every time."""
+"""ORDER BY ... LIMIT: the first rows in an order in which all columns are (`complete_orders`)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: 
         for name, one in zip(names[len(block.values) :], written, strict=True)
     ]
     by_column: dict[str, By] = {}
-    for by in (*wanted, *(By(one.name) for one in node.columns)):
+    for by in wanted:
         by_column.setdefault(by.column, by)
     first = First(order=tuple(by_column.values()), limit=count, offset=_number(offset, 0))
     schema = pa.schema([one.arrow_field for one in node.columns])

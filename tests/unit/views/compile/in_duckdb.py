@@ -14,6 +14,7 @@ import duckdb
 import sqlglot
 
 from headwater.errors import InvalidView
+from headwater.judge.settle_orders import settled_text
 from headwater.relation import Column, Relation, RelationName
 from headwater.views.compile import compile_view
 from headwater.views.law import renamed_sql
@@ -47,7 +48,6 @@ class World:
         self.catalog = {each.name: each for each in relations}
         self.connection = duckdb.connect()
         self.connection.execute("SET threads = 1")
-        self.connection.execute("SET default_null_order = 'nulls_first'")
         self.connection.execute("CREATE MACRO raise_error(message) AS error(message)")
         self.tables = {name: f"{name.source}_{name.name}" for name in self.catalog}
         for name, described in self.catalog.items():
@@ -83,7 +83,19 @@ class World:
         return compile_view(name, sql, self.catalog, self.types, strict=strict, lower=lower)
 
     def original(self, sql: str) -> Counter[tuple[object, ...]]:
-        return _bag(self.connection.execute(in_duckdb(renamed_sql(sql, self.tables))).fetchall())
+        return self.bag(in_duckdb(renamed_sql(settled_text(sql, self.catalog.values()), self.tables)))
+
+    def bag(self, text: str) -> Counter[tuple[object, ...]]:
+        """Return the rows that DuckDB gives for a text of its own."""
+        return _bag(self.connection.execute(text).fetchall())
+
+    def by_hand(self, text: str) -> Counter[tuple[object, ...]]:
+        """Return the same with NULLs first wherever the text does not say where they are."""
+        self.connection.execute("SET default_null_order = 'nulls_first'")
+        try:
+            return self.bag(text)
+        finally:
+            self.connection.execute("RESET default_null_order")
 
     def evaluate(self, view: SegmentedView) -> Counter[tuple[object, ...]]:
         """Return the view's rows, from its segments one after the other; also see to it that none is ill-made."""

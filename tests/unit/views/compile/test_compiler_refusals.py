@@ -26,7 +26,21 @@ REFUSED = (
     ("HW-240", "SELECT COUNT(*) AS n FROM a.r WHERE x IN (SELECT CAST(rand() AS INT) FROM a.s)", "rand"),
     ("HW-241", "SELECT x, COLLECT_LIST(y) AS n FROM a.r GROUP BY x", "COLLECT_LIST(y)"),
     ("HW-241", "SELECT x, MEAN(y) AS n FROM a.r GROUP BY x", "MEAN(y)"),
+    ("HW-241", "SELECT x, ANY_VALUE(y) AS n FROM a.r GROUP BY x", "ANY_VALUE(y)"),
+    ("HW-241", "SELECT x, MAX_BY(y, z) AS n FROM a.r GROUP BY x", None),
     ("HW-244", "SELECT x FROM a.r UNION SELECT x, w FROM a.s", None),
+    ("HW-290", "SELECT x FROM (SELECT x, y + 1 FROM a.r) AS q QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1", None),
+    ("HW-290", "SELECT x, LAG(x) OVER (ORDER BY x) AS b FROM a.r, EXPLODE(ARRAY(1))", "LAG(x) OVER (ORDER BY x)"),
+    (
+        "HW-291",
+        "SELECT x, LAST_VALUE(y) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS l FROM a.r",
+        "LAST_VALUE(y) OVER (ORDER BY x RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+    ),
+    (
+        "HW-292",
+        "SELECT x, LAG(y) OVER (ORDER BY x) AS b, SUM(y) OVER (ORDER BY y ROWS 1 PRECEDING) AS s FROM a.r",
+        None,
+    ),
 )
 
 
