@@ -18,6 +18,9 @@ from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalF
 from headwater.views.statement import Statement
 
 
+_PARENTHESES = frozenset({"this", "alias", "with_"})
+
+
 def compile_query(query: exp.Expr, context: Context) -> Block:
     """Return a query as a join over nodes."""
     context = _with_common(query, context)
@@ -26,7 +29,7 @@ def compile_query(query: exp.Expr, context: Context) -> Block:
             return compile_select(query, context)
         case exp.SetOperation():
             return combine_sets(query, context)
-        case exp.Subquery() if not (query.args.get("order") or query.args.get("limit") or query.args.get("offset")):
+        case exp.Subquery() if not any(value for part, value in query.args.items() if part not in _PARENTHESES):
             return compile_query(query.this, context)
         case _:
             raise NoIncrementalForm(MAKES_ROWS, query.sql(dialect="spark"))
