@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from headwater.deltas.extent import WHOLE
+from headwater.errors import HeadwaterError
 from headwater.relation import RelationName
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
 from headwater.runtime.fill import Fill, Way, fill
@@ -40,6 +41,8 @@ class RunPlan:
     copied: Mapping[RelationName, Fill]
     """Relations whose replicas are made or widened, and how."""
     reasons: Mapping[str, str]
+    failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
+    """Views that stay as they are, if they are there, because they were not understood."""
     rebuilt: frozenset[str] = frozenset()
     """The views that are computed anew because somebody asked for it."""
 
@@ -63,7 +66,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
             reasons[name] = reason
         else:
             same.append(name)
-    dropped = tuple(name for name in kept.views if name not in understood.views)
+    dropped = tuple(name for name in kept.views if name not in understood.views and name not in understood.failed)
     copied = {}
     for relation, needed in understood.replicated().items():
         held = kept.replicas[relation].content if relation in kept.replicas else None
@@ -76,6 +79,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         kept=tuple(same),
         copied=copied,
         reasons=reasons,
+        failed=understood.failed,
         rebuilt=frozenset(rebuild),
     )
 
@@ -138,6 +142,15 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
             PlanStep(action=action, subject=Subject.VIEW, name=name, reason=plan.reasons.get(name, ""))
             for name in names
         ]
+    steps += [
+        PlanStep(
+            action=Action.LEAVE,
+            subject=Subject.VIEW,
+            name=name,
+            reason=f"[{error.code}] {error.summary}: {error.detail}",
+        )
+        for name, error in plan.failed.items()
+    ]
     owner_sql = tuple(
         OwnerSql(source=source, statement=statement, ours=inspection.may_run_owner_sql)
         for source, inspection in understood.inspections.items()

@@ -1,13 +1,15 @@
 """From what a project says to what is meant: its relations described by their sources, its views declared and typed.
 
-Nothing is changed anywhere. Every mistake a project can hold is found here, before anything is done.
+Nothing is changed anywhere. Every mistake a project can hold is found here, before anything is done, and refuses the
+project. A view over which Headwater itself fails is left out, and told: the others can be maintained.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache, reduce
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Extent
+from headwater.errors import HeadwaterError
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
@@ -23,6 +26,7 @@ from headwater.project import PreparedId, Project, Reading, ViewFile
 from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.runtime.choose_reading import check_keeping, view_readings
+from headwater.runtime.data_errors import is_view_error, not_understood
 from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.missing_indexes import missing_indexes
 from headwater.runtime.spark_types import SelectTypes
@@ -90,6 +94,8 @@ class Understood:
     relations: Mapping[RelationName, Relation]
     views: Mapping[str, UnderstoodView]
     warnings: tuple[str, ...]
+    failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
+    """The views over which Headwater itself failed; the others can be maintained."""
 
     def replicated(self) -> Mapping[RelationName, Content]:
         """Return the relations that are kept as replicas, each with what views need of it."""
@@ -141,13 +147,18 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
     `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
     """
     texts = {file.name: ViewText(name=file.name, sql=file.sql, path=_shown(file)) for file in project.views}
-    lower = {name: views_below(name, texts) for name in texts if only in (None, name)}
-    named = {
-        name: relations_named(texts[name].sql, name=name, path=texts[name].path, lower=lower[name]) for name in lower
-    }
-    wanted = sorted({name for names in named.values() for name in names})
-    for name in wanted:
-        project.source(name.source)
+    lower: dict[str, tuple[ViewText, ...]] = {}
+    named: dict[str, tuple[RelationName, ...]] = {}
+    failed: dict[str, HeadwaterError] = {}
+    for name, text in texts.items():
+        if only in (None, name):
+            with _left_out(name, failed):
+                below = views_below(name, texts)
+                named[name] = relations_named(text.sql, name=name, path=text.path, lower=below)
+                lower[name] = below
+    wanted = sorted({relation for relations in named.values() for relation in relations})
+    for relation in wanted:
+        project.source(relation.source)
     sources = {
         name: source
         for name, source in connect_sources(project).items()
@@ -159,11 +170,13 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
     }
     files = [file for file in project.views if file.name in lower]
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
-    understood_views = {  # a mistake in a view is told of that view, not of one that reads it
-        file.name: _understand_view(file, lower[file.name], catalog, spark, project)
-        for file in sorted(files, key=lambda file: len(lower[file.name]))
-    }
-    views = {file.name: understood_views[file.name] for file in files}
+    found: dict[str, UnderstoodView] = {}
+    for file in sorted(files, key=lambda file: len(lower[file.name])):
+        with _left_out(file.name, failed):  # a mistake in a view is told of that view, not of one that reads it
+            found[file.name] = _understand_view(file, lower[file.name], catalog, spark, project)
+    if only in failed:
+        raise failed[only]
+    views = {file.name: found[file.name] for file in files if file.name in found}
     understood = Understood(
         project=project,
         sources=sources,
@@ -173,8 +186,20 @@ def understand(project: Project, spark: SparkSession, only: str | None = None) -
         warnings=tuple(
             dict.fromkeys(text for one in views.values() for text in missing_indexes(one.view, one.readings))
         ),
+        failed=failed,
     )
     return with_global_transactions(understood)
+
+
+@contextmanager
+def _left_out(view: str, failed: dict[str, HeadwaterError]) -> Iterator[None]:
+    """Note that Headwater fails over a view, so that the others can go on; a mistake of its author's is raised."""
+    try:
+        yield
+    except Exception as error:
+        if not is_view_error(error):
+            raise
+        failed[view] = not_understood(view, error)
 
 
 def _shown(file: ViewFile) -> str:
@@ -223,7 +248,7 @@ def _segmented(
 
 def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
-    relations = described_relations(view.joins if isinstance(view, SegmentedView) else [view])
+    relations = view.described if isinstance(view, SegmentedView) else described_relations([view])
     text = whole_text(view.sql, view.lower) if isinstance(view, SegmentedView) else view.sql
     typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(text, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")

@@ -189,7 +189,8 @@ class SegmentedView:
     """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
 
     `lower` are the views that it reads, itself or through others, each after those that it reads. `lineage` is what is
-    kept of its joins so that its rows can be traced.
+    kept of its joins so that its rows can be traced. `named` are the relations that its text names; one that no segment
+    reads makes no difference to its rows.
     """
 
     name: str
@@ -199,6 +200,7 @@ class SegmentedView:
     path: str = ""
     lower: tuple[ViewText, ...] = ()
     lineage: tuple[KeptLineage, ...] = ()
+    named: tuple[Relation, ...] = ()
 
     @property
     def output(self) -> Segment:
@@ -230,6 +232,11 @@ class SegmentedView:
         """The view as one join of relations, if it is nothing more."""
         step = self.output.step
         return step.view if len(self.segments) == 1 and isinstance(step, JoinStep) else None
+
+    @property
+    def described(self) -> Mapping[RelationName, Relation]:
+        """The relations that its text names, as their sources describe them, whether a segment reads them or not."""
+        return {**described_relations(self.joins), **{relation.name: relation for relation in self.named}}
 
     @property
     def relations(self) -> Mapping[RelationName, tuple[str, ...]]:

@@ -17,7 +17,6 @@ from headwater.views.compile.plan import Block, Node, Source
 from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.statement import Statement
 
-
 _PARENTHESES = frozenset({"this", "alias", "with_"})
 
 

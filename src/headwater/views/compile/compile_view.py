@@ -31,6 +31,7 @@ from headwater.views.scope import look_up_all
 from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
 from headwater.views.statement import Statement
 
+
 def compile_view(
     name: str,
     sql: str,
@@ -53,7 +54,7 @@ def compile_view(
         found = recompute_view(statement, catalog, types, chosen, keeps_copies=False)
     else:
         found = _plain_join(statement, catalog, types) or _segments(statement, catalog, types)
-    view = replace(found, lower=tuple(lower))
+    view = replace(found, lower=tuple(lower), named=tuple(look_up_all(statement, catalog).values()))
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
         raise statement.refusal(
