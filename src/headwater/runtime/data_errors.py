@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.changelog.fenced_table import StorageError
 from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow
 from headwater.position import Tick
 from headwater.relation import RelationName
@@ -34,7 +34,7 @@ def is_view_error(error: Exception) -> bool:
     match error:
         case ImpossibleRow():
             return True
-        case HeadwaterError() | OSError() | MemoryError() | EOFError() | DeltaError():
+        case HeadwaterError() | OSError() | MemoryError() | EOFError() | StorageError():
             return False
         case PySparkException() if state := error.getSqlState():
             return not state.startswith(_MACHINERY_STATES)
