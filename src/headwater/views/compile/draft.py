@@ -148,7 +148,7 @@ class Draft:
             types = [held_type(kind) for kind in kinds]
             self.holds_untyped |= types != list(kinds)
             outputs = tuple(
-                value if kind == held else cast_to(value, held)
+                value if kind == held and not isinstance(value, exp.Null) else cast_to(value, held)
                 for value, kind, held in zip(outputs, kinds, types, strict=True)
             )
             columns = tuple(_column(f"c{place}", kind) for place, kind in enumerate(types))
