@@ -39,7 +39,8 @@ def is_view_error(error: Exception) -> bool:
         case PySparkException() if state := error.getSqlState():
             return not state.startswith(_MACHINERY_STATES)
         case PySparkException() | Py4JJavaError():
-            return not _MACHINERY_WORDS.search(str(error))
+            said = (line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
+            return not any(map(_MACHINERY_WORDS.search, said))
         case Py4JError():
             return False
         case _:

@@ -145,7 +145,10 @@ def _attach_test(
 
 
 def _single_value(block: Block, draft: Draft) -> Block:
-    """Return the query with one row per link, or one row if it has none; several rows are an error, as in Spark."""
+    """Return the query with one row per link, or one row if it has none.
+
+    Several rows are an error, as in Spark: where a row reads them, not where nobody asks.
+    """
     own = frozenset(o.alias for o in block.occurrences)
     links = [condition for condition in block.conditions if is_linked(condition)]
     pairs = [split_equality(link, own) for link in links]
@@ -155,11 +158,13 @@ def _single_value(block: Block, draft: Draft) -> Block:
     node, names = draft.join(
         block.occurrences, own_conditions(block), [*(mine for mine, _ in equalities), *block.values]
     )
-    value = quoted(names[-1])
-    message = "a sub-query that stands for a value has several rows"
-    text = f"CASE WHEN COUNT(1) > 1 THEN RAISE_ERROR('{message}') ELSE MAX({value}) END"
-    single = draft.regroup(node, names[:-1], Aggregates(outputs=(("value", text),)), why=SINGLE_VALUE.code)
+    outputs = (("value", f"MAX({quoted(names[-1])})"), ("found", "COUNT(1)"))
+    single = draft.regroup(node, names[:-1], Aggregates(outputs=outputs), why=SINGLE_VALUE.code)
     found = draft.occurrence(single)
+    has_several = exp.GT(this=column(found.alias, "found"), expression=exp.Literal.number(1))
+    message = exp.Literal.string("a sub-query that stands for a value has several rows")
+    kind = next(one.type for one in single.columns if one.name == "value")
+    value = exp.Case().when(has_several, exp.func("RAISE_ERROR", message)).else_(column(found.alias, "value"))
     return Block(
         occurrences=(found,),
         conditions=tuple(
@@ -167,8 +172,8 @@ def _single_value(block: Block, draft: Draft) -> Block:
             for name, (_, other) in zip(names[:-1], equalities, strict=True)
         ),
         names=block.names,
-        values=(column(found.alias, "value"),),
-        empty=(null_of(single.columns[-1].type),),
+        values=(value,),
+        empty=(null_of(kind),),
     )
 
 

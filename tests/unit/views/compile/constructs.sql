@@ -168,6 +168,9 @@ SELECT r.x, SUM(r.y) AS s FROM a.r WHERE r.z <= (SELECT MAX(w) FROM a.s WHERE s.
 -- a value of one row: ...
 SELECT x, (SELECT u.x FROM b.u WHERE u.id = r.x) AS m FROM a.r;
 
+-- a value of one row where it is read: ...
+SELECT u.id FROM b.u WHERE u.x <= (SELECT s.w FROM a.s WHERE s.x = u.id + 90) OR u.x IS NULL;
+
 -- left join: Join Join Join Group* Join Union*
 SELECT r.x, s.w FROM a.r LEFT JOIN a.s ON r.x = s.x AND s.w > 1;
 
