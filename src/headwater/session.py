@@ -7,7 +7,7 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -205,7 +205,7 @@ class Headwater:
     def explain(self, view: str) -> ExplainResult:
         """Say how a view is maintained."""
         self.project.view(view)
-        return explain_view(self._understood(), view)
+        return explain_view(self._understood(asked=[view]), view)
 
     def advise(
         self,
@@ -222,8 +222,13 @@ class Headwater:
         warehouse = self._warehouse()
         names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
         born = warehouse.catalog().views if view is None else names
-        understood = self._understood()
-        result = advise_views(understood, tuple(name for name in names if name in born), algorithm, traces_per_hour)
+        understood = self._understood(asked=[view])
+        result = advise_views(
+            understood,
+            tuple(name for name in names if name in born and name in understood.views),
+            algorithm,
+            traces_per_hour,
+        )
         if not apply:
             return result
         return replace(result, written=apply_advice(self.project.folder, understood, result.views))
@@ -264,7 +269,7 @@ class Headwater:
         if view is not None:
             self.project.view(view)
         self._warehouse()
-        return check_views(self.spark, self._understood(), view, ticks, self._listener)
+        return check_views(self.spark, self._understood(asked=[view]), view, ticks, self._listener)
 
     def release(self, global_id: str) -> ReleaseResult:
         """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""
@@ -284,14 +289,15 @@ class Headwater:
         """Say what each kind of maintenance would cost a view, or all of them: predicted, and measured beside it."""
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
         self._require_views(names)
-        understood = self._understood()
-        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in names))
+        understood = self._understood(asked=[view])
+        understood_names = [name for name in names if name in understood.views]
+        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in understood_names))
 
     def refresh(self, *views: str) -> RefreshResult:
         """Bring views up to date now, whenever they would be due."""
         self._require_views(views)
         self._warehouse()
-        return refresh_views(self.spark, self._understood(), views, self._listener)
+        return refresh_views(self.spark, self._understood(asked=views), views, self._listener)
 
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
         """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
@@ -319,8 +325,13 @@ class Headwater:
         for name in names:
             self.project.view(name)
 
-    def _understood(self, only: str | None = None) -> Understood:
-        return understand(self.project, self.spark, only)
+    def _understood(self, only: str | None = None, asked: Iterable[str | None] = ()) -> Understood:
+        """Return the project, understood; a view that is asked about must be."""
+        understood = understand(self.project, self.spark, only)
+        for name in asked:
+            if name in understood.failed:
+                raise understood.failed[name]
+        return understood
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)
