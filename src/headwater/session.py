@@ -329,7 +329,7 @@ class Headwater:
         """Return the project, understood; a view that is asked about must be."""
         understood = understand(self.project, self.spark, only)
         for name in asked:
-            if name in understood.failed:
+            if name is not None and name in understood.failed:
                 raise understood.failed[name]
         return understood
 
