@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import wraps
@@ -278,7 +278,7 @@ class Headwater:
         from headwater.runtime.explain import explain_view
 
         self.project.view(view)
-        return explain_view(self._understood(), view)
+        return explain_view(self._understood(asked=[view]), view)
 
     @_naming_files
     def advise(
@@ -299,8 +299,13 @@ class Headwater:
         warehouse = self._warehouse()
         names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
         born = warehouse.catalog().views if view is None else names
-        understood = self._understood()
-        result = advise_views(understood, tuple(name for name in names if name in born), algorithm, traces_per_hour)
+        understood = self._understood(asked=[view])
+        result = advise_views(
+            understood,
+            tuple(name for name in names if name in born and name in understood.views),
+            algorithm,
+            traces_per_hour,
+        )
         if not apply:
             return result
         return replace(result, written=apply_advice(self.project.folder, understood, result.views))
@@ -361,7 +366,7 @@ class Headwater:
         if view is not None:
             self.project.view(view)
         self._warehouse()
-        return check_views(self.spark, self._understood(), view, ticks, self._listener, steps=steps)
+        return check_views(self.spark, self._understood(asked=[view]), view, ticks, self._listener, steps=steps)
 
     @_naming_files
     def release(self, global_id: str) -> ReleaseResult:
@@ -386,8 +391,9 @@ class Headwater:
 
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
         self._require_views(names)
-        understood = self._understood()
-        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in names))
+        understood = self._understood(asked=[view])
+        understood_names = [name for name in names if name in understood.views]
+        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in understood_names))
 
     @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
@@ -396,7 +402,7 @@ class Headwater:
 
         self._require_views(views)
         self._warehouse()
-        return refresh_views(self.spark, self._understood(), views, self._listener)
+        return refresh_views(self.spark, self._understood(asked=views), views, self._listener)
 
     @_naming_files
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
@@ -425,10 +431,15 @@ class Headwater:
         self._warehouse().resolve_at(view, moment)
         return moment
 
-    def _understood(self, only: str | None = None) -> Understood:
+    def _understood(self, only: str | None = None, asked: Iterable[str | None] = ()) -> Understood:
+        """Return the project, understood; a view that is asked about must be."""
         from headwater.runtime.understand import understand
 
-        return understand(self.project, self.spark, only)
+        understood = understand(self.project, self.spark, only)
+        for name in asked:
+            if name is not None and name in understood.failed:
+                raise understood.failed[name]
+        return understood
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)

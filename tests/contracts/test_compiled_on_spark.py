@@ -11,15 +11,20 @@ import re
 
 import pytest
 from compiled_stories import BATCHES, CONSTRUCTS, story
+from mixed_views import Mixed
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from random_views import Chance
 from ticking import Computed, check_every_tick
 from volume import THOROUGH, volume
 
+from headwater.errors import InvalidView
 from headwater.views.lower_views import ViewText, views_below
 
-ON_SPARK_ALONE = re.compile("membership as a value|sets of a list|cube|qualify groups|truths|linked value within")
+ON_SPARK_ALONE = re.compile(
+    "membership as a value|sets of a list|cube|qualify groups|truths|linked value within|after the list"
+    "|another's name|by grouping, and|sum of a linked count|union with nothing|left join of nothing"
+)
 """What every build plays: what DuckDB cannot tell, and what has the most steps; `make thorough` plays all."""
 QUICK = [found for found in CONSTRUCTS if THOROUGH or ON_SPARK_ALONE.search(found[0])]
 
@@ -38,6 +43,17 @@ def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> N
         if error.getCondition() not in _NOT_SPARK:
             raise
         pytest.skip(f"Spark does not run it: {error.getCondition()}")
+
+
+@pytest.mark.parametrize("seed", range(5000, 5000 + volume(1, 300)))
+def test_oracle_a_mixed_view_at_every_tick(seed: int, spark: SparkSession) -> None:
+    sql = Mixed(random=random.Random(seed)).view()
+    try:
+        check_every_tick(spark, sql, story(seed), BATCHES)
+    except InvalidView as refused:
+        if refused.code not in {"HW-217", "HW-244"}:
+            raise
+        pytest.skip(f"Spark does not run it, or it has no type: {sql}")
 
 
 @pytest.mark.parametrize("seed", range(2000, 2000 + volume(1, 150)))

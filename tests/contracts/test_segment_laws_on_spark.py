@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from stamped_history import Run, counted, random_history, run_on_duckdb, stamped
 
 from headwater.deltas.on_spark import run_stamped
-from headwater.runtime.data_errors import is_data_error
+from headwater.runtime.data_errors import is_view_error
 from headwater.views.group_law import group_law_sql
 
 
@@ -34,7 +34,7 @@ def test_a_total_that_does_not_fit_is_an_error_in_the_data(run: Run) -> None:
             group_law_sql(step, relation, "changes", "old_rows"),
             {"changes": changes, "old_rows": counted(Counter(), relation)},
         )
-    assert is_data_error(raised.value)
+    assert is_view_error(raised.value)
 
 
 @pytest.mark.parametrize("case", range(len(regroup_cases.CASES)))

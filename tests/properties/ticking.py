@@ -113,7 +113,7 @@ def check_every_tick(
     settled = settled_text(whole_text(sql, lower), story.relations.values())
     right = original_states(spark, exact_sums_on_spark(settled, story.relations, types), story)
     together = {} if computed is None else computed
-    readers = _born(spark, view, story)
+    readers = _born(spark, view, story, right[0])
     every_tick = not any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
     state = Counter(right[batches[0][0]])
     for lo, hi in batches:
@@ -147,8 +147,10 @@ def original_states(spark: SparkSession, sql: str, story: Story) -> list[Counter
     return found
 
 
-def _born(spark: SparkSession, view: SegmentedView, story: Story) -> dict[RelationName, SegmentReader]:
-    """Return readers of the kept segments, computed whole before the first tick."""
+def _born(
+    spark: SparkSession, view: SegmentedView, story: Story, right: Counter[Row]
+) -> dict[RelationName, SegmentReader]:
+    """Return readers of the kept segments, computed whole before the first tick; the last one is the view."""
     placed = _plain(story, story.states[0])
     readers = {}
     for segment in view.segments:
@@ -159,6 +161,8 @@ def _born(spark: SparkSession, view: SegmentedView, story: Story) -> dict[Relati
         placed[segment.name] = rows.cast(expected)
         if segment.is_kept:
             readers[segment.name] = SegmentReader.of_rows(segment.relation, rows, Tick(0))
+    differs = difference(right, Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
+    assert not differs, f"{view.sql}\nat birth: {differs.text(5)}"
     return readers
 
 

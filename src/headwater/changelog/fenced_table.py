@@ -59,6 +59,9 @@ _CONFIGURATION = {
     "delta.deletedFileRetentionDuration": "interval 2 hours",
 }
 
+StorageError = DeltaError
+"""What a table's files raise when they cannot be read or written."""
+
 
 class FencedTable:
     """A Delta table whose commits are refused unless they build on the version this writer has seen."""

@@ -33,6 +33,11 @@ def draw_plan(result: PlanResult) -> Page:
     kept = [step.name for step in result.steps if step.action is Action.KEEP]
     if kept:
         page.append(Line(text=f"kept as they are: {', '.join(kept)}", style=_QUIET))
+    page.extend(
+        Line(text=f"left as it is: {step.subject.value} {step.name}: {step.reason}", style=_BAD)
+        for step in result.steps
+        if step.action is Action.LEAVE
+    )
     for ours, title in ((False, "the tables' owner has to run first:"), (True, "`run` will run at the sources:")):
         statements = [sql for sql in result.owner_sql if sql.ours is ours]
         if statements:

@@ -18,6 +18,8 @@ class Action(Enum):
     BOOTSTRAP = "bootstrap"
     WIDEN = "widen"
     KEEP = "keep"
+    LEAVE = "leave"
+    """A view that Headwater fails to understand: it is neither created, maintained nor dropped."""
 
 
 class Subject(Enum):
@@ -70,7 +72,7 @@ class PlanResult:
     @property
     def changes(self) -> tuple[PlanStep, ...]:
         """The steps that do something."""
-        return tuple(step for step in self.steps if step.action is not Action.KEEP)
+        return tuple(step for step in self.steps if step.action not in {Action.KEEP, Action.LEAVE})
 
 
 class RunEnd(Enum):

@@ -14,13 +14,12 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import all_rows
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.errors import HeadwaterError, ImpossibleRow, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.guarantee import Guarantee
 from headwater.keeping import Maintenance
 from headwater.position import Tick
@@ -30,7 +29,7 @@ from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.asked import Asked, tell_asked, together
 from headwater.runtime.batch import ViewChange, base_changes
 from headwater.runtime.change_any import change_any
-from headwater.runtime.data_errors import is_data_error, stopping_error
+from headwater.runtime.data_errors import is_view_error, stopping_error
 from headwater.runtime.events import BatchStarted, Listener, SelfMaintenanceTested, ViewComputed
 from headwater.runtime.live_view import LiveView
 from headwater.runtime.own_looks import own_looks
@@ -202,17 +201,23 @@ class Round:
             return Outcome(upto=end, change=change, halt=halt, asked=performer.asked)
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
-        except (ImpossibleRow, PySparkException) as error:
-            if not is_data_error(error):
+        except Exception as error:
+            if is_view_error(error) and not isinstance(error, SourceNeeded):
+                return self._before_error(view, end, log, performer, error)
+            if not isinstance(error, HeadwaterError):
                 raise
-            good, change = self._change_before_error(view, end, log, performer)
-            (tick, transaction), *_ = self.log.transactions(None, good, Tick(good + 1))
-            halt = stopping_error(view.name, error, tick, transaction)
-            return Outcome(upto=good, change=change, halt=halt, asked=performer.asked)
-        except HeadwaterError as error:
             return Outcome(upto=view.frontier, halt=error)
         finally:
             self._note(view, performer, log)
+
+    def _before_error(
+        self, view: LiveView, end: Tick, log: AcceptedLog, performer: Performer | SelfPerformer, error: Exception
+    ) -> Outcome:
+        """Return how far a view comes before the tick that raises, and why it stops there."""
+        good, change = self._change_before_error(view, end, log, performer)
+        (tick, transaction), *_ = self.log.transactions(None, good, Tick(good + 1))
+        halt = stopping_error(view.name, error, tick, transaction)
+        return Outcome(upto=good, change=change, halt=halt, asked=performer.asked)
 
     def _performer(
         self, view: LiveView, upto: Tick, log: AcceptedLog, snapshots: Snapshots
@@ -297,8 +302,8 @@ class Round:
             try:
                 change = self._change(view, middle, log, performer)
                 good = middle
-            except (ImpossibleRow, PySparkException) as error:
-                if not is_data_error(error):
+            except Exception as error:
+                if not is_view_error(error):
                     raise
                 bad = middle
         return good, change

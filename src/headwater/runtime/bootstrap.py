@@ -30,7 +30,7 @@ from headwater.position import Tick
 from headwater.relation import COUNT, Relation, RelationName
 from headwater.runtime.accepted_log import AcceptedLog
 from headwater.runtime.acceptor import Acceptor
-from headwater.runtime.data_errors import contradiction_error, is_contradiction, is_data_error, unborn_error
+from headwater.runtime.data_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
 from headwater.runtime.events import Listener
 from headwater.runtime.fill import Fill, fill_anew
 from headwater.runtime.hidden_table import HiddenTable
@@ -145,13 +145,13 @@ class Bootstrap:
                 views.append(self._compute(name, frames, held, born))
             except UnsupportedView as error:
                 failed[name] = error
-            except PySparkException as error:
+            except Exception as error:
+                if not is_view_error(error):
+                    raise
                 if is_contradiction(error):
                     failed[name] = contradiction_error(self.understood.views[name].view.relations, tick)
-                elif is_data_error(error):
-                    failed[name] = unborn_error(name, error, tick)
                 else:
-                    raise
+                    failed[name] = unborn_error(name, error, tick)
         shutil.rmtree(staging, ignore_errors=True)
         return Bootstrapped(
             tick=tick, views=tuple(views), failed=failed, replicas=tuple(made.values()), hidden=born.made

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -29,7 +30,7 @@ from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.checking import CheckResult, ViewCheck
-from headwater.runtime.data_errors import is_contradiction
+from headwater.runtime.data_errors import is_contradiction, unchecked_error
 from headwater.runtime.events import CheckProgress, Listener, unheard
 from headwater.runtime.outdated_view import refuse_outdated
 from headwater.runtime.recompute import recompute
@@ -145,6 +146,8 @@ def _check_view(
         except NotReadable:
             if tick == frontier:
                 raise  # an older one went out of retention meanwhile
+        except (PySparkException, Py4JError) as error:
+            raise unchecked_error(name, error, tick) from error
         listener(CheckProgress(view=name, states_checked=number, states_expected=len(sample)))
     promised = Guarantee(entry.guarantee)
     verdict = _verdict(states, claimed, found) if found else Verdict(guarantee=promised, states_checked=0)

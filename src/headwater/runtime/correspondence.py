@@ -29,7 +29,6 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
@@ -56,7 +55,7 @@ from headwater.runtime.acceptor import Acceptor
 from headwater.runtime.asked import Asked, ProbeCount, tell_asked, together
 from headwater.runtime.batch import ViewChange
 from headwater.runtime.batch_round import Outcome
-from headwater.runtime.data_errors import is_data_error, stopping_error
+from headwater.runtime.data_errors import is_view_error, stopping_error
 from headwater.runtime.events import Listener
 from headwater.runtime.install import install_on_spark
 from headwater.runtime.live_view import LiveView
@@ -204,21 +203,23 @@ class Correspondence:
         self._asked.clear()
         try:
             rows = install_on_spark(self._spark, self._view, installs)
-        except PySparkException as error:
-            if not is_data_error(error):
+        except Exception as error:
+            if not is_view_error(error):
                 raise
             return replace(self._stopped(error, installs), asked=asked)
         change = ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
         return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None, asked=asked)
 
-    def _stopped(self, error: PySparkException, installs: Sequence[Install[ArrowBag]]) -> Outcome:
+    def _stopped(self, error: Exception, installs: Sequence[Install[ArrowBag]]) -> Outcome:
         """Return how far the view comes before the install that raises, and why it stops there."""
         good: list[Install[ArrowBag]] = []
         rows: pa.Table | None = None
         for install in installs:
             try:
                 rows = install_on_spark(self._spark, self._view, [*good, install])
-            except PySparkException:
+            except Exception as again:
+                if not is_view_error(again):
+                    raise
                 break
             good.append(install)
         last = good[-1].upto if good else self._view.lo

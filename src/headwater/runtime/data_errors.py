@@ -1,26 +1,50 @@
-"""Tell an error in the data (a division by zero) from an error of the machinery (a lost executor)."""
+"""Tell what comes of a view's query and its rows (a division by zero) from a failure of the machinery (a full disk)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.changelog.fenced_table import StorageError
 from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow, InvalidView
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.transaction import Transaction
 from headwater.warehouse.state import NEGATIVE
 
-_DATA_EXCEPTION = "22"
-"""The class of SQLSTATEs that the standard reserves for values that an operation cannot take."""
+_MACHINERY_STATES = ("08", "53", "57", "58", "KD", "XXKD")
+"""SQLSTATEs of what is no query's fault: connections, memory, cancelled jobs, files that cannot be read."""
+
+_MACHINERY_WORDS = re.compile(
+    r"java\.io\.|java\.nio\.file|OutOfMemoryError|InterruptedException|ExecutorLost|FetchFailed|No space left"
+    r"|SparkContext was shut down|stopped SparkContext|java\.net\.|NoClassDefFoundError"
+)
+"""What Spark says where it gives no SQLSTATE, if a disk, a network or the virtual machine failed."""
 
 
-def is_data_error(error: BaseException) -> bool:
-    """Tell whether Spark refused a value, rather than failed, or the rows cannot be what they are said to be."""
-    if isinstance(error, ImpossibleRow):
-        return True
-    return isinstance(error, PySparkException) and (error.getSqlState() or "").startswith(_DATA_EXCEPTION)
+def is_view_error(error: Exception) -> bool:
+    """Tell whether a failure comes of one view's query and its rows, so that the other views can go on.
+
+    Anything that Spark or we raise while a view is computed does, but for what a disk, a connection or a virtual
+    machine causes: that would befall every view, and may be gone when it is tried again.
+    """
+    match error:
+        case ImpossibleRow():
+            return True
+        case HeadwaterError() | OSError() | MemoryError() | EOFError() | StorageError():
+            return False
+        case PySparkException() if state := error.getSqlState():
+            return not state.startswith(_MACHINERY_STATES)
+        case PySparkException() | Py4JJavaError():
+            said = (line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
+            return not any(map(_MACHINERY_WORDS.search, said))
+        case Py4JError():
+            return False
+        case _:
+            return True
 
 
 def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Transaction) -> HeadwaterError:
@@ -33,6 +57,8 @@ def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Tra
             hint="was the table changed by something its log does not show? Then `headwater teardown --source "
             f"{transaction.source}` and `headwater run` read it anew; a view that probes it: `run --rebuild {view}`",
         )
+    if not _is_from_spark(error):
+        return _own_error(view, error, tick)
     return HeadwaterError(
         f'view "{view}" has no state from tick {tick} on',
         code="HW-520",
@@ -60,6 +86,8 @@ def contradiction_error(relations: Iterable[RelationName], tick: Tick) -> Headwa
 
 def unborn_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
     """Return why a view cannot be computed at the tick where it should begin."""
+    if not _is_from_spark(error):
+        return _own_error(view, error, tick)
     return HeadwaterError(
         f'view "{view}" has no state at tick {tick}',
         code="HW-522",
@@ -77,7 +105,7 @@ def query_stopped(error: BaseException) -> HeadwaterError | None:
             detail=NEGATIVE,
             hint="`headwater check` finds the view and the tick; `headwater run --rebuild VIEW` computes it again",
         )
-    if not is_data_error(error):
+    if not isinstance(error, Exception) or not is_view_error(error):
         return None
     return InvalidView(
         "the query failed on the rows that it read",
@@ -87,5 +115,44 @@ def query_stopped(error: BaseException) -> HeadwaterError | None:
     )
 
 
+def unchecked_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
+    """Return why a view could not be compared with its recomputation at a tick."""
+    return HeadwaterError(
+        f'view "{view}" cannot be checked at tick {tick}',
+        code="HW-506",
+        detail=_said(error),
+        hint="correct the row, or the view's SQL, that this comes of; if Spark itself failed, run the check again",
+    )
+
+
+def not_understood(view: str, error: BaseException) -> HeadwaterError:
+    """Return why a view's text cannot be taken apart, if that is nobody's mistake but ours."""
+    return HeadwaterError(
+        f'view "{view}" is not understood, though nothing is known to be wrong with it',
+        code="HW-281",
+        detail=f"{type(error).__name__}: {said_by_spark(error)}",
+        hint="this is an error of Headwater's: please report it with the view's SQL; the other views go on",
+    )
+
+
+def _own_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
+    return HeadwaterError(
+        f'view "{view}" cannot be computed at tick {tick}',
+        code="HW-504",
+        detail=f"{type(error).__name__}: {error}",
+        hint="this is an error of Headwater's: please report it with the view's SQL; the other views go on",
+    )
+
+
+def _is_from_spark(error: BaseException) -> bool:
+    return isinstance(error, (PySparkException, Py4JJavaError))
+
+
+def said_by_spark(error: BaseException) -> str:
+    """Return what Spark said, without where in Java it was said."""
+    text = str(error.java_exception.toString()) if isinstance(error, Py4JJavaError) else str(error)
+    return text.split("\n\nJVM stacktrace")[0].strip()
+
+
 def _said(error: BaseException) -> str:
-    return str(error).split("\n\nJVM stacktrace")[0].split(" SQLSTATE")[0].strip()
+    return said_by_spark(error).split(" SQLSTATE")[0].strip()

@@ -119,7 +119,7 @@ class Maintainer:
         self._needed = Tick(0)
         self.plan = plan
         self._retiring = dict(retiring)
-        self._unborn: dict[str, HeadwaterError] = {}
+        self._unborn: dict[str, HeadwaterError] = dict(plan.failed)
         self._settled: dict[str, Tick] = {}
         self._due_since: float | None = None
         self._bootstrap: BootstrapThread | None = None
@@ -209,6 +209,8 @@ class Maintainer:
         """Carry the plan out: drop, prepare the sources, follow them, and start what has to be computed anew."""
         self._signs.start()
         self._drop_views()
+        for name, error in self.plan.failed.items():
+            self.listener(ViewStopped(view=name, tick=self.log.last_tick, error=error))
         self.log.declare(tuple(self.understood.relations.values()))
         for name, source in self.understood.sources.items():
             relations = [relation.name for relation in self.understood.followed(name)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self, assert_never
 
 from headwater.deltas.extent import WHOLE
-from headwater.errors import ConfirmationNeeded
+from headwater.errors import ConfirmationNeeded, HeadwaterError
 from headwater.position import Tick
 from headwater.relation import RelationName
 from headwater.results.planning import Action, OwnerSql, PlanResult, PlanStep, Subject
@@ -78,6 +78,8 @@ class RunPlan:
     copied: Mapping[RelationName, Fill]
     """Relations whose replicas are made or widened, and how."""
     reasons: Mapping[str, str]
+    failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
+    """Views that stay as they are, if they are there, because they were not understood."""
     rebuilt: frozenset[str] = frozenset()
     """The views that are computed anew because somebody asked for it."""
     lost_sources: frozenset[str] = frozenset()
@@ -121,7 +123,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
             reasons[name] = reason
         else:
             same.append(name)
-    dropped = tuple(name for name in kept.views if name not in understood.views)
+    dropped = tuple(name for name in kept.views if name not in understood.views and name not in understood.failed)
     copied = {}
     for relation, needed in understood.replicated().items():
         held = kept.replicas[relation].content if relation in kept.replicas else None
@@ -134,6 +136,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         kept=tuple(same),
         copied=copied,
         reasons=reasons,
+        failed=understood.failed,
         rebuilt=frozenset(rebuild),
         lost_sources=kept.lost_sources,
         claims=kept.claims,
@@ -222,6 +225,15 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
             PlanStep(action=action, subject=Subject.VIEW, name=name, reason=_reason(plan, understood.views[name]))
             for name in names
         ]
+    steps += [
+        PlanStep(
+            action=Action.LEAVE,
+            subject=Subject.VIEW,
+            name=name,
+            reason=f"[{error.code}] {error.summary}: {error.detail}",
+        )
+        for name, error in plan.failed.items()
+    ]
     owner_sql = tuple(
         OwnerSql(source=source, statement=statement, ours=inspection.may_run_owner_sql)
         for source, inspection in understood.inspections.items()

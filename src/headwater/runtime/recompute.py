@@ -21,7 +21,7 @@ from headwater.runtime.spark_types import SelectTypes
 from headwater.runtime.staging import StagedRelation
 from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
-from headwater.views.segments import SegmentedView, described_relations
+from headwater.views.segments import SegmentedView
 from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import roll
 
@@ -44,23 +44,26 @@ def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: T
 def recompute(
     spark: SparkSession, view: SegmentedView, whole: str, plain: Mapping[RelationName, DataFrame]
 ) -> DataFrame:
-    """Run a view's whole text over plain rows of its relations; columns that do not matter to it may be missing.
+    """Run a view's whole text over plain rows of its relations.
 
+    Columns that do not matter to it may be missing. So may relations that its text names and that do not matter to it:
+    they are empty here.
     The text is the author's with orders completed: by the compiler for a view that is born (`SegmentedView.whole`), by
     the judge for one that is judged. Its sums of doubles are those that they are defined to be (`exact_sums`).
     """
-    described = described_relations(view.joins)
+    described = view.described
     types = SelectTypes(spark=spark, view=view.name, path=view.path).columns
     text = exact_sums_on_spark(whole, described, types)
-    names = {relation: fresh_name("whole") for relation in view.relations}
+    names = {relation: fresh_name("whole") for relation in described}
+    none = spark.range(0)
     for name, relation in described.items():
         columns = (
             F.col(quoted([column.name])[0])
-            if column.name in view.relations[name]
+            if column.name in view.relations.get(name, ())
             else F.lit(None).cast(column.type).alias(column.name)
             for column in relation.columns
         )
-        plain[name].select(*columns).createOrReplaceTempView(names[name])
+        plain.get(name, none).select(*columns).createOrReplaceTempView(names[name])
     try:
         return spark.sql(renamed_sql(text, names, name=view.name, path=view.path))
     finally:

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from headwater.errors import InvalidView
 from headwater.relation import Column, Relation, RelationName
+from headwater.runtime.data_errors import said_by_spark
 from headwater.views.law import renamed_sql
 from headwater.views.spark_text import quoted
 
@@ -30,11 +32,11 @@ class SelectTypes:
         tables = ", ".join(f"{quoted(names[name])} AS ({_empty(relation)})" for name, relation in relations.items())
         try:
             return _typed(self.spark, f"WITH {tables} SELECT * FROM (\n{renamed_sql(sql, names)}\n) AS typed")
-        except AnalysisException as error:
+        except (PySparkException, Py4JJavaError) as error:  # the second: what Spark itself did not expect of a text
             raise InvalidView(
                 f'Spark cannot run view "{self.view}"',
                 code="HW-244",
-                detail=str(error).split("\n\nJVM stacktrace")[0].strip(),
+                detail=said_by_spark(error),
                 hint=f"correct the SQL{f' in {self.path}' if self.path else ''}; casts are explicit in ANSI mode",
             ) from None
 

@@ -80,7 +80,12 @@ def _started(
             plan=plan,
             epoch=epoch,
             views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
-            retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed},
+            retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed}
+            | {
+                name: _retiring_view(warehouse, name, frozenset()).stopped_by(error)
+                for name, error in plan.failed.items()
+                if name in kept.views
+            },
             replicas=_load_replicas(spark, path, understood, lasting),
             listener=listener,
         )

@@ -1,13 +1,15 @@
 """From what a project says to what is meant: its relations described by their sources, its views declared and typed.
 
-Nothing is changed anywhere. Every mistake a project can hold is found here, before anything is done.
+Nothing is changed anywhere. Every mistake a project can hold is found here, before anything is done, and refuses the
+project. A view over which Headwater itself fails is left out, and told: the others can be maintained.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache, partial, reduce
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Extent
-from headwater.errors import ErrorList, InvalidProject
+from headwater.errors import ErrorList, HeadwaterError, InvalidProject
 from headwater.guarantee import Guarantee
 from headwater.keeping import Continuous, Maintenance, Refresh
 from headwater.maintenance.algorithms import Described
@@ -24,6 +26,7 @@ from headwater.project import VIEWS_FOLDER, PreparedId, Project, Reading, ViewFi
 from headwater.relation import Relation, RelationName
 from headwater.runtime.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.runtime.choose_reading import check_keeping, view_readings
+from headwater.runtime.data_errors import is_view_error, not_understood
 from headwater.runtime.global_sources import with_global_transactions
 from headwater.runtime.missing_indexes import missing_indexes
 from headwater.runtime.spark_types import SelectTypes
@@ -96,6 +99,8 @@ class Understood:
     relations: Mapping[RelationName, Relation]
     views: Mapping[str, UnderstoodView]
     warnings: tuple[str, ...]
+    failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
+    """The views over which Headwater itself failed; the others can be maintained."""
 
     def replicated(self) -> Mapping[RelationName, Content]:
         """Return the relations that are kept as replicas, each with what views need of it."""
@@ -165,14 +170,14 @@ class _Named:
         return sorted({name for names in self.relations.values() for name in names if name.source == source})
 
 
-def _named(project: Project, errors: ErrorList, only: str | None = None) -> _Named:
+def _named(project: Project, errors: ErrorList, failed: dict[str, HeadwaterError], only: str | None = None) -> _Named:
     """Read the texts of views; what is wrong with one is an error, and the view is left out."""
     texts = {file.name: ViewText(name=file.name, sql=file.sql, path=file.shown) for file in project.views}
     lower: dict[str, tuple[ViewText, ...]] = {}
     relations: dict[str, tuple[RelationName, ...]] = {}
     for name, text in texts.items():
         if only in (None, name):
-            with errors.gathered():
+            with errors.gathered(), _left_out(name, failed):
                 below = views_below(name, texts)
                 found = relations_named(text.sql, name=name, path=text.path, lower=below)
                 for relation in found:
@@ -185,7 +190,7 @@ def inspect_source(project: Project, name: str) -> Inspection:
     """Return what a source says of the relations that views read, and what it still needs; Spark is not asked."""
     errors = ErrorList()
     project.source(name)
-    named = _named(project, errors)
+    named = _named(project, errors, {})
     errors.raise_all()
     return connect_source(project, name).inspect(named.of_source(name))
 
@@ -211,7 +216,8 @@ def understand(
             hint=f"write {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
         )
     errors = ErrorList()
-    named = _named(project, errors, only)
+    failed: dict[str, HeadwaterError] = {}
+    named = _named(project, errors, failed, only)
     sources: dict[str, Source] = {}
     inspections: dict[str, Inspection] = {}
     for name in (said.name for said in project.sources if named.of_source(said.name)):
@@ -226,8 +232,12 @@ def understand(
         lower = named.lower[file.name]  # a mistake in a view is told of that view, not of one that reads it
         is_whole = only is not None or all(text.name in found for text in lower)
         if is_whole and catalog.keys() >= set(named.relations[file.name]):
-            with errors.gathered():
+            with errors.gathered(), _left_out(file.name, failed):
                 found[file.name] = _understand_view(file, lower, catalog, spark, project)
+        elif below := [text.name for text in lower if text.name in failed]:
+            failed[file.name] = failed[below[0]]
+    if only in failed:
+        raise failed[only]
     views = {file.name: found[file.name] for file in files if file.name in found}
     understood = Understood(
         project=project,
@@ -243,12 +253,24 @@ def understand(
                 ]
             )
         ),
+        failed=failed,
     )
     if errors.found:
         with errors.gathered():
             understood.require_rights()
     errors.raise_all()
     return with_global_transactions(understood)
+
+
+@contextmanager
+def _left_out(view: str, failed: dict[str, HeadwaterError]) -> Iterator[None]:
+    """Note that Headwater fails over a view, so that the others can go on; a mistake of its author's is raised."""
+    try:
+        yield
+    except Exception as error:
+        if not is_view_error(error):
+            raise
+        failed[view] = not_understood(view, error)
 
 
 def _warnings(inspections: Iterable[Inspection], views: Iterable[UnderstoodView]) -> Iterator[str]:
@@ -302,7 +324,7 @@ def _segmented(
 
 def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
-    relations = described_relations(view.joins if isinstance(view, SegmentedView) else [view])
+    relations = view.described if isinstance(view, SegmentedView) else described_relations([view])
     text = view.whole if isinstance(view, SegmentedView) else view.sql
     typed = SelectTypes(spark=spark, view=view.name, path=view.path).schema(text, relations)
     arrow = to_arrow_schema(typed, timezone="UTC")

@@ -62,7 +62,7 @@ _CLAUSE_PARTS = (
     exp.CTE, exp.Cluster, exp.Cube, exp.Distinct, exp.Distribute, exp.Except, exp.Exists, exp.Fetch, exp.Filter,
     exp.From, exp.Group, exp.GroupingSets, exp.Having, exp.Hint, exp.Intersect, exp.Join, exp.JoinHint, exp.Lateral,
     exp.Limit, exp.Offset, exp.Order, exp.Ordered, exp.Qualify, exp.Rollup, exp.Select, exp.Sort, exp.Subquery,
-    exp.Table, exp.TableAlias, exp.TableSample, exp.Tuple, exp.Union, exp.Values, exp.Version, exp.Where, exp.Window,
+    exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.Values, exp.Version, exp.Where, exp.Window,
     exp.WindowSpec, exp.With, exp.WithinGroup,
 )  # fmt: skip
 
@@ -88,6 +88,17 @@ def is_a_query(statement: Statement) -> None:
 def is_within_bounds(statement: Statement) -> None:
     """Refuse what joins too much."""
     statement.refuse(excess_of_joins(statement.tokens))
+
+
+def reads_whole_tables(statement: Statement) -> None:
+    """Refuse TABLESAMPLE, which gives other rows every time, and ROWS FROM, which Spark does not have."""
+    if sample := statement.tree.find(exp.TableSample):
+        span = statement.span_of_words(TokenType.TABLE_SAMPLE) or statement.span_of(sample)
+        hint = "filter by a column instead: WHERE pmod(id, 10) = 0 keeps every tenth row, the same ones every time"
+        raise statement.refusal(support.NOT_REPEATABLE, span, because="TABLESAMPLE", hint=hint)
+    for table in statement.tree.find_all(exp.Table):
+        if table.args.get("rows_from"):
+            raise statement.refusal(support.CLAUSE, table, because="ROWS FROM")
 
 
 def reads_relations(statement: Statement) -> None:
@@ -249,6 +260,7 @@ def has_known_escapes(statement: Statement) -> None:
 VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     is_a_query,
     is_within_bounds,
+    reads_whole_tables,
     reads_relations,
     has_no_parameters,
     calls_known_functions,

@@ -129,6 +129,7 @@ SCALAR_FUNCTIONS: Mapping[str, str] = {
     "power": "power(n, 2)",
     "quarter": "quarter(d)",
     "radians": "radians(x)",
+    "raise_error": "coalesce(1, raise_error(t))",
     "regexp_extract": "regexp_extract(t, '(b)', 1)",
     "regexp_replace": "regexp_replace(t, 'b', 'B')",
     "repeat": "repeat(t, 2)",

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from headwater.views.rules.expand_stars import expand_stars
 from headwater.views.rules.join_using_as_on import join_using_as_on
-from headwater.views.rules.name_outputs import name_outputs
+from headwater.views.rules.name_outputs import name_outputs, type_outputs
 from headwater.views.rules.qualify_columns import qualify_columns
 from headwater.views.scope import Scope
 
@@ -21,6 +21,7 @@ RULES: tuple[Callable[[exp.Select, Scope], exp.Select], ...] = (
     qualify_columns,
     join_using_as_on,
     name_outputs,
+    type_outputs,
 )
 
 

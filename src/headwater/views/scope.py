@@ -171,6 +171,15 @@ def look_up(
     raise statement.refusal(support.UNKNOWN_RELATION, table, because=f'"{name}"{nearest(str(name), known)}')
 
 
+def look_up_all(statement: Statement, catalog: Mapping[RelationName, Relation]) -> dict[RelationName, Relation]:
+    """Return the relations that a view's text names, whether they turn out to be read or not; all must be there."""
+    found = {}
+    for table, text in relations_read(statement):
+        name = relation_name(table, text)
+        found[name] = look_up(name, table, text, catalog)
+    return found
+
+
 def see_columns(named: Named) -> Visible:
     """Return what is seen of one relation alone."""
     return Visible(plain=_columns(named), hidden=())

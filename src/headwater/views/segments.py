@@ -191,7 +191,8 @@ class SegmentedView:
     `completed` is its whole text with orders completed (`compile.complete_orders`); empty if it leaves none open.
 
     `lower` are the views that it reads, itself or through others, each after those that it reads. `lineage` is what is
-    kept of its joins so that its rows can be traced.
+    kept of its joins so that its rows can be traced. `named` are the relations that its text names; one that no segment
+    reads makes no difference to its rows.
     """
 
     name: str
@@ -202,6 +203,7 @@ class SegmentedView:
     lower: tuple[ViewText, ...] = ()
     lineage: tuple[KeptLineage, ...] = ()
     completed: str = ""
+    named: tuple[Relation, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -238,6 +240,11 @@ class SegmentedView:
         """The view as one join of relations, if it is nothing more."""
         step = self.output.step
         return step.view if len(self.segments) == 1 and isinstance(step, JoinStep) else None
+
+    @property
+    def described(self) -> Mapping[RelationName, Relation]:
+        """The relations that its text names, as their sources describe them, whether a segment reads them or not."""
+        return {**described_relations(self.joins), **{relation.name: relation for relation in self.named}}
 
     @property
     def relations(self) -> Mapping[RelationName, tuple[str, ...]]:

@@ -188,7 +188,7 @@ VIEW_CIRCLE = Reason(
 )
 NOT_REPEATABLE = Reason(
     code="HW-240",
-    summary="the function's value depends on when, where or by whom it is run",
+    summary="the value depends on when, where or by whom it is run",
     remedy="store the value in a source and read it from there, or apply the function when reading the view",
 )
 UNKNOWN_FUNCTION = Reason(

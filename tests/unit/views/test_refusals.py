@@ -90,7 +90,7 @@ REFUSED = (
     ("HW-213", "SELECT id FROM range(3)", "SELECT"),
     ("HW-241", "SELECT c.id FROM crm.customers c, range(3)", "range(3)"),
     ("HW-233", "SELECT c.id FROM crm.customers c NATURAL JOIN shop.sales s", "shop.sales s"),
-    ("HW-234", "SELECT id FROM crm.customers TABLESAMPLE (10 PERCENT)", "10"),
+    ("HW-240", "SELECT id FROM crm.customers TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
     ("HW-234", "SELECT id FROM crm.customers VERSION AS OF 3", "3"),
     ("HW-234", "SELECT p FROM crm.customers AS c(p, q, r, s, t)", "c(p, q, r, s, t)"),
     ("HW-240", "SELECT now() AS t FROM crm.customers", "now"),

@@ -22,12 +22,12 @@ from headwater.views.spark_text import quoted, spark_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregated:
-    """Groups, with expressions for their keys and the aggregates' values; `rows` is how many rows, if it is known."""
+    """Groups, with expressions for their keys, the aggregates' values and how many rows they have."""
 
     occurrence: Occurrence
     keys: tuple[exp.Expr, ...]
     values: tuple[exp.Expr, ...]
-    rows: exp.Expr | None
+    rows: exp.Expr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,8 +166,6 @@ def _by_values(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) 
     for place, (one, names) in enumerate(pairs):
         if one.need in _BY_VALUES:
             outputs[f"a{place}"] = _text_by_values(one, names)
-    if all(one.need in _BY_VALUES for one in reduced):
-        del outputs[f"sum_{ROWS}"]
     step = Aggregates(outputs=tuple(outputs.items()))
     why = EXTREME if any(one.need is Need.EXTREME for one in reduced) else DOUBLES
     found = draft.occurrence(draft.regroup(node, projected.keys, step, why=why.code))
@@ -189,7 +187,7 @@ def _by_values(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) 
             else _value(one, rows, [cell(name) for name in names])
             for place, (one, names) in enumerate(pairs)
         ),
-        rows=rows if f"sum_{ROWS}" in outputs else None,
+        rows=rows,
     )
 
 

@@ -9,7 +9,8 @@
 | EXISTS, IN | TRUE for rows that have a partner, FALSE for the others |
 | NOT IN | FALSE for rows that have a partner, or one of which that is unknown; TRUE for the others |
 
-Spark has no unknown truth here: where SQL would say NULL, IN and NOT IN are FALSE. So it is done here.
+Spark has no unknown truth here: where SQL would say NULL, IN and NOT IN are FALSE. So it is done here, where that makes
+no difference or is what Spark does (`unknown_tests`).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from headwater.views.compile.expressions import (
 )
 from headwater.views.compile.find_members import (
     Test,
+    bare_query,
     compile_tested,
     conditions_of,
     find_test,
@@ -48,6 +50,7 @@ from headwater.views.compile.keep_matching import carried_columns, keep_matching
 from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, SINGLE_VALUE, UNCOMMON, NoIncrementalForm
+from headwater.views.compile.unknown_tests import is_decided, move_not_to_tests
 from headwater.views.segments import Aggregates
 from headwater.views.spark_text import quoted
 
@@ -55,18 +58,24 @@ _STRICT = (*REJECT_NULL, exp.Between, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Ne
 
 
 def attach_queries(
-    expressions: Sequence[exp.Expr], frame: Frame, sight: Sight, context: Context
+    expressions: Sequence[exp.Expr], frame: Frame, sight: Sight, context: Context, *, decides: bool = False
 ) -> tuple[list[exp.Expr], Frame]:
     """Return expressions with names in place of the queries inside, and the frame in which these names mean something.
 
-    The expressions' own names are found already; those inside queries are found here.
+    The expressions' own names are found already; those inside queries are found here. `decides` says of expressions
+    that it makes no difference whether they are FALSE or unknown (`unknown_tests`).
     """
     results = []
-    for expression in expressions:
+    for written in expressions:
+        expression = move_not_to_tests(written)
         named: dict[int, exp.Expr] = {}
         for node in _topmost(expression):
             name = (UNSETTLED, f"q{context.draft.number()}")
-            frame = _attach(node, name, frame, sight, context, rejects_null=_rejects_null(node, expression))
+            if (test := find_test(node)) is not None:
+                is_sure = is_decided(node, expression, root_decides=decides)
+                frame = _attach_test(test, name, frame, sight, context, is_sure=is_sure)
+            else:
+                frame = _attach(node, name, frame, sight, context, rejects_null=_rejects_null(node, expression))
             named[id(node)] = column(*name)
         results.append(_replace_by_id(expression, named))
     return results, frame
@@ -99,10 +108,7 @@ def _rejects_null(node: exp.Expr, root: exp.Expr) -> bool:
 def _attach(
     node: exp.Expr, name: tuple[str, str], frame: Frame, sight: Sight, context: Context, *, rejects_null: bool
 ) -> Frame:
-    test = find_test(node)
-    if test is not None:
-        return _attach_test(test, name, frame, sight, context)
-    query = node.this if isinstance(node, exp.Subquery) else node
+    query = bare_query(node)
     inner = replace(context, around=(sight, *context.around), is_outermost=False)
     block = context.compile(query, inner)
     if len(block.values) != 1:
@@ -123,8 +129,12 @@ def _attach(
     return _choose(frame, joined, name, block.values[0], block.empty[0], context.draft)
 
 
-def _attach_test(test: Test, name: tuple[str, str], frame: Frame, sight: Sight, context: Context) -> Frame:
+def _attach_test(
+    test: Test, name: tuple[str, str], frame: Frame, sight: Sight, context: Context, *, is_sure: bool
+) -> Frame:
     block = compile_tested(test, sight, context)
+    if test.wanted and not is_sure and not is_never_unknown(block, test, frame):
+        raise NoIncrementalForm(UNCOMMON, f"{'NOT ' if test.negated else ''}IN as a value that may be unknown")
     yes, no = exp.Boolean(this=not test.negated), exp.Boolean(this=test.negated)
     if is_always_there(block, test):
         return replace(frame, columns={**frame.columns, name: yes})
@@ -135,7 +145,10 @@ def _attach_test(test: Test, name: tuple[str, str], frame: Frame, sight: Sight, 
 
 
 def _single_value(block: Block, draft: Draft) -> Block:
-    """Return the query with one row per link, or one row if it has none; several rows are an error, as in Spark."""
+    """Return the query with one row per link, or one row if it has none.
+
+    Several rows are an error, as in Spark: where a row reads them, not where nobody asks.
+    """
     own = frozenset(o.alias for o in block.occurrences)
     links = [condition for condition in block.conditions if is_linked(condition)]
     pairs = [split_equality(link, own) for link in links]
@@ -145,11 +158,13 @@ def _single_value(block: Block, draft: Draft) -> Block:
     node, names = draft.join(
         block.occurrences, own_conditions(block), [*(mine for mine, _ in equalities), *block.values]
     )
-    value = quoted(names[-1])
-    message = "a sub-query that stands for a value has several rows"
-    text = f"CASE WHEN COUNT(1) > 1 THEN RAISE_ERROR('{message}') ELSE MAX({value}) END"
-    single = draft.regroup(node, names[:-1], Aggregates(outputs=(("value", text),)), why=SINGLE_VALUE.code)
+    outputs = (("value", f"MAX({quoted(names[-1])})"), ("found", "COUNT(1)"))
+    single = draft.regroup(node, names[:-1], Aggregates(outputs=outputs), why=SINGLE_VALUE.code)
     found = draft.occurrence(single)
+    has_several = exp.GT(this=column(found.alias, "found"), expression=exp.Literal.number(1))
+    message = exp.Literal.string("a sub-query that stands for a value has several rows")
+    kind = next(one.type for one in single.columns if one.name == "value")
+    value = exp.Case().when(has_several, exp.func("RAISE_ERROR", message)).else_(column(found.alias, "value"))
     return Block(
         occurrences=(found,),
         conditions=tuple(
@@ -157,8 +172,8 @@ def _single_value(block: Block, draft: Draft) -> Block:
             for name, (_, other) in zip(names[:-1], equalities, strict=True)
         ),
         names=block.names,
-        values=(column(found.alias, "value"),),
-        empty=(null_of(single.columns[-1].type),),
+        values=(value,),
+        empty=(null_of(kind),),
     )
 
 

@@ -32,7 +32,7 @@ def combine_sets(query: exp.SetOperation, context: Context) -> Block:
         raise NoIncrementalForm(UNCOMMON, f"{query.key.upper()} BY NAME")
     left = context.compile(query.this, context)
     right = context.compile(query.expression, replace(context, is_outermost=False))
-    if any(is_linked(condition) for condition in (*left.conditions, *right.conditions)):
+    if any(is_linked(part) for side in (left, right) for part in (*side.conditions, *side.values)):
         raise NoIncrementalForm(LINKED, f"{query.key.upper()} in a linked sub-query")
     if len(left.values) != len(right.values):
         raise NoIncrementalForm(UNCOMMON, f"{query.key.upper()} of different numbers of columns")
@@ -104,7 +104,10 @@ def _common_types(left: Block, right: Block, context: Context) -> tuple[str, ...
     kinds = [context.draft.types_of(block.occurrences, block.values) for block in (left, right)]
     if kinds[0] == kinds[1]:
         return kinds[0]
-    sides = [", ".join(f"CAST(NULL AS {kind}) AS c{place}" for place, kind in enumerate(side)) for side in kinds]
+    sides = [
+        ", ".join(f"{'NULL' if kind == 'void' else f'CAST(NULL AS {kind})'} AS c{n}" for n, kind in enumerate(side))
+        for side in kinds
+    ]
     some = context.draft.relation(left.occurrences[0].node)
     typed = context.draft.types(f"SELECT {sides[0]} UNION ALL SELECT {sides[1]}", {some.name: some})
     return tuple(one.type for one in typed)

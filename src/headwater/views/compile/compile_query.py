@@ -17,6 +17,8 @@ from headwater.views.compile.plan import Block, Node, Source
 from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.statement import Statement
 
+_PARENTHESES = frozenset({"this", "alias", "with_"})
+
 
 def compile_query(query: exp.Expr, context: Context) -> Block:
     """Return a query as a join over nodes."""
@@ -26,7 +28,7 @@ def compile_query(query: exp.Expr, context: Context) -> Block:
             return compile_select(query, context)
         case exp.SetOperation():
             return combine_sets(query, context)
-        case exp.Subquery() if not (query.args.get("order") or query.args.get("limit") or query.args.get("offset")):
+        case exp.Subquery() if not any(value for part, value in query.args.items() if part not in _PARENTHESES):
             return compile_query(query.this, context)
         case _:
             raise NoIncrementalForm(MAKES_ROWS, query.sql(dialect="spark"))

@@ -8,13 +8,14 @@ from headwater.views.bounds import excess_of_value
 from headwater.views.compile.attach_queries import attach_queries
 from headwater.views.compile.compute_windows import compute_windows
 from headwater.views.compile.context import Context
-from headwater.views.compile.expressions import conjuncts, settle
+from headwater.views.compile.expressions import cast_to, conjuncts, has_query, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.group_rows import group_rows
+from headwater.views.compile.named_windows import spell_out_windows
 from headwater.views.compile.names import Sight, find_names
-from headwater.views.compile.plan import Block
+from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.read_from import read_from
-from headwater.views.compile.reasons import UNCOMMON, NoIncrementalForm
+from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.remove_duplicates import remove_duplicates
 from headwater.views.compile.take_first import take_first
 from headwater.views.compile.written import Written
@@ -34,6 +35,7 @@ def compile_select(select: exp.Select, context: Context) -> Block:
     for clause, value in select.args.items():
         if value and clause not in _KNOWN_CLAUSES:
             raise NoIncrementalForm(UNCOMMON, clause.rstrip("_").upper())
+    select = spell_out_windows(select)
     frame, sight = read_from(select, context)
     written = _read_written(select, sight, context)
     if where := select.args.get("where"):
@@ -44,8 +46,11 @@ def compile_select(select: exp.Select, context: Context) -> Block:
         frame, written = groups.frame, groups.written
         frame = filter_rows(frame, written.having, sight, context)
         empty = groups.empty
-    frame, written = compute_windows(select, written, frame, sight, context)
-    values, frame = attach_queries([*written.values, *written.order], frame, sight, context)
+        if empty is not None:
+            _check_promised_row(groups.frame, frame, written)
+    frame, written = compute_windows(written, frame, sight, context)
+    read = [*written.values, *written.order]
+    values, frame = attach_queries(read, frame, sight, context, decides=context.is_outermost)
     block = Block(
         occurrences=frame.occurrences,
         conditions=frame.conditions,
@@ -81,10 +86,15 @@ def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written
     return Written(
         names=tuple(name for name, _ in found),
         values=tuple(value for _, value in found),
-        having=tuple(conjuncts(find_names(having.this, sight, aliases))) if having else (),
+        having=tuple(conjuncts(find_names(_condition(having.this), sight, aliases))) if having else (),
         qualify=tuple(conjuncts(find_names(qualify.this, sight, aliases))) if qualify else (),
         order=_read_order(select, found, sight),
     )
+
+
+def _condition(having: exp.Expr) -> exp.Expr:
+    """Return what HAVING asks; Spark takes a value that is no predicate for one."""
+    return cast_to(having, "boolean") if isinstance(having.unnest(), (exp.Column, exp.Literal, exp.Func)) else having
 
 
 def _named(item: exp.Expr) -> exp.Expr:
@@ -110,6 +120,15 @@ def _read_order(select: exp.Select, items: list[tuple[str, exp.Expr]], sight: Si
         else:
             found.append(find_names(asked, sight, by_name))
     return tuple(found)
+
+
+def _check_promised_row(groups: Frame, frame: Frame, written: Written) -> None:
+    """See to it that an aggregate without GROUP BY is known for a link that finds no rows."""
+    links = [sum(map(is_linked, one.conditions)) for one in (groups, frame)]
+    if links[0] < links[1]:
+        raise NoIncrementalForm(LINKED, "HAVING in a sub-query without GROUP BY")
+    if links[1] and any(has_query(value) for value in written.values):
+        raise NoIncrementalForm(LINKED, "a query beside an aggregate of a linked sub-query")
 
 
 def _empty_values(written: Written, empty: dict[tuple[str, str], exp.Expr] | None) -> tuple[exp.Expr, ...] | None:

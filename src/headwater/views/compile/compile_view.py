@@ -20,21 +20,20 @@ from headwater.views.checks import JOIN_CHECKS
 from headwater.views.compile.compile_query import compile_query, with_lower_views
 from headwater.views.compile.complete_orders import complete_orders
 from headwater.views.compile.context import Context
-from headwater.views.compile.draft import Draft, Types
-from headwater.views.compile.expressions import implied
+from headwater.views.compile.draft import Draft, Types, check_settled
+from headwater.views.compile.expressions import cast_to, held_type, implied
 from headwater.views.compile.plan import Block, Joined
-from headwater.views.compile.reasons import CHOSEN, WHYS, NoIncrementalForm
+from headwater.views.compile.reasons import CHOSEN, UNTYPED, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
 from headwater.views.declaration import check_view, declare
 from headwater.views.lower_views import ViewText, completed_text, whole_text
 from headwater.views.other_dialects import find_quoted_column
-from headwater.views.scope import relation_name, relations_read
+from headwater.views.scope import look_up_all, relation_name, relations_read
 from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
 from headwater.views.statement import Span, Statement
 
 UNTYPED_CODE = "HW-244"
-"""The code with which whoever types a SELECT refuses what Spark cannot run."""
 
 
 def compile_view(
@@ -67,12 +66,13 @@ def compile_view(
     except InvalidView as error:
         if error.code != UNTYPED_CODE:
             raise
-        read = _read(statement, catalog)
+        read = look_up_all(statement, catalog)
         types(whole_text(sql, lower), read)  # says it of the author's own text, not of ours
         if because := _why_untyped(completed, read, types):
             raise statement.refusal(support.OPEN_ORDER, None, because=because) from None
         raise
-    view = replace(found, lower=tuple(lower), completed=completed)
+    named = tuple(look_up_all(statement, catalog).values())
+    view = replace(found, lower=tuple(lower), completed=completed, named=named)
     whole = {why.code for why in WHYS if why.whole}
     if strict and (forbidden := [reason for reason in view.reasons if reason.code in whole]):
         raise statement.refusal(
@@ -114,14 +114,16 @@ def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], 
     except HeadwaterError:
         return None
     join = declare(statement.name, statement.sql, catalog, path=statement.path)
-    columns = types(statement.sql, _read(statement, catalog))
+    columns = types(statement.sql, look_up_all(statement, catalog))
+    _check_typed(statement, columns)
     relation = Relation(name=RelationName(source=SEGMENTS, name=statement.name), columns=columns)
     segment = Segment(relation=relation, step=JoinStep(view=join), is_kept=True)
     return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
 
 
 def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
-    draft = Draft(types=types)
+    unreadable = NoIncrementalForm(UNTYPED, statement.name)
+    draft = Draft(types=_types_of_parts(types, unreadable))
     context = Context(
         draft=draft,
         statement=statement,
@@ -133,21 +135,56 @@ def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Re
     )
     try:
         block = compile_query(statement.tree, with_lower_views(context))
-        expected = types(text, _read(statement, catalog))
+        expected = types(text, look_up_all(statement, catalog))
+        _check_typed(statement, expected)
         root = _root(block, expected, draft)
     except NoIncrementalForm as found:
         return recompute_view(statement, text, catalog, types, found, keeps_copies=True)
-    segments, reasons = write_segments(statement.name, root, block.names, catalog, draft, path=statement.path)
+    try:
+        segments, reasons = write_segments(statement.name, root, block.names, catalog, draft, path=statement.path)
+        if draft.holds_untyped:
+            _check_joins(segments, types)
+    except HeadwaterError:  # the author's text can be run: that is known by now
+        return recompute_view(statement, text, catalog, types, unreadable, keeps_copies=True)
     return SegmentedView(
         name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path
     )
 
 
+def _types_of_parts(types: Types, unreadable: NoIncrementalForm) -> Types:
+    """Return what types parts of ours: if Spark cannot run one, it is asked about the author's own text instead."""
+
+    def typed(sql: str, relations: Mapping[RelationName, Relation]) -> tuple[Column, ...]:
+        try:
+            return types(sql, relations)
+        except InvalidView:
+            raise unreadable from None
+
+    return typed
+
+
+def _check_joins(segments: Sequence[Segment], types: Types) -> None:
+    """See to it that NULLs that were given a type are not compared with values of another."""
+    for segment in segments:
+        if isinstance(segment.step, JoinStep):
+            join = segment.step.view
+            types(join.sql, {o.relation.name: o.relation for o in join.occurrences})
+
+
+def _check_typed(statement: Statement, columns: Sequence[Column]) -> None:
+    """Refuse a column that is NULL and nothing else."""
+    for one in columns:
+        if held_type(one.type) != one.type:
+            written = [found for found in statement.tree.find_all(exp.Alias) if found.alias == one.name]
+            raise statement.refusal(support.UNTYPED_OUTPUT, written[0] if written else None, because=f'"{one.name}"')
+
+
 def _root(block: Block, expected: tuple[Column, ...], draft: Draft) -> Joined:
     """Return the last join: the view's columns, in the types that Spark gives the original text."""
+    check_settled([*block.conditions, *block.values])
     own = draft.types_of(block.occurrences, block.values)
     values = tuple(
-        value if kind == one.type else exp.cast(value, exp.DataType.build(one.type, dialect="spark"))
+        value if kind == one.type else cast_to(value, one.type)
         for value, kind, one in zip(block.values, own, expected, strict=True)
     )
     return Joined(
@@ -156,8 +193,3 @@ def _root(block: Block, expected: tuple[Column, ...], draft: Draft) -> Joined:
         values=values,
         columns=tuple(Column(name=f"c{place}", type=one.type, native=one.type) for place, one in enumerate(expected)),
     )
-
-
-def _read(statement: Statement, catalog: Mapping[RelationName, Relation]) -> dict[RelationName, Relation]:
-    named = (relation_name(table, text) for table, text in relations_read(statement))
-    return {name: catalog[name] for name in named}

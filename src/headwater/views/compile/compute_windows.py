@@ -23,7 +23,7 @@ from headwater.views.compile.expressions import (
 )
 from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.keep_matching import carried_columns
-from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
 from headwater.views.compile.rounding import find_float_aggregate, float_aggregate_text
@@ -34,24 +34,20 @@ from headwater.views.spark_text import quoted, spark_text
 _PARTITION = "{partition}"
 
 
-def compute_windows(
-    select: exp.Select, written: Written, frame: Frame, sight: Sight, context: Context
-) -> tuple[Frame, Written]:
+def compute_windows(written: Written, frame: Frame, sight: Sight, context: Context) -> tuple[Frame, Written]:
     """Return the frame with the values of window functions, and what the SELECT says with names in their place."""
-    named = {one.this.name.lower(): one for one in select.args.get("windows") or ()}
     calls = list(
         dict.fromkeys(node for part in written.parts() for node in walk_outside(part) if isinstance(node, exp.Window))
     )
     if not calls:
-        return frame, written
+        return filter_rows(frame, written.qualify, sight, context), replace(written, qualify=())
     if any(is_linked(condition) for condition in frame.conditions):
         raise NoIncrementalForm(LINKED, "a window function in a linked sub-query")
     number = context.draft.number()
     marks: dict[exp.Expr, exp.Column] = {
         call: column(f"{UNSETTLED}{number}", f"w{place}") for place, call in enumerate(calls)
     }
-    full = {call: _spelled_out(call, named, sight) for call in calls}
-    attached, frame = attach_queries(list(full.values()), frame, sight, context)
+    attached, frame = attach_queries(calls, frame, sight, context)
     whole: dict[exp.Expr, exp.Expr] = dict(zip(calls, attached, strict=True))
     while whole:
         keys = tuple(next(iter(whole.values())).args.get("partition_by") or ())
@@ -61,18 +57,6 @@ def compute_windows(
     written = written.changed(lambda part: replace_parts(part, lambda node: marks.get(node)))  # noqa: PLW0108 — typed
     frame = filter_rows(frame, written.qualify, sight, context)
     return frame, replace(written, qualify=())
-
-
-def _spelled_out(call: exp.Window, named: Mapping[str, exp.Window], sight: Sight) -> exp.Window:
-    """Return a call with its named window written out."""
-    if not call.alias or call.alias.lower() not in named:
-        return call
-    window = find_names(named[call.alias.lower()], sight)
-    result = call.copy()
-    result.set("alias", None)
-    for part in ("partition_by", "order", "spec"):
-        result.set(part, window.args.get(part))
-    return result
 
 
 def _compute(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from headwater.relation import Column, Relation, RelationName
-from headwater.views.compile.expressions import column, implied, settle
+from headwater.views.compile.expressions import cast_to, column, held_type, implied, is_linked, outer_names, settle
 from headwater.views.compile.never_null import is_never_null
 from headwater.views.compile.plan import (
     ROWS,
@@ -26,6 +26,7 @@ from headwater.views.compile.plan import (
     known_of,
     total_of,
 )
+from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.select_text import select_text
 from headwater.views.segments import SEGMENTS, Aggregates, First, Windows
 from headwater.views.spark_text import quoted, spark_text
@@ -52,9 +53,11 @@ class Draft:
     """The nodes made so far, and the numbers given out.
 
     `lower` are the lower views that were read, as they were compiled, and `origins` says of which one a node is made.
+    `holds_untyped` says that some node holds NULLs that have no type in the text, and have one now.
     """
 
     types: Types
+    holds_untyped: bool = False
     lower: list[Block] = field(default_factory=list)
     origins: dict[Node, str] = field(default_factory=dict)
     _origin: str = ""
@@ -97,6 +100,7 @@ class Draft:
 
     def types_of(self, occurrences: Sequence[Occurrence], values: Sequence[exp.Expr]) -> tuple[str, ...]:
         """Return the Spark types of expressions over occurrences; Spark is asked only about what is no column."""
+        check_settled(values)
         by_alias = {occurrence.alias: occurrence.node for occurrence in occurrences}
         unknown = list(dict.fromkeys(value for value in values if not isinstance(value, exp.Column)))
         found: dict[exp.Expr, str] = {}
@@ -119,6 +123,7 @@ class Draft:
         Values that are columns of one join or union need no node of their own.
         """
         conditions = implied(conditions)
+        check_settled([*conditions, *values])
         only = occurrences[0].node if len(occurrences) == 1 else None
         if isinstance(only, (Joined, United)) and not conditions and all(isinstance(v, exp.Column) for v in values):
             return only, tuple(value.name for value in values)
@@ -139,7 +144,13 @@ class Draft:
             tuple(map(spark_text, outputs)),
         )  # fmt: skip
         if key not in self._made:
-            types = self.types_of(occurrences, outputs)
+            kinds = self.types_of(occurrences, outputs)
+            types = [held_type(kind) for kind in kinds]
+            self.holds_untyped |= types != list(kinds)
+            outputs = tuple(
+                value if kind == held and not isinstance(value, exp.Null) else cast_to(value, held)
+                for value, kind, held in zip(outputs, kinds, types, strict=True)
+            )
             columns = tuple(_column(f"c{place}", kind) for place, kind in enumerate(types))
             known = frozenset(
                 c.name for c, v in zip(columns, outputs, strict=True) if is_never_null(v, occurrences, conditions)
@@ -193,6 +204,8 @@ class Draft:
         grouping = f" GROUP BY {partition}" if isinstance(computed, Aggregates) and keys else ""
         text = f"SELECT {', '.join(values)} FROM {quoted(SEGMENTS)}.{quoted(relation.name.name)}{grouping}"
         typed = self.types(text, {relation.name: relation})
+        if any(one.type != held_type(one.type) for one in typed):
+            raise NoIncrementalForm(UNCOMMON, "a function of NULL, which has no type")
         return own + tuple(_column(name, one.type) for (name, _), one in zip(computed.outputs, typed, strict=True))
 
     def unite(self, branches: Sequence[tuple[Node, tuple[str, ...], int]]) -> Node:
@@ -215,12 +228,14 @@ class Draft:
 
     def unite_parts(self, parts: Sequence[Part], kinds: Sequence[str]) -> Node:
         """Return the signed sum of joins, each value cast to the kind of its place where it has another."""
-        return self.unite([(*self._join_part(part, kinds), part.sign) for part in parts])
+        held = [held_type(kind) for kind in kinds]
+        self.holds_untyped |= held != list(kinds)
+        return self.unite([(*self._join_part(part, held), part.sign) for part in parts])
 
     def _join_part(self, part: Part, kinds: Sequence[str]) -> tuple[Node, tuple[str, ...]]:
         own = self.types_of(part.frame.occurrences, part.values)
         alike = [
-            value if is_type == wanted else exp.cast(value, exp.DataType.build(wanted, dialect="spark"))
+            value if is_type == wanted else cast_to(value, wanted)
             for value, is_type, wanted in zip(part.values, own, kinds, strict=True)
         ]
         return self.join(part.frame.occurrences, part.frame.conditions, alike)
@@ -233,6 +248,13 @@ class Draft:
             conditions=(),
             columns={name: column(occurrence.alias, held) for name, held in meant.items()},
         )
+
+
+def check_settled(expressions: Iterable[exp.Expr]) -> None:
+    """See to it that a node speaks of its own inputs alone; what an outer query has is not there yet."""
+    for expression in expressions:
+        if is_linked(expression):
+            raise NoIncrementalForm(LINKED, outer_names(expression))
 
 
 def _column(name: str, kind: str) -> Column:

@@ -149,7 +149,21 @@ def null_of(kind: str) -> exp.Expr:
     >>> null_of("decimal(12,2)").sql(dialect="spark")
     'CAST(NULL AS DECIMAL(12, 2))'
     """
-    return exp.cast(exp.null(), exp.DataType.build(kind, dialect="spark"))
+    return cast_to(exp.null(), held_type(kind))
+
+
+def cast_to(value: exp.Expr, kind: str) -> exp.Expr:
+    """Return a value as one of a Spark type."""
+    return exp.cast(value, exp.DataType.build(kind, dialect="spark"))
+
+
+def held_type(kind: str) -> str:
+    """Return the type in which a node holds values of a type: NULL has none of its own, and is held as BOOLEAN.
+
+    >>> held_type("void"), held_type("array<void>"), held_type("int")
+    ('boolean', 'array<boolean>', 'int')
+    """
+    return re.sub(r"\bvoid\b", "boolean", kind)
 
 
 def is_surely_null(value: exp.Expr) -> bool:

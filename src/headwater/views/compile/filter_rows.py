@@ -13,19 +13,21 @@ from sqlglot import exp
 
 from headwater.views.compile.attach_queries import attach_queries
 from headwater.views.compile.context import Context
-from headwater.views.compile.expressions import has_query, settle
+from headwater.views.compile.expressions import conjuncts, has_query, settle
 from headwater.views.compile.find_members import find_test, keep_members, keep_strangers
 from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Frame
+from headwater.views.compile.unknown_tests import move_not_to_tests
 
 
 def filter_rows(frame: Frame, conditions: Sequence[exp.Expr], sight: Sight, context: Context) -> Frame:
     """Return the frame with conditions, whose names are found, made true."""
+    conditions = [part for condition in conditions for part in conjuncts(move_not_to_tests(condition))]
     frame = add_conditions(frame, [condition for condition in conditions if not has_query(condition)])
     tests = [(condition, find_test(condition)) for condition in conditions if has_query(condition)]
     for condition, test in tests:
         if test is None:
-            [value], frame = attach_queries([condition], frame, sight, context)
+            [value], frame = attach_queries([condition], frame, sight, context, decides=True)
             frame = add_conditions(frame, [value])
     for _, test in tests:
         if test is not None and not test.negated:

@@ -72,9 +72,7 @@ def keep_strangers(frame: Frame, test: Test, sight: Sight, context: Context) -> 
 
 def compile_tested(test: Test, sight: Sight, context: Context) -> Block:
     """Return the query; what EXISTS selects does not matter."""
-    query = test.query.unnest()
-    if isinstance(query, exp.Subquery):
-        query = query.this
+    query = bare_query(test.query)
     if not test.wanted and isinstance(query, exp.Select) and query.args.get("from_") and not _is_grouped(query):
         query = query.copy()
         query.set("expressions", [exp.Literal.number(1)])
@@ -86,6 +84,15 @@ def compile_tested(test: Test, sight: Sight, context: Context) -> Block:
     if block.empty is not None and test.wanted and any(is_linked(c) for c in block.conditions):
         raise NoIncrementalForm(LINKED, query.sql(dialect="spark"))
     return block
+
+
+def bare_query(query: exp.Expr) -> exp.Expr:
+    """Return a query without the parentheses around it, as far as nothing else is said there."""
+    while isinstance(query, (exp.Paren, exp.Subquery)) and not any(
+        value for part, value in query.args.items() if part != "this"
+    ):
+        query = query.this
+    return query
 
 
 def is_always_there(block: Block, test: Test) -> bool:
@@ -102,11 +109,10 @@ def conditions_of(block: Block, test: Test, frame: Frame) -> list[exp.Expr]:
     """Return what a partner must meet: the query's links, and equality with what is wanted."""
     links = [settle(condition, frame.columns) for condition in block.conditions if is_linked(condition)]
     wanted = [settle(value, frame.columns) for value in test.wanted]
-    return (
-        links + [exp.EQ(this=value.copy(), expression=other) for value, other in zip(block.values, wanted, strict=True)]
-        if test.wanted
-        else links
-    )
+    if not test.wanted:
+        return links
+    held = [settle(value, frame.columns) for value in block.values]
+    return links + [exp.EQ(this=value, expression=other) for value, other in zip(held, wanted, strict=True)]
 
 
 def unknown_conditions(block: Block, test: Test, frame: Frame) -> list[exp.Expr]:
@@ -119,7 +125,7 @@ def unknown_conditions(block: Block, test: Test, frame: Frame) -> list[exp.Expr]
             exp.Is(this=value.copy(), expression=exp.null()),
             exp.Is(this=other.copy(), expression=exp.null()),
         )
-        for value, other in zip(block.values, wanted, strict=True)
+        for value, other in zip([settle(value, frame.columns) for value in block.values], wanted, strict=True)
     ]
 
 

@@ -15,7 +15,7 @@ Conditions that link a sub-query to its outer query become keys: then there is a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -77,6 +77,8 @@ def group_rows(select: exp.Select, written: Written, frame: Frame, sight: Sight,
     )
     values = [*result.keys, *result.values]
     columns = {(mark.table, mark.name): value for mark, value in zip(marks.values(), values, strict=True)}
+    absent = [column(f"{UNSETTLED}{number}", f"g{place}") for place in range(len(result.absent))]
+    columns |= {(mark.table, mark.name): value for mark, value in zip(absent, result.absent, strict=True)}
     for key, value in zip(grouping.keys, result.keys, strict=True):
         if isinstance(key, exp.Column):
             columns[key.table, key.name] = value
@@ -84,10 +86,10 @@ def group_rows(select: exp.Select, written: Written, frame: Frame, sight: Sight,
         exp.EQ(this=mine.copy(), expression=other) for mine, (_, other) in zip(result.links, linked, strict=True)
     )
     grouped = Frame(occurrences=result.occurrences, conditions=result.conditions + links, columns=columns)
-    rewritten = written.changed(lambda part: replace_parts(part, lambda node: _replaced(node, marks, grouping, result)))
+    rewritten = written.changed(lambda part: replace_parts(part, lambda node: _replaced(node, marks, grouping, absent)))
     _check_grouped(rewritten, grouped, sight)
     empty = None
-    if not select.args.get("group"):
+    if grouping.is_one_group:
         kinds = draft.types_of(result.occurrences, result.values)
         names = [(mark.table, mark.name) for mark in marks.values()]
         empty = {name: empty_value(one, kind) for name, one, kind in zip(names, reduced, kinds, strict=True)}
@@ -147,35 +149,39 @@ def _several_sets(
         held = dict(zip(chosen, one.keys, strict=True))
         present = [held[place] if place in held else null_of(kind) for place, kind in enumerate(kinds)]
         absent = [exp.Literal.number(0 if place in held else 1) for place in range(len(keys))]
-        some = () if chosen or one.rows is None else (exp.GT(this=one.rows.copy(), expression=exp.Literal.number(0)),)
+        some = () if chosen else (exp.GT(this=one.rows.copy(), expression=exp.Literal.number(0)),)
         read = Frame(occurrences=(one.occurrence,), conditions=some, columns={})
         parts.append(Part(frame=read, values=(*present, *one.values, *absent), sign=1))
     value_kinds = draft.types_of(parts[0].frame.occurrences, aggregated[0].values)
+    count = len(keys)
+    if not count and not value_kinds:  # GROUPING SETS (()) of constants: there must be a column to count rows by
+        parts = [replace(part, values=(exp.Literal.number(1),)) for part in parts]
+        value_kinds = ("int",)
     node = draft.unite_parts(parts, [*kinds, *value_kinds, *("int" for _ in keys)])
     occurrence = draft.occurrence(node)
     held_columns = tuple(column(occurrence.alias, one.name) for one in node.columns)
-    count = len(keys)
+    values_end = count + len(aggregated[0].values)
     return _Result(
         occurrences=(occurrence,),
         conditions=(),
         links=(),
         keys=held_columns[:count],
-        values=held_columns[count:-count],
-        absent=held_columns[-count:],
+        values=held_columns[count:values_end],
+        absent=held_columns[values_end : values_end + count],
     )
 
 
 def _replaced(
-    node: exp.Expr, marks: dict[exp.Expr, exp.Column], grouping: GroupingKeys, result: _Result
+    node: exp.Expr, marks: dict[exp.Expr, exp.Column], grouping: GroupingKeys, absent: Sequence[exp.Column]
 ) -> exp.Expr | None:
     if isinstance(node, (exp.Grouping, exp.GroupingId)):
         asked = [part.unnest() for part in node.expressions] or ([node.this] if node.this else list(grouping.keys))
         if grouping.is_plain or not all(key in grouping.keys for key in asked):
             raise NoIncrementalForm(UNCOMMON, node.sql(dialect="spark"))
-        absent = [result.absent[grouping.keys.index(key)].copy() for key in asked]
+        digits = [absent[grouping.keys.index(key)].copy() for key in asked]
         if isinstance(node, exp.GroupingId):
-            return exp.cast(_bits(absent), exp.DataType.build("bigint"))
-        return exp.cast(absent[0], exp.DataType.build("tinyint"))
+            return exp.cast(_bits(digits), exp.DataType.build("bigint"))
+        return exp.cast(digits[0], exp.DataType.build("tinyint"))
     return marks.get(node)
 
 

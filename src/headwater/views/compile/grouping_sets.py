@@ -21,6 +21,11 @@ class GroupingKeys:
     sets: tuple[tuple[int, ...], ...]
     is_plain: bool
 
+    @property
+    def is_one_group(self) -> bool:
+        """Whether all rows are one group, which is there even if there are no rows."""
+        return self.is_plain and not self.keys
+
 
 def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKeys:
     """Return what a SELECT groups by; nothing at all is one group."""
@@ -47,11 +52,16 @@ def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKey
         *(group.args.get("rollup") or ()),
         *(group.args.get("cube") or ()),
     ]
-    if group.args.get("grouping_sets") and given and not any(map(_is_special, given)):
+    if with_all := [item for item in special if not isinstance(item, exp.GroupingSets) and not item.expressions]:
+        # GROUP BY a, b WITH ROLLUP: the same as ROLLUP (a, b)
+        given, special = [], [type(with_all[0])(expressions=given)]
+    elif group.args.get("grouping_sets") and given and not any(map(_is_special, given)):
         given = []  # GROUP BY a, b GROUPING SETS (...): the list only says what may be in the sets
     alternatives = [[tuple(found(part) for part in one) for one in _sets_of(item)] for item in [*given, *special]]
     chosen = [tuple(dict.fromkeys(key for one in picked for key in one)) for picked in product(*alternatives)]
     keys = tuple(dict.fromkeys([*listed, *(key for one in chosen for key in one)]))
+    if not keys and chosen == [()]:  # GROUPING SETS (()) is one group, as without GROUP BY; ((), ()) is none of no rows
+        return GroupingKeys(keys=(), sets=((),), is_plain=True)
     return GroupingKeys(
         keys=keys,
         sets=tuple(tuple(keys.index(key) for key in one) for one in chosen),

@@ -19,13 +19,13 @@ from sqlglot import exp
 from headwater.relation import Column, Relation, RelationName
 from headwater.views import support
 from headwater.views.compile.context import Context
-from headwater.views.compile.expressions import column, conjuncts, settle
+from headwater.views.compile.expressions import column, conjuncts, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.join_outer import Side, join_outer
 from headwater.views.compile.keep_matching import keep_matching, keep_unmatched
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Block, Frame
-from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
+from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.scope import (
     Named,
     Scope,
@@ -42,6 +42,7 @@ from headwater.views.segments import SEGMENTS
 from headwater.views.statement import Statement
 
 _PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
+_PLAIN_QUERY = frozenset({"this", "alias"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +57,6 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
     """Return what FROM gives, and what can be named after it."""
     source = select.args.get("from_")
     if source is None or select.args.get("laterals"):
-        if source is None and context.is_outermost:
-            raise context.statement.refusal(support.NO_RELATION, None)
         raise NoIncrementalForm(MAKES_ROWS, "LATERAL" if source else "SELECT without FROM")
     statement = replace(context.statement, tree=select)
     number = context.draft.number()
@@ -156,7 +155,9 @@ def _read_item(item: exp.Expr, number: int, context: Context) -> _Item:
             relation = look_up(relation_name(item, context.statement), item, context.statement, context.catalog)
             return _read_relation(item, relation, number, context)
         return _read_block(item, common(), number, context)
-    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query) and not item.args.get("joins"):
+    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query):
+        if any(value for part, value in item.args.items() if part not in _PLAIN_QUERY):
+            raise NoIncrementalForm(UNCOMMON, item.sql(dialect="spark"))
         inner = replace(context, is_outermost=False)
         return _read_block(item, context.compile(item.this, inner), number, context)
     raise NoIncrementalForm(MAKES_ROWS, item.sql(dialect="spark"))
@@ -175,6 +176,9 @@ def _read_relation(table: exp.Table, relation: Relation, number: int, context: C
 
 
 def _read_block(item: exp.Expr, block: Block, number: int, context: Context) -> _Item:
+    if block.empty is not None and any(is_linked(condition) for condition in block.conditions):
+        # it promises a row even where nothing is linked, which a join with its groups does not give
+        raise NoIncrementalForm(LINKED, "an aggregate of a linked sub-query that another query reads")
     names = _listed(item) or block.names
     if len(names) != len(block.names):
         raise context.statement.refusal(

@@ -98,6 +98,12 @@ FIRST_OF_ALL = Why(
     remedy="leave arrays out of the view, or say LIMIT; or limit the rows when reading",
     whole=True,
 )
+UNTYPED = Why(
+    code="HW-280",
+    what="the view cannot be written as steps that Spark can type: it is computed anew at every commit",
+    remedy="give every NULL a type: CAST(NULL AS INT); if it has none, please report the view's text",
+    whole=True,
+)
 
 WHYS: tuple[Why, ...] = (
     EXTREME,
@@ -114,6 +120,7 @@ WHYS: tuple[Why, ...] = (
     COPIES,
     CHOSEN,
     FIRST_OF_ALL,
+    UNTYPED,
 )
 
 

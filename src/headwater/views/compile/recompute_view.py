@@ -19,7 +19,7 @@ from headwater.views.compile.write_segments import keep_needed
 from headwater.views.declaration import declare
 from headwater.views.exact_sums import exact_sums_on_spark
 from headwater.views.law import renamed_sql
-from headwater.views.scope import look_up, relation_name, relations_read
+from headwater.views.scope import look_up_all
 from headwater.views.segment_names import segment_name
 from headwater.views.segments import SEGMENTS, JoinStep, Reason, RecomputeStep, Segment, SegmentedView
 from headwater.views.spark_text import quoted
@@ -37,10 +37,7 @@ def recompute_view(
     keeps_copies: bool,
 ) -> SegmentedView:
     """Return the view as one recomputation of its whole text over the columns of its relations that it may name."""
-    relations = {}
-    for table, named_by in relations_read(statement):
-        name = relation_name(table, named_by)
-        relations[name] = look_up(name, table, named_by, catalog)
+    relations = look_up_all(statement, catalog)
     columns = types(whole, relations)
     segments = []
     copies = {}
@@ -71,7 +68,11 @@ def _copy(relation: Relation, statement: Statement, *, is_kept: bool) -> Segment
     """Return a copy of the columns that the text may name: in the order of their names, or all if it has a star."""
     trees = [text.tree for text in (statement, *statement.lower)]
     asked = {found.name.lower() for tree in trees for found in tree.find_all(exp.Identifier)}
-    every = any(not isinstance(star.parent, exp.Count) for tree in trees for star in tree.find_all(exp.Star))
+    every = any(
+        not isinstance(star.parent, exp.Count) or star.parent.expressions  # COUNT(*, x) counts all columns
+        for tree in trees
+        for star in tree.find_all(exp.Star)
+    )
     usable = [one for one in relation.columns if one.name.lower() not in RESERVED_NAMES]
     by_name = usable if every else sorted(usable, key=lambda one: one.name)
     chosen = [one for one in by_name if every or one.name.lower() in asked] or usable[:1]

@@ -22,6 +22,7 @@ from enum import Enum
 from sqlglot import exp
 
 from headwater.views.compile.expressions import null_of
+from headwater.views.compile.reasons import UNCOMMON, NoIncrementalForm
 from headwater.views.exact_sums import FloatAggregate
 from headwater.views.value_kinds import Kind, value_of_type
 
@@ -69,7 +70,9 @@ def reduce_aggregate(call: exp.Expr) -> Reduced:  # noqa: PLR0911 — one case p
     test = call.expression.this if isinstance(call, exp.Filter) else None
     inner = call.this if isinstance(call, exp.Filter) else call
     distinct = isinstance(inner.this, exp.Distinct)
-    arguments = list(inner.this.expressions) if distinct else [inner.this, *inner.expressions]
+    arguments = list(inner.this.expressions) if distinct else [inner.this, *inner.expressions] if inner.this else []
+    if len(arguments) > 1 and any(isinstance(argument, exp.Star) for argument in arguments):
+        raise NoIncrementalForm(UNCOMMON, inner.sql(dialect="spark"))
     match inner:
         case exp.Count():
             return _count(call, arguments, test, distinct=distinct)

@@ -1,4 +1,4 @@
-"""See to it that every output column has a name, its own, and not one of ours."""
+"""See to it that every output column has a name, its own and not one of ours, and a type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from headwater.views.scope import Scope
 
 
 def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
-    """Refuse outputs without a name or a type, with a name used twice or reserved; nothing is rewritten.
+    """Refuse outputs without a name, with a name used twice or reserved; nothing is rewritten.
 
     Spark would make up names such as `(x + 1)`, which may change with its version; authors name a view's columns.
     """
@@ -18,12 +18,19 @@ def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
     for item in select.expressions:
         if not isinstance(item, exp.Alias):
             raise statement.refusal(support.UNNAMED_OUTPUT, item)
-        if isinstance(item.this.unnest(), exp.Null):
-            raise statement.refusal(support.UNTYPED_OUTPUT, statement.span_of(item))
         name = item.alias
         if name.lower() in support.RESERVED_NAMES:
             raise statement.refusal(support.RESERVED_OUTPUT, item, because=f'"{name}"')
         if name.lower() in names:
             raise statement.refusal(support.DUPLICATE_OUTPUT, item, because=f'"{name}"')
         names.add(name.lower())
+    return select
+
+
+def type_outputs(select: exp.Select, scope: Scope) -> exp.Select:
+    """Refuse an output that is NULL and nothing else; nothing is rewritten."""
+    for item in select.expressions:
+        if isinstance(item.unalias().unnest(), exp.Null):
+            statement = scope.statement
+            raise statement.refusal(support.UNTYPED_OUTPUT, statement.span_of(item))
     return select

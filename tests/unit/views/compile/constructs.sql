@@ -168,6 +168,9 @@ SELECT r.x, SUM(r.y) AS s FROM a.r WHERE r.z <= (SELECT MAX(w) FROM a.s WHERE s.
 -- a value of one row: ...
 SELECT x, (SELECT u.x FROM b.u WHERE u.id = r.x) AS m FROM a.r;
 
+-- a value of one row where it is read: ...
+SELECT u.id FROM b.u WHERE u.x <= (SELECT s.w FROM a.s WHERE s.x = u.id + 90) OR u.x IS NULL;
+
 -- left join: Join Join Join Group* Join Union*
 SELECT r.x, s.w FROM a.r LEFT JOIN a.s ON r.x = s.x AND s.w > 1;
 
@@ -236,3 +239,75 @@ SELECT r.x, q.c, q.one FROM a.r LEFT JOIN (SELECT x, COALESCE(w, 7) AS c, 1 AS o
 
 -- full join of constants: ...
 SELECT p.one, q.one AS two FROM (SELECT x, 1 AS one FROM a.r) p FULL JOIN (SELECT x, 1 AS one FROM a.s) q ON p.x = q.x;
+
+-- rollup written after the list: ...
+SELECT x, y, COUNT(*) AS n, MAX(z) AS m FROM a.r GROUP BY x, y WITH ROLLUP;
+
+-- cube written after the list: ...
+SELECT x, y, SUM(z) AS n, GROUPING_ID(x, y) AS g FROM a.r GROUP BY 1, 2 WITH CUBE;
+
+-- grouping sets of nothing: ...
+SELECT COUNT(*) AS n, MAX(x) AS m FROM a.r GROUP BY GROUPING SETS (());
+
+-- grouping sets, the extremes of all rows: ...
+SELECT y, MAX(x) AS m FROM a.r GROUP BY GROUPING SETS ((), (y));
+
+-- a window by grouping, and grouping beside it: ...
+SELECT x, y, GROUPING(x) + GROUPING(y) AS g, RANK() OVER (PARTITION BY GROUPING(x) + GROUPING(y), CASE WHEN GROUPING(y) = 0 THEN x END ORDER BY SUM(z) DESC) AS k FROM a.r GROUP BY ROLLUP (x, y);
+
+-- a window that has another's name: Join* Regroup Join*
+SELECT x, SUM(y) OVER w2 AS s FROM a.r WINDOW w1 AS (PARTITION BY x), w2 AS w1;
+
+-- a named window over groups: ...
+SELECT x, RANK() OVER w AS k FROM a.r GROUP BY ROLLUP (x) WINDOW w AS (PARTITION BY GROUPING(x) ORDER BY SUM(y));
+
+-- a sum of a linked count: Join* Join* Recompute*
+SELECT r.x, (SELECT SUM(n) FROM (SELECT COUNT(*) AS n FROM a.s WHERE s.x = r.x) AS q) AS m FROM a.r;
+
+-- a linked count that another query reads: Join* Join* Recompute*
+SELECT r.x FROM a.r WHERE EXISTS (SELECT n FROM (SELECT COUNT(*) AS n FROM a.s WHERE s.x = r.x) AS q WHERE n = 0);
+
+-- a linked having: Join* Join* Recompute*
+SELECT r.x FROM a.r WHERE EXISTS (SELECT COUNT(*) FROM a.s HAVING COUNT(*) > r.x);
+
+-- not of or, membership: ...
+SELECT r.x, r.y FROM a.r WHERE NOT (r.y > 1 OR r.x IN (SELECT s.x FROM a.s));
+
+-- not of and, membership: ...
+SELECT r.x, r.y FROM a.r WHERE NOT (r.y > 1 AND r.x IN (SELECT s.x FROM a.s WHERE s.w > 0));
+
+-- not of not in: ...
+SELECT r.x, r.y FROM a.r WHERE NOT (r.y > 1 AND (r.z = 1 OR r.x NOT IN (SELECT s.x FROM a.s WHERE s.w = r.z)));
+
+-- not of or, membership as a value: ...
+SELECT r.x, NOT (r.y > 1 OR r.x IN (SELECT s.x FROM a.s)) AS b FROM a.r;
+
+-- membership as a value, compared: Join* Join* Recompute*
+SELECT r.x FROM a.r WHERE (r.x NOT IN (SELECT s.x FROM a.s)) = FALSE;
+
+-- membership as a value that another query denies: Join* Join* Recompute*
+SELECT q.x FROM (SELECT x, x IN (SELECT s.x FROM a.s) AS e FROM a.r) AS q WHERE NOT q.e;
+
+-- a union with nothing of no type: Join Join Union*
+SELECT x, y FROM a.r UNION ALL SELECT x, NULL FROM a.s;
+
+-- a set operation after nothing of no type: ...
+SELECT x, NULL AS y FROM a.r EXCEPT SELECT x, w FROM a.s;
+
+-- groups of nothing of no type: ...
+SELECT COUNT(*) AS n, COUNT(q.n) AS m FROM (SELECT x, NULL AS n FROM a.r) AS q GROUP BY q.n;
+
+-- a window by nothing of no type: ...
+SELECT x, SUM(y) OVER (PARTITION BY NULL) AS k FROM a.r;
+
+-- a left join of nothing of no type: ...
+SELECT r.x, q.n IS NULL AS b, q.w FROM a.r LEFT JOIN (SELECT x, w, NULL AS n FROM a.s) AS q ON r.x = q.x;
+
+-- relations that make no difference: Join*
+WITH q AS (SELECT w FROM a.s) SELECT x FROM a.r WHERE EXISTS (SELECT COUNT(*) FROM b.t WHERE t.k = r.x) ORDER BY (SELECT MAX(u.x) FROM b.u);
+
+-- a value and no relation beside it: Join* Recompute*
+SELECT (SELECT MAX(w) FROM a.s) AS m;
+
+-- a test that finds its own values: ...
+SELECT r.x FROM a.r WHERE r.x IN (SELECT r.y FROM a.s);
