@@ -91,7 +91,8 @@ def _used(join: Joined | Block, values: Iterable[exp.Expr]) -> Iterable[tuple[No
 def _asked_by(node: Regrouped, needed: set[str]) -> set[str]:
     if isinstance(node.computed, First):
         return {one.name for one in node.input.columns}
-    texts = [text for name, text in node.computed.outputs if name in needed]
+    kept = [text for name, text in node.computed.outputs if name in needed]
+    texts = kept or [node.computed.outputs[0][1]]  # one output stays, so that rows can be counted
     return {*node.keys, *(name for text in texts for name in columns_of_text(text))}
 
 

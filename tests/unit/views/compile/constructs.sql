@@ -102,6 +102,9 @@ SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x > 2);
 -- exists, any condition: Join Group* Join*
 SELECT x FROM a.r WHERE EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x AND s.w <> r.y);
 
+-- exists, of a window: ...
+SELECT id FROM b.u WHERE EXISTS (SELECT RANK() OVER (PARTITION BY r.z ORDER BY r.y) AS k FROM a.r WHERE r.x > 1);
+
 -- not exists: Join Join Group* Join Union*
 SELECT x FROM a.r WHERE NOT EXISTS (SELECT 1 FROM a.s WHERE s.x = r.x);
 
