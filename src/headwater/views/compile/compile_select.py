@@ -115,10 +115,8 @@ def _read_order(select: exp.Select, items: list[tuple[str, exp.Expr]], sight: Si
         asked = ordered.this
         if isinstance(asked, exp.Literal) and not asked.is_string and 1 <= int(asked.name) <= len(items):
             found.append(items[int(asked.name) - 1][1])
-        elif isinstance(asked, exp.Column) and not asked.table and asked.name.lower() in by_name:
-            found.append(by_name[asked.name.lower()])
         else:
-            found.append(find_names(asked, sight, by_name))
+            found.append(find_names(asked, sight, outputs=by_name))
     return tuple(found)
 
 

@@ -32,10 +32,17 @@ class Sight:
         return f"{alias}{UNSETTLED}{self.number}"
 
 
-def find_names(expression: exp.Expr, sight: Sight, aliases: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+def find_names(
+    expression: exp.Expr,
+    sight: Sight,
+    aliases: Mapping[str, exp.Expr] | None = None,
+    *,
+    outputs: Mapping[str, exp.Expr] | None = None,
+) -> exp.Expr:
     """Return an expression with every column found; queries inside are left for later.
 
-    `aliases` are outputs of the SELECT that HAVING and others may name; a column of the same name comes first.
+    `aliases` are outputs of the SELECT that HAVING and others may name; a column of the same name comes first. ORDER BY
+    means `outputs` before columns.
     """
 
     def found(node: exp.Expr) -> exp.Expr | None:
@@ -43,6 +50,8 @@ def find_names(expression: exp.Expr, sight: Sight, aliases: Mapping[str, exp.Exp
             return None
         if isinstance(node.this, exp.Star):
             raise sight.scope.statement.refusal(support.UNKNOWN_EXPRESSION, node)
+        if outputs and not node.table and node.name.lower() in outputs:
+            return outputs[node.name.lower()]
         try:
             return _look_around(node, sight)
         except InvalidView as error:

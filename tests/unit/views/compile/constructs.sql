@@ -228,6 +228,9 @@ SELECT x, SUM(COUNT(*)) OVER (PARTITION BY x > 1) AS s FROM a.r GROUP BY x;
 -- limit: Join* Regroup Join*
 SELECT x, y, z FROM a.r ORDER BY x DESC, y NULLS LAST, z LIMIT 3 OFFSET 1;
 
+-- limit by an output that a column is called as well: Join* Regroup Join*
+SELECT x + 1 AS y, y AS w, z FROM a.r ORDER BY -y, w, z LIMIT 3;
+
 -- except all: Join Join Union* Regroup Join*
 SELECT x FROM a.r EXCEPT ALL SELECT w FROM a.s;
 
