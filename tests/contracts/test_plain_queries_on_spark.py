@@ -235,7 +235,6 @@ def test_what_spark_runs_is_what_was_asked(warehouse: Warehouse, spark: SparkSes
         "SELECT no FROM (SELECT no FROM v)",
         "SELECT a.no FROM v AS a, v AS b",
         "SELECT no FROM v AS t (a, b)",
-        "SELECT no FROM v TABLESAMPLE (5 ROWS)",
         "SELECT no FROM v UNION ALL SELECT no FROM v",
         "WITH v AS (SELECT 1 AS no) SELECT no FROM v",
     ],

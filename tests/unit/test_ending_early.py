@@ -11,11 +11,11 @@ import pytest
 
 CHILD = """
 import sys, time
-from headwater.cli import app
+from headwater.cli.entry import main
 from headwater.runtime import project_run
 from headwater.session import Headwater
 
-def start(*arguments):
+def start(*arguments, **named):
     print("starting", flush=True)
     time.sleep(600)
 
@@ -25,7 +25,7 @@ else:
     Headwater.spark = None
     project_run.understand = start
 sys.argv = ["headwater", "run", "-p", sys.argv[1]]
-app.main()
+main()
 """
 
 

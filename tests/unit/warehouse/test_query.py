@@ -151,7 +151,9 @@ def test_a_view_cannot_be_read_at_a_time_when_it_was_another(path: str) -> None:
 
 
 def say_followed(path: str, offset: int) -> None:
-    status_file(path).write_text(json.dumps({"sources": {"shop": {"position": ["1:1", offset]}}}))
+    shop = {"position": ["1:1", offset], "state": "following", "retry_at": None, "error": ""}
+    said = {"sources": {"shop": shop}, "messages": {"since": "2026-11-18T04:00:00+00:00", "counts": [], "tested": []}}
+    status_file(path).write_text(json.dumps(said))
 
 
 def test_what_was_followed_has_come(path: str) -> None:
