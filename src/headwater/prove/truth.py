@@ -21,6 +21,7 @@ from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row, difference
 from headwater.judge.grade_changes import History
 from headwater.judge.replay import ReplayedView, replay
+from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.prove.chance import RELATIONS
 from headwater.relation import Relation, RelationName
@@ -81,7 +82,7 @@ class Truth:
                     rows.update(dict(changes.get(relation.name, {})))
             table = _table(relation, list(rows.elements()))
             to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
-        found = spark.sql(_renamed(sql)).toArrow()
+        found = spark.sql(_renamed(settled_text(sql, RELATIONS))).toArrow()
         return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
 
 
