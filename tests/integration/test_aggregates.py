@@ -17,7 +17,7 @@ from test_kill import Killable
 from volume import THOROUGH, volume
 from writers import busy_writers, write
 
-from headwater.errors import UnsupportedView
+from headwater.errors import SeveralErrors
 from headwater.project_file import load
 from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
@@ -149,7 +149,7 @@ def test_what_has_no_incremental_form_is_recomputed_at_every_commit_or_every_tic
     assert [one["step"] for one in told.data["segments"]] == ["selection", "selection", "recompute"]
     assert [one["code"] for one in told.data["reasons"]] == ["HW-268"]
     world.write_project(RECOMPUTED, settings="[defaults]\nstrict = true\n")
-    with pytest.raises(UnsupportedView, match="strict"):
+    with pytest.raises(SeveralErrors, match="strict"):
         world.open().plan()
 
 

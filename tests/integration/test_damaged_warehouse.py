@@ -192,6 +192,7 @@ def test_whatever_is_damaged_is_named_with_the_way_out(shop: Shop, monkeypatch: 
 
     monkeypatch.setattr(Maintainer, "begin", begin)
     found = kinds(shop.whole)
+    del found["sources: note"]  # read once the run has begun: see the tests of `SourceMemory`
     assert {"changelog: log", "changelog: log checkpoint", "commits: data", ".: lease.json", ".: status.json"} <= set(
         found
     )
@@ -220,7 +221,7 @@ def test_a_run_that_is_refused_leaves_no_lease(shop: Shop) -> None:
     assert shop.say("run", "--until-idle").exit_code == REFUSED
     lease = read_lease(str(shop.warehouse))
     assert lease is not None
-    assert lease.renewed_at.year == 1970
+    assert lease.is_released
 
 
 def test_values_that_sql_cannot_take(shop: Shop) -> None:

@@ -9,7 +9,9 @@ from headwater.position import Position, parse_offset
 
 
 def confirmed(world: Any) -> int:
-    [(text,)] = world.execute("SELECT confirmed_flush_lsn::text FROM pg_replication_slots")
+    [(text,)] = world.execute(
+        f"SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = '{world.slot}'"
+    )
     return parse_offset(text)
 
 

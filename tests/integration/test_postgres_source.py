@@ -239,7 +239,9 @@ def test_what_was_acknowledged_is_forgotten_and_nothing_else(world: Any) -> None
 
     def confirmed() -> int:
         follower.next_capture(0.02)
-        [(offset,)] = world.execute("SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots")
+        [(offset,)] = world.execute(
+            f"SELECT confirmed_flush_lsn - '0/0' FROM pg_replication_slots WHERE slot_name = '{world.slot}'"
+        )
         return int(offset)
 
     assert {confirmed() for _ in range(20)} == {found[-1].position.offset}

@@ -75,7 +75,7 @@ def test_views_are_added_changed_and_dropped_while_others_go_on(
     judgement = assert_exact(world, spark)
     assert set(judgement.verdicts) == {"kept", "mixed", "lately"}
     assert judgement.verdicts["kept"].states_checked > judgement.verdicts["lately"].states_checked
-    with pytest.raises(HeadwaterError, match="cannot run the query"):
+    with pytest.raises(HeadwaterError, match='there is no view "probing"'):
         world.open().view("probing").at(1).arrow()
 
 

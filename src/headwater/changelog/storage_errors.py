@@ -237,6 +237,10 @@ _WAYS_OUT = (
         r"/replicas/([^/.]+)\.[^/]+/[0-9]+/",
         "run `headwater teardown --source {}`, then `headwater run`: it reads the source again",
     ),
+    (
+        r"/sources/([^/]+)\.json$",
+        "run `headwater teardown --source {}`, then `headwater run`: it reads the source again",
+    ),
     (r"^(.*/staging)/", 'remove "{}" and run it again: the sources are read again'),
     (
         r"/(lease\.json|status\.json|(awaited|traces|refreshes|released)/[^/]+)$",

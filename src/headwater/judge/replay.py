@@ -38,7 +38,7 @@ from headwater.judge.audit import AuditedChange
 from headwater.judge.compare import Row
 from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
-from headwater.judge.settle_orders import known_columns, output_columns, settle_orders
+from headwater.judge.settle_orders import known_columns, output_columns, read_text, settle_orders
 from headwater.position import Tick
 from headwater.relation import Relation, RelationName
 from headwater.views.exact_sums import FloatAggregate, write_aggregates
@@ -235,9 +235,9 @@ class _Recomputed:
         known = dict(stage.columns)
         below = {}
         for name, sql in view.lower:
-            below[name] = settle_orders(sqlglot.parse_one(sql, read="spark"), known)
+            below[name] = settle_orders(read_text(sql), known)
             known[(name,)] = output_columns(below[name], known)
-        own = settle_orders(sqlglot.parse_one(view.sql, read="spark"), known)
+        own = settle_orders(read_text(view.sql), known)
         self.relations = {
             _relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)
         }

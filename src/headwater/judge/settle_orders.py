@@ -27,9 +27,17 @@ _SPECIAL = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 def settled_text(sql: str, relations: Iterable[Relation]) -> str:
     """Return a text of Spark's whose answer depends on rows alone: the same if it leaves no order open."""
-    tree = sqlglot.parse_one(sql, read="spark")
+    tree = read_text(sql)
     settled = settle_orders(tree, known_columns(relations))
     return sql if settled == tree else spark_text(settled)
+
+
+def read_text(sql: str) -> exp.Expr:
+    """Return the one query of a text; semicolons and comments after it do not matter."""
+    [query] = [
+        one for one in sqlglot.parse(sql, read="spark") if one is not None and not isinstance(one, exp.Semicolon)
+    ]
+    return query
 
 
 def known_columns(relations: Iterable[Relation]) -> dict[tuple[str, ...], Sequence[str]]:

@@ -101,7 +101,7 @@ def _renamed(sql: str) -> str:
         if table.db:
             name = RelationName(source=table.db, name=table.name)
             new = exp.to_table(_placed(name))
-            new.set("alias", table.args.get("alias"))
+            new.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
             table.replace(new)
     return tree.sql(dialect="spark")
 

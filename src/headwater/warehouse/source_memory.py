@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.changelog.data_file import read_text, sync, write_text
+from headwater.changelog.storage_errors import parse_stored
 
 
 class SourceMemory:
@@ -14,11 +15,14 @@ class SourceMemory:
         self._file = f"sources/{source}.json"
 
     def read(self) -> str | None:
-        """Return the text written last; None if none was."""
-        return read_text(self._warehouse, self._file)
+        """Return the text written last; None if none was. One that is damaged is refused by the file's name."""
+        text = read_text(self._warehouse, self._file)
+        if text is not None:
+            parse_stored(f"{self._warehouse}/{self._file}", text, dict)
+        return text
 
     def write(self, text: str) -> None:
         """Replace the text, durably; what is there already is not written again."""
-        if text != self.read():
+        if text != read_text(self._warehouse, self._file):
             write_text(self._warehouse, self._file, text)
             sync(self._warehouse, self._file)
