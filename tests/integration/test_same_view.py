@@ -14,14 +14,15 @@ from headwater.warehouse.query import Warehouse
 
 TABLES = """
     CREATE TYPE state AS ENUM ('new', 'sent');
-    CREATE TABLE customers (id int PRIMARY KEY, name text);
+    CREATE TABLE customers (id int PRIMARY KEY, name text, fax text);
     CREATE TABLE orders (no int PRIMARY KEY, customer int, state state, amount int);
     CREATE INDEX ON orders (customer);
-    INSERT INTO customers VALUES (1, 'Ada'), (2, 'Bo');
+    INSERT INTO customers VALUES (1, 'Ada', '17'), (2, 'Bo', NULL);
     INSERT INTO orders VALUES (1, 1, 'new', 5), (2, NULL, 'sent', 7);
 """
 CHANGED = """
     ALTER TABLE customers ADD COLUMN added text DEFAULT 'x';
+    ALTER TABLE customers DROP COLUMN fax;
     ALTER TABLE orders ADD COLUMN added int;
     ALTER TYPE state ADD VALUE 'back' BEFORE 'sent';
     ANALYZE;
