@@ -19,7 +19,7 @@ from headwater.sources.embedded import EmbeddedServer
 _numbers = itertools.count(1)
 
 # For a virtual machine that lives minutes, the best code is compiled too late; children inherit it.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headwater.runtime.spark import spark_session
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For a virtual machine that lives a minute, the best code is compiled too late: half of the time would go there."""
 
 

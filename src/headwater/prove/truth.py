@@ -7,7 +7,8 @@ something else than the view shows, Spark runs the author's text over the relati
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ from sqlglot import exp
 
 from headwater.deltas.on_spark import to_dataframe
 from headwater.judge.audit import AuditedChange
-from headwater.judge.compare import Row, difference
+from headwater.judge.compare import Row
 from headwater.judge.grade_changes import History
 from headwater.judge.replay import ReplayedView, replay
 from headwater.judge.settle_orders import settled_text
@@ -51,16 +52,23 @@ class Truth:
         """Return the ticks at which one of these relations changed."""
         return {tick for tick, changes in self._by_tick.items() if any(name in changes for name in relations)}
 
-    def differences(self, name: str, sql: str, shown: History, claimed: Collection[Tick]) -> list[Tick] | None:
-        """Return the claimed ticks at which DuckDB gives another state than is shown; None if it cannot run it."""
+    def by_duckdb(self, views: Mapping[str, str], births: Mapping[str, Tick]) -> dict[str, History]:
+        """Return what views should have been, by name; one that DuckDB cannot run is left out."""
         import duckdb  # noqa: PLC0415 - only who proves needs it
 
+        asked = [ReplayedView(name=name, sql=sql, birth=births[name]) for name, sql in views.items()]
+        known = [view for view in asked if _runs(view)]
         try:
-            view = ReplayedView(name=name, sql=sql, birth=shown.birth)
-            right = replay(relations=RELATIONS, views=[view], history=self._audited, before=(), ticks=self.ticks)[name]
-        except duckdb.Error:
-            return None
-        return [tick for tick in sorted(claimed) if difference(state_at(right, tick), state_at(shown, tick))]
+            return self._replayed(known)
+        except duckdb.Error:  # one of them fails on rows; the others are asked for one by one
+            found: dict[str, History] = {}
+            for view in known:
+                with suppress(duckdb.Error):
+                    found |= self._replayed([view])
+            return found
+
+    def _replayed(self, views: Sequence[ReplayedView]) -> dict[str, History]:
+        return replay(relations=RELATIONS, views=views, history=self._audited, before=(), ticks=self.ticks)
 
     @cached_property
     def _audited(self) -> list[AuditedChange]:
@@ -84,6 +92,28 @@ class Truth:
             to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
         found = spark.sql(_renamed(settled_text(sql, RELATIONS))).toArrow()
         return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+
+
+def _runs(view: ReplayedView) -> bool:
+    """Tell whether DuckDB can run a text at all: over tables without rows."""
+    import duckdb  # noqa: PLC0415 - as above
+
+    try:
+        replay(relations=RELATIONS, views=[view], history=(), before=(), ticks=())
+    except duckdb.Error:
+        return False
+    return True
+
+
+def states(history: History, through: Tick) -> Iterator[tuple[Tick, Counter[Row]]]:
+    """Yield the ticks of a history with their states; a state is valid until the next one is asked for."""
+    state = Counter(history.start)
+    for tick in range(history.birth, through + 1):
+        for row, count in history.changes.get(Tick(tick), {}).items() if tick > history.birth else ():
+            state[row] += count
+            if not state[row]:
+                del state[row]
+        yield Tick(tick), state
 
 
 def state_at(history: History, tick: Tick) -> Counter[Row]:
