@@ -118,12 +118,13 @@ class Headwater:
         """Say what `run` would do; changes nothing."""
         self._require_views(rebuild)
         self._require_own_warehouse()
-        spark = self.spark
-        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
         from headwater.runtime.plan import show_plan
         from headwater.runtime.start import plan_run
-        from headwater.runtime.understand import understand
+        from headwater.runtime.understand import require_addresses, understand
 
+        require_addresses(self.project)
+        spark = self.spark
+        self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
         understood = understand(self.project, spark, None)
         planned = show_plan(plan_run(understood, rebuild), understood)
         return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
@@ -168,10 +169,12 @@ class Headwater:
         self._require_own_warehouse()  # before Spark starts, which takes long
         if is_warehouse(path := str(self.project.warehouse)):
             refuse_if_held(path)
-        spark = self.spark  # first, so that it is said at once what takes so long
         from headwater.runtime.plan import Consent
         from headwater.runtime.project_run import ProjectRun
+        from headwater.runtime.understand import require_addresses
 
+        require_addresses(self.project)
+        spark = self.spark
         going = ProjectRun(spark, self.project, self._listener)
         try:
             with _stopping_on_signals(going):

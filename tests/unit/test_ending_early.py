@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -38,7 +39,10 @@ def test_a_signal_while_starting(tmp_path: Path, what: str, number: signal.Signa
     (tmp_path / "views" / "a.sql").write_text("SELECT s.no FROM shop.sales s")
     (tmp_path / "headwater.toml").write_text('[project]\nname = "a"\n[sources.shop]\nurl = "${NOWHERE}"\n')
     arguments = [sys.executable, "-c", CHILD, str(tmp_path), what]
-    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    environment = {**os.environ, "NOWHERE": "postgresql://nobody@localhost:1/nothing"}
+    with subprocess.Popen(
+        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == "starting\n"

@@ -66,6 +66,8 @@ def test_plain_reads_are_answered(project: Headwater) -> None:
 @pytest.mark.parametrize(
     ("ask", "code"),
     [
+        (lambda project: project.plan(), "HW-110"),
+        (lambda project: project.run(until_idle=True), "HW-110"),
         (lambda project: project.query("SELECT * FROM solt"), "HW-416"),
         (lambda project: project.query("SELECT nr FROM sold"), "HW-147"),
         (lambda project: project.query("SET a = b"), "HW-144"),

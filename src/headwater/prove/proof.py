@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +33,7 @@ def prove(
             "`headwater prove` needs DuckDB, which is not installed",
             code="HW-719",
             detail="it computes views a second time, independently of Spark",
-            hint="pip install duckdb",
+            hint=f"{sys.executable} -m pip install duckdb",
         )
     trial = None if replay is None else _read(replay)
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _INTERPRETED)

@@ -186,6 +186,14 @@ def _named(project: Project, errors: ErrorList, failed: dict[str, HeadwaterError
     return _Named(lower=lower, relations=relations)
 
 
+def require_addresses(project: Project) -> None:
+    """Refuse a project that does not say where a source is that views read; nothing is connected."""
+    named = _named(project, ErrorList(), {})
+    for said in project.sources:
+        if named.of_source(said.name):
+            said.url(os.environ)
+
+
 def inspect_source(project: Project, name: str) -> Inspection:
     """Return what a source says of the relations that views read, and what it still needs; Spark is not asked."""
     errors = ErrorList()
