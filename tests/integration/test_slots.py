@@ -188,8 +188,7 @@ def test_what_an_idle_source_may_forget_is_noted_first(twin: Twin, monkeypatch: 
             twin.execute("INSERT INTO other SELECT n, repeat('x', 1000) FROM generate_series(1, 6000) n")
         [(end,)] = twin.execute("SELECT pg_current_wal_flush_lsn() - '0/0'")
         until(lambda: twin.confirmed(slot) > noted.offset + (16 << 20))
-        time.sleep(0.5)
-        version = log(folder)._table.version
+        version = settled(lambda: log(folder)._table.version)
         twin.execute("INSERT INTO other VALUES (1, 'little')")
         time.sleep(0.5)
         assert log(folder)._table.version == version, "little is not worth a commit"
@@ -287,6 +286,15 @@ def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, m
     twin.insert(108)
     run(folder)
     assert ids(folder) == {1, 2, 3, 107, 108}
+
+
+def settled(read: Callable[[], int]) -> int:
+    """Return a number once it no longer changes."""
+    before, now = -1, read()
+    while before != now:
+        time.sleep(1.0)
+        before, now = now, read()
+    return now
 
 
 def until(what: Callable[[], object]) -> None:

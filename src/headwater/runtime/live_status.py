@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from headwater.errors import HeadwaterError
-from headwater.position import Position
+from headwater.errors import HeadwaterError, NotReadable, SourceLost
+from headwater.position import Position, Tick
 from headwater.project import Project
 from headwater.results.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.warehouse.folders import status_file
@@ -104,10 +105,23 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
     return tuple(
         replace(
             _status(source.name, sources.get(source.name), known.get(source.name), alive=alive),
+            last_transaction=_last_transaction(warehouse, known.get(source.name)),
             slot=slots.get(source.name, ""),
         )
         for source in project.sources
     )
+
+
+def _last_transaction(warehouse: Warehouse, held_to: Position | None) -> Position | None:
+    """Return where the newest transaction ends that the log holds of a source; None if it holds none."""
+    if held_to is None:
+        return None
+    with suppress(SourceLost, NotReadable):  # another server's log, or one that retention has dropped
+        tick = warehouse.log.tick_at(held_to.source, held_to)
+        if tick is not None:
+            *_, (_, newest) = warehouse.log.transactions(held_to.source, Tick(tick - 1), tick)
+            return newest.position
+    return None
 
 
 def forget_sources(warehouse: str, names: Collection[str]) -> None:
@@ -154,17 +168,16 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
 
 def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
     if said is None:
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=known)
-    retry_at, last = said["retry_at"], known
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+    retry_at = said["retry_at"]
     known = said_position(name, said) or known
     state = SourceState(said["state"])
     if not alive and state is not SourceState.LOST:  # what is lost stays so until somebody does something about it
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known, last_transaction=last)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     return SourceStatus(
         name=name,
         state=state,
         position=known,
-        last_transaction=last,
         lag_bytes=said.get("lag_bytes"),
         lag_seconds=said.get("lag_seconds"),
         last_error=str(said["error"]),
