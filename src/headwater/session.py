@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
     from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
     from headwater.results.teardown import TeardownResult
-    from headwater.runtime.answer_query import Question
+    from headwater.runtime.answer_query import ResolvedQuery
     from headwater.runtime.project_run import ProjectRun
     from headwater.runtime.understand import Understood
 
@@ -456,7 +456,7 @@ class Headwater:
         self._require_own_warehouse()
         return Warehouse.open(path)
 
-    def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> Question:
+    def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> ResolvedQuery:
         from headwater.runtime.answer_query import ask
         from headwater.views.reader_query import read_query
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.errors import InvalidView
 from headwater.moment import AtTick
 from headwater.position import Tick
-from headwater.runtime.answer_query import Question, answer, answer_dataframe, ask
+from headwater.runtime.answer_query import ResolvedQuery, answer, answer_dataframe, ask
 from headwater.views.plain_query import plain_query
 from headwater.views.reader_query import read_query
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
@@ -113,7 +113,7 @@ def without_spark() -> NoReturn:
     raise AssertionError("Spark is not needed for this")
 
 
-def asked(warehouse: Warehouse, sql: str, tick: int = 5) -> Question:
+def asked(warehouse: Warehouse, sql: str, tick: int = 5) -> ResolvedQuery:
     return ask(warehouse, read_query(sql), AtTick(tick=Tick(tick)))
 
 

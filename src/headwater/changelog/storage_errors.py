@@ -53,7 +53,7 @@ def stored(*paths: str) -> Iterator[None]:
         yield
     except HeadwaterError:
         raise
-    except Exception as error:
+    except Exception as error:  # Delta, Arrow, Spark and the system share no class: what is not storage is raised again
         told = storage_error(error, *paths)
         if told is None:
             raise

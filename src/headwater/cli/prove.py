@@ -34,7 +34,8 @@ def prove(
     Every construct of the SQL reference, and every pair of them, is put into views over small tables full of NULLs,
     duplicates and ties. The code that maintains your views maintains them, on Spark; the views' SQL is run at every
     tick in DuckDB, and on Spark where the two differ. A state that is wrong is written to a file that `--replay` plays.
-    No database is needed. The exit code is 1 if a state was wrong.
+    No database is needed. The exit code is 1 if a
+    state was wrong, or if Headwater itself failed over a view.
     """
     with outcome(as_json=as_json, debug=debug) as output:
 
@@ -44,5 +45,5 @@ def prove(
 
         result = play_proof(minutes * 60, views, seed, replay, to, tell)
     output.show(result, draw_proof)
-    if result.wrong:
+    if not result.is_proved:
         raise typer.Exit(REFUSED)

@@ -33,7 +33,9 @@ def draw_proof(result: ProveResult) -> Page:
         page += [Line(text=f"  {line}") for line in wrong.difference.splitlines()]
         if wrong.file:
             page.append(Line(text=f"  again: headwater prove --replay {wrong.file}"))
-    if not result.wrong:
+    if result.own_failures:
+        page.append(Line(text=f"Headwater itself failed over views{_codes(result.own_failures)}", style="red"))
+    if result.is_proved:
         page.append(Line(text="every state was what the view's SQL gives", style="green"))
     return page
 

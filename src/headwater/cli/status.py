@@ -47,4 +47,4 @@ def status(
 def _again_and_again(headwater: Facade) -> Iterator[StatusResult]:
     while True:
         yield headwater.status()
-        time.sleep(_WATCH_SECONDS)
+        time.sleep(_WATCH_SECONDS)  # how often a person sees the picture change

@@ -7,7 +7,6 @@ code, and wrong states, each shrunk to a small trial that can be played again.
 from __future__ import annotations
 
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from headwater.prove.chance import Chance
 from headwater.prove.constructs import CONSTRUCTS
-from headwater.prove.play import Played, play
+from headwater.prove.play import Played, play_aside
 from headwater.prove.shrink import shrink
 from headwater.prove.trial import Trial, draw_history, draw_view
 from headwater.results.proving import ProveResult, WrongState
@@ -49,7 +48,6 @@ class Campaign:
     wrong: list[WrongState] = field(default_factory=list)
     state_count: int = 0
     spark_count: int = 0
-    refused_count: int = 0
     _started: float = field(default_factory=time.monotonic)
 
     def run(self, *, seconds: float, view_limit: int | None) -> ProveResult:
@@ -67,9 +65,7 @@ class Campaign:
 
     def replay(self, trial: Trial) -> None:
         """Play a trial as it is; one that is wrong stays in its file."""
-        with tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder:
-            played = play(self.spark, trial, Path(folder))
-        self._count(trial, played)
+        played = self._played(trial)
         self.wrong += [
             WrongState(file="", sql=wrong.view.sql, tick=wrong.tick, difference=wrong.difference.text(_SHOWN_LINES))
             for wrong in played.wrong
@@ -94,9 +90,7 @@ class Campaign:
         return chosen
 
     def _play(self, trial: Trial) -> None:
-        with tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder:
-            played = play(self.spark, trial, Path(folder))
-        self._count(trial, played)
+        played = self._played(trial)
         for wrong in played.wrong:
             small, difference = shrink(self.spark, trial, wrong)
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -107,6 +101,12 @@ class Campaign:
                     file=str(file), sql=wrong.view.sql, tick=wrong.tick, difference=difference.text(_SHOWN_LINES)
                 )
             )
+
+    def _played(self, trial: Trial) -> Played:
+        """Play a trial and count what became of its views."""
+        played = play_aside(self.spark, trial)
+        self._count(trial, played)
+        return played
 
     def _count(self, trial: Trial, played: Played) -> None:
         self.state_count += sum(played.states.values())

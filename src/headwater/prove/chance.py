@@ -42,8 +42,8 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
-    """A SELECT with its columns and their types; `definitions` are what WITH has to say before it."""
+class DrawnQuery:
+    """A SELECT, with its columns and their types."""
 
     text: str
     columns: tuple[tuple[str, str], ...]

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headwater.prove.chance import DAY, INT, MONEY, TEXT, TRUTH, Chance, Item, Query
+from headwater.prove.chance import DAY, INT, MONEY, TEXT, TRUTH, Chance, DrawnQuery, Item
 
-Construct = Callable[[Chance, Item], Query]
+Construct = Callable[[Chance, Item], DrawnQuery]
 
 _COMPARE = ("=", "<>", "<", ">=", "<=>")
 
@@ -31,10 +31,10 @@ def _from(chance: Chance, item: Item) -> tuple[str, str]:
 def _filtered(condition: Callable[[Chance, Item, str], str]) -> Construct:
     """Return the construct that keeps the rows of which a condition holds."""
 
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         source, alias = _from(chance, item)
         columns, kinds = _select(chance, item, alias)
-        return Query(f"SELECT {columns} FROM {source} WHERE {condition(chance, item, alias)}", kinds)
+        return DrawnQuery(f"SELECT {columns} FROM {source} WHERE {condition(chance, item, alias)}", kinds)
 
     return construct
 
@@ -42,12 +42,12 @@ def _filtered(condition: Callable[[Chance, Item, str], str]) -> Construct:
 def _valued(expression: Callable[[Chance, Item, str], tuple[str, str]]) -> Construct:
     """Return the construct that adds a computed column."""
 
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         source, alias = _from(chance, item)
         columns, kinds = _select(chance, item, alias)
         value, kind = expression(chance, item, alias)
         name = chance.fresh("e")
-        return Query(f"SELECT {columns}, {value} AS {name} FROM {source}", (*kinds, (name, kind)))
+        return DrawnQuery(f"SELECT {columns}, {value} AS {name} FROM {source}", (*kinds, (name, kind)))
 
     return construct
 
@@ -55,7 +55,7 @@ def _valued(expression: Callable[[Chance, Item, str], tuple[str, str]]) -> Const
 def _joined(word: str, condition: Callable[[Chance, Item, str, Item, str], str], *, sides: int = 2) -> Construct:
     """Return the construct that joins the item with a base relation; `sides` is how many of the two show."""
 
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         other = chance.base()
         source, alias = _from(chance, item)
         partner, beside = _from(chance, other)
@@ -64,7 +64,7 @@ def _joined(word: str, condition: Callable[[Chance, Item, str, Item, str], str],
             more, more_kinds = _select(chance, other, beside)
             columns, kinds = f"{columns}, {more}", kinds + more_kinds
         on = condition(chance, item, alias, other, beside)
-        return Query(f"SELECT {columns} FROM {source} {word} {partner} ON {on}", kinds)
+        return DrawnQuery(f"SELECT {columns} FROM {source} {word} {partner} ON {on}", kinds)
 
     return construct
 
@@ -176,7 +176,7 @@ def _grouped(
 ) -> Construct:
     """Return the construct that groups by some columns: (aggregate with ? for its argument, its type, its result)."""
 
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         source, alias = _from(chance, item)
         count = chance.pick(1, 1, 2) if key_count is None else key_count
         keys = chance.random.sample(item.columns, min(count, len(item.columns)))
@@ -190,28 +190,28 @@ def _grouped(
         group = (tail or " GROUP BY {keys}").replace("{keys}", by) if outputs else ""
         kept = f" HAVING {having.replace('?', chance.column(item, alias))}" if having else ""
         kinds = tuple((name, kind) for _, name, kind in (*outputs, *values))
-        return Query(f"SELECT {listed} FROM {source}{group}{kept}", kinds)
+        return DrawnQuery(f"SELECT {listed} FROM {source}{group}{kept}", kinds)
 
     return construct
 
 
-def _group_expression(chance: Chance, item: Item) -> Query:
+def _group_expression(chance: Chance, item: Item) -> DrawnQuery:
     source, alias = _from(chance, item)
     key, name, count = chance.column(item, alias), chance.fresh("g"), chance.fresh("n")
     text = f"SELECT {key} + 1 AS {name}, COUNT(*) AS {count} FROM {source} GROUP BY {key} + 1"
-    return Query(text, ((name, INT), (count, "bigint")))
+    return DrawnQuery(text, ((name, INT), (count, "bigint")))
 
 
-def _distinct(chance: Chance, item: Item) -> Query:
+def _distinct(chance: Chance, item: Item) -> DrawnQuery:
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
-    return Query(f"SELECT DISTINCT {columns} FROM {source}", kinds)
+    return DrawnQuery(f"SELECT DISTINCT {columns} FROM {source}", kinds)
 
 
 def _combined(word: str) -> Construct:
     """Return the construct that combines the item with a base relation's rows of the same types."""
 
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         source, alias = _from(chance, item)
         other = chance.base()
         partner, beside = _from(chance, other)
@@ -223,7 +223,7 @@ def _combined(word: str) -> Construct:
         right = ", ".join(two for _, _, two in pairs)
         kinds = tuple((name, kind) for (_, kind, _), name in zip(pairs, names, strict=True))
         text = f"SELECT {left} FROM {source} {word} SELECT {right} FROM {partner}"
-        return Query(text, kinds)
+        return DrawnQuery(text, kinds)
 
     return construct
 
@@ -241,26 +241,26 @@ def _window(function: str, kind: str, over: str) -> Construct:
     return _valued(value)
 
 
-def _qualify(chance: Chance, item: Item) -> Query:
+def _qualify(chance: Chance, item: Item) -> DrawnQuery:
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
     partition, _ = chance.any_column(item, alias)
     order, _ = chance.any_column(item, alias)
     rank = chance.pick("RANK", "ROW_NUMBER", "DENSE_RANK")
     text = f"{rank}() OVER (PARTITION BY {partition} ORDER BY {order}) <= {chance.pick('1', '2')}"
-    return Query(f"SELECT {columns} FROM {source} QUALIFY {text}", kinds)
+    return DrawnQuery(f"SELECT {columns} FROM {source} QUALIFY {text}", kinds)
 
 
-def _named_window(chance: Chance, item: Item) -> Query:
+def _named_window(chance: Chance, item: Item) -> DrawnQuery:
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
     partition, _ = chance.any_column(item, alias)
     name, window = chance.fresh("e"), chance.fresh("w")
     text = f"SELECT {columns}, COUNT(*) OVER {window} AS {name} FROM {source}"
-    return Query(f"{text} WINDOW {window} AS (PARTITION BY {partition})", (*kinds, (name, "bigint")))
+    return DrawnQuery(f"{text} WINDOW {window} AS (PARTITION BY {partition})", (*kinds, (name, "bigint")))
 
 
-def _first_per_key(chance: Chance, item: Item) -> Query:
+def _first_per_key(chance: Chance, item: Item) -> DrawnQuery:
     """Keep one row per key, as everybody writes it."""
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
@@ -270,21 +270,21 @@ def _first_per_key(chance: Chance, item: Item) -> Query:
     place = f"ROW_NUMBER() OVER (PARTITION BY {partition} ORDER BY {order} DESC)"
     ranked = f"SELECT {columns}, {place} AS {number} FROM {source}"
     listed = ", ".join(f"{inner}.{name}" for name, _ in kinds)
-    return Query(f"SELECT {listed} FROM ({ranked}) AS {inner} WHERE {inner}.{number} = 1", kinds)
+    return DrawnQuery(f"SELECT {listed} FROM ({ranked}) AS {inner} WHERE {inner}.{number} = 1", kinds)
 
 
 def _limited(tail: str) -> Construct:
-    def construct(chance: Chance, item: Item) -> Query:
+    def construct(chance: Chance, item: Item) -> DrawnQuery:
         source, alias = _from(chance, item)
         columns, kinds = _select(chance, item, alias)
         order = chance.random.choice(kinds)[0]
         words = chance.pick("", " DESC", " NULLS LAST", " DESC NULLS FIRST")
-        return Query(f"SELECT {columns} FROM {source} ORDER BY {order}{words} {tail}", kinds)
+        return DrawnQuery(f"SELECT {columns} FROM {source} ORDER BY {order}{words} {tail}", kinds)
 
     return construct
 
 
-def _with_twice(chance: Chance, item: Item) -> Query:
+def _with_twice(chance: Chance, item: Item) -> DrawnQuery:
     name, one, two = chance.fresh("w"), chance.fresh("q"), chance.fresh("q")
     definition, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
@@ -296,47 +296,49 @@ def _with_twice(chance: Chance, item: Item) -> Query:
     ]
     listed = ", ".join(f"{text} AS {output}" for text, output, _ in outputs)
     named_rows = f"WITH {name} AS (SELECT {columns} FROM {definition})"
-    return Query(
+    return DrawnQuery(
         f"{named_rows} SELECT {listed} FROM {name} AS {one} JOIN {name} AS {two} ON {on}",
         tuple((output, kind) for _, output, kind in outputs),
     )
 
 
-def _with_names(chance: Chance, item: Item) -> Query:
+def _with_names(chance: Chance, item: Item) -> DrawnQuery:
     name = chance.fresh("w")
     source, alias = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
     renamed = tuple((chance.fresh("k"), kind) for _, kind in kinds)
     listed = ", ".join(output for output, _ in renamed)
-    return Query(f"WITH {name} ({listed}) AS (SELECT {columns} FROM {source}) SELECT {listed} FROM {name}", renamed)
+    return DrawnQuery(
+        f"WITH {name} ({listed}) AS (SELECT {columns} FROM {source}) SELECT {listed} FROM {name}", renamed
+    )
 
 
-def _star(chance: Chance, item: Item) -> Query:
+def _star(chance: Chance, item: Item) -> DrawnQuery:
     source, _ = _from(chance, item)
-    return Query(f"SELECT * FROM {source}", item.columns)
+    return DrawnQuery(f"SELECT * FROM {source}", item.columns)
 
 
-def _comma_join(chance: Chance, item: Item) -> Query:
+def _comma_join(chance: Chance, item: Item) -> DrawnQuery:
     other = chance.base()
     source, alias = _from(chance, item)
     partner, beside = _from(chance, other)
     columns, kinds = _select(chance, item, alias)
     more, more_kinds = _select(chance, other, beside)
     where = _equal(chance, item, alias, other, beside)
-    return Query(f"SELECT {columns}, {more} FROM {source}, {partner} WHERE {where}", kinds + more_kinds)
+    return DrawnQuery(f"SELECT {columns}, {more} FROM {source}, {partner} WHERE {where}", kinds + more_kinds)
 
 
-def _self_join(chance: Chance, item: Item) -> Query:
+def _self_join(chance: Chance, item: Item) -> DrawnQuery:
     source, alias = _from(chance, item)
     again, beside = _from(chance, item)
     columns, kinds = _select(chance, item, alias)
     name = chance.fresh("c")
     value, kind = chance.any_column(item, beside)
     on = f"{chance.column(item, alias)} = {chance.column(item, beside)}"
-    return Query(f"SELECT {columns}, {value} AS {name} FROM {source} JOIN {again} ON {on}", (*kinds, (name, kind)))
+    return DrawnQuery(f"SELECT {columns}, {value} AS {name} FROM {source} JOIN {again} ON {on}", (*kinds, (name, kind)))
 
 
-def _using(chance: Chance, item: Item) -> Query:
+def _using(chance: Chance, item: Item) -> DrawnQuery:
     """Join two queries that name a column alike."""
     key, other = chance.fresh("k"), chance.base()
     source, alias = _from(chance, item)
@@ -347,7 +349,7 @@ def _using(chance: Chance, item: Item) -> Query:
     right = f"(SELECT {chance.column(other, beside)} AS {key} FROM {partner}) AS {two}"
     listed = ", ".join([key, *(f"{one}.{name}" for name, _ in kinds)])
     word = chance.pick("JOIN", "LEFT JOIN")
-    return Query(f"SELECT {listed} FROM {left} {word} {right} USING ({key})", ((key, INT), *kinds))
+    return DrawnQuery(f"SELECT {listed} FROM {left} {word} {right} USING ({key})", ((key, INT), *kinds))
 
 
 def _case(chance: Chance, item: Item, alias: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ Only states that were compared are counted.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -67,8 +68,13 @@ class Played:
     wrong: list[Wrong] = field(default_factory=list)
 
 
-def play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
-    """Play a trial in an empty folder."""
+def play_aside(spark: SparkSession, trial: Trial) -> Played:
+    """Play a trial in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder:
+        return _play(spark, trial, Path(folder))
+
+
+def _play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
     sources = {
         name: ScriptedSource(name, tuple(one for one in RELATIONS if one.name.source == name))
         for name in sorted({relation.name.source for relation in RELATIONS})

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from headwater.judge.compare import Difference
 from headwater.prove.chance import RELATIONS
-from headwater.prove.play import Wrong, play
+from headwater.prove.play import Wrong, play_aside
 from headwater.prove.trial import Trial
 from headwater.relation import RelationName
 from headwater.sources.scripted import Changes, Values
@@ -53,8 +51,7 @@ class _Shrinking:
         if self._left <= 0 or not trial.after or trial == self.best:
             return False
         self._left -= 1
-        with tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder:
-            played = play(self._spark, trial, Path(folder))
+        played = play_aside(self._spark, trial)
         if not played.wrong:
             return False
         self.best, self.difference = trial, played.wrong[0].difference

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-import pyarrow as pa
 import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
@@ -26,9 +25,9 @@ from headwater.judge.settle_orders import settled_text
 from headwater.position import Tick
 from headwater.prove.chance import RELATIONS
 from headwater.relation import Relation, RelationName
-from headwater.sources.scripted import Changes, Values
+from headwater.sources.scripted import Changes, Values, table_of
 
-TRUTH_PREFIX = "truth_"
+_PREFIX = "truth_"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ class Truth:
             for at, changes in self._by_tick.items():
                 if at <= tick:
                     rows.update(dict(changes.get(relation.name, {})))
-            table = _table(relation, list(rows.elements()))
+            table = table_of(relation, list(rows.elements()))
             to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
         found = spark.sql(_renamed(settled_text(sql, RELATIONS))).toArrow()
         return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
@@ -137,15 +136,7 @@ def _renamed(sql: str) -> str:
 
 
 def _placed(name: RelationName) -> str:
-    return f"{TRUTH_PREFIX}{name.source}_{name.name}"
-
-
-def _table(relation: Relation, rows: Sequence[Values]) -> pa.Table:
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(relation.columns)
-    schema = relation.arrow_schema()
-    return pa.Table.from_arrays(
-        [pa.array(list(v), f.type) for v, f in zip(columns, schema, strict=True)], schema=schema
-    )
+    return f"{_PREFIX}{name.source}_{name.name}"
 
 
 def _audited_rows(source: str, identity: int, relation: Relation, changes: Changes) -> list[AuditedChange]:

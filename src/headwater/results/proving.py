@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.position import Tick
+
+_OWN_ERRORS = frozenset({"HW-251", "HW-281", "HW-501", "HW-502", "HW-503", "HW-504"})
+"""Steps that differ from the SQL, a view that is not understood, rows that contradict each other: our own errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +42,17 @@ class ProveResult:
     """Views that had no state from some tick on, by code; their states before it were compared."""
     wrong: tuple[WrongState, ...]
     seconds: float
+
+    @property
+    def own_failures(self) -> Mapping[str, int]:
+        """Refusals and stops that are Headwater's own errors, by code."""
+        found = Counter(self.refused) + Counter(self.stopped)
+        return {code: count for code, count in found.items() if code in _OWN_ERRORS}
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether no state was wrong and Headwater failed over no view."""
+        return not self.wrong and not self.own_failures
 
     @property
     def refused_share(self) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ResolvedQuery:
     """A query that was found to be in order, and the tick at which the views are read that it names."""
 
     query: ReaderQuery
@@ -34,22 +34,22 @@ class Question:
     tick: Tick
 
 
-def ask(warehouse: Warehouse, query: ReaderQuery, moment: Moment | None) -> Question:
+def ask(warehouse: Warehouse, query: ReaderQuery, moment: Moment | None) -> ResolvedQuery:
     """Find out which tick a query reads; a view that is not there, or not readable then, is refused."""
     for name in query.views:
         warehouse.view(name)
     read = tuple(name for name in query.named if name in warehouse.catalog().views)
     tick = min((warehouse.resolve_at(name, moment) for name in read), default=warehouse.head().tick)
-    return Question(query=query, warehouse=warehouse, read=read, tick=tick)
+    return ResolvedQuery(query=query, warehouse=warehouse, read=read, tick=tick)
 
 
-def answer(question: Question, spark: Callable[[], SparkSession]) -> pa.Table:
+def answer(question: ResolvedQuery, spark: Callable[[], SparkSession]) -> pa.Table:
     """Return the rows of a query."""
     rows = _without_spark(question)
     return _collected(answer_dataframe(question, spark())) if rows is None else rows
 
 
-def answer_dataframe(question: Question, spark: SparkSession) -> DataFrame:
+def answer_dataframe(question: ResolvedQuery, spark: SparkSession) -> DataFrame:
     """Return a query as a Spark DataFrame."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - small reads do without PySpark
 
@@ -67,7 +67,7 @@ def answer_dataframe(question: Question, spark: SparkSession) -> DataFrame:
         ) from None
 
 
-def _without_spark(question: Question) -> pa.Table | None:
+def _without_spark(question: ResolvedQuery) -> pa.Table | None:
     """Return the rows of a query if it is plain, and its view not too large to be read here."""
     query, warehouse = question.query, question.warehouse
     if len(question.read) != 1:

@@ -201,7 +201,7 @@ class Round:
             return Outcome(upto=end, change=change, halt=halt, asked=performer.asked)
         except SourceUnavailable:
             return Outcome(upto=view.frontier)
-        except Exception as error:
+        except Exception as error:  # what is not the view's own is raised again
             if is_view_error(error) and not isinstance(error, SourceNeeded):
                 return self._before_error(view, end, log, performer, error)
             if not isinstance(error, HeadwaterError):
@@ -302,7 +302,7 @@ class Round:
             try:
                 change = self._change(view, middle, log, performer)
                 good = middle
-            except Exception as error:
+            except Exception as error:  # what is not the view's own is raised again
                 if not is_view_error(error):
                     raise
                 bad = middle

@@ -145,7 +145,7 @@ class Bootstrap:
                 views.append(self._compute(name, frames, held, born))
             except UnsupportedView as error:
                 failed[name] = error
-            except Exception as error:
+            except Exception as error:  # what is not the view's own is raised again
                 if not is_view_error(error):
                     raise
                 if is_contradiction(error):

@@ -203,7 +203,7 @@ class Correspondence:
         self._asked.clear()
         try:
             rows = install_on_spark(self._spark, self._view, installs)
-        except Exception as error:
+        except Exception as error:  # what is not the view's own is raised again
             if not is_view_error(error):
                 raise
             return replace(self._stopped(error, installs), asked=asked)

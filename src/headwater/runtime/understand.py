@@ -275,7 +275,7 @@ def _left_out(view: str, failed: dict[str, HeadwaterError]) -> Iterator[None]:
     """Note that Headwater fails over a view, so that the others can go on; a mistake of its author's is raised."""
     try:
         yield
-    except Exception as error:
+    except Exception as error:  # what is not the view's own is raised again
         if not is_view_error(error):
             raise
         failed[view] = not_understood(view, error)

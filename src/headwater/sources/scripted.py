@@ -238,10 +238,11 @@ class ScriptedSnapshot:
 
 
 def _plain_rows(relation: Relation, rows: Mapping[Values, int]) -> pa.Table:
-    return _table(relation, [row for row, times in rows.items() for _ in range(times)])
+    return table_of(relation, [row for row, times in rows.items() for _ in range(times)])
 
 
-def _table(relation: Relation, rows: Sequence[Values]) -> pa.Table:
+def table_of(relation: Relation, rows: Sequence[Values]) -> pa.Table:
+    """Return rows of a relation as an Arrow table."""
     columns = zip(*rows, strict=True) if rows else [()] * len(relation.columns)
     schema = relation.arrow_schema()
     arrays = [pa.array(values, one.type) for values, one in zip(columns, schema, strict=True)]
@@ -256,7 +257,7 @@ def _signed_rows(relation: Relation, transactions: Sequence[Changes]) -> pa.Tabl
         for row, times in sorted(changes.get(relation.name, {}).items(), key=lambda one: one[1])
         for _ in range(abs(times))
     ]
-    table = _table(relation, [row for row, _, _ in lines])
+    table = table_of(relation, [row for row, _, _ in lines])
     ordinals = pa.array([ordinal for _, ordinal, _ in lines], pa.int32())
     signs = pa.array([sign for _, _, sign in lines], pa.int64())
     return table.append_column(ORDINAL, ordinals).append_column(COUNT, signs)

@@ -24,7 +24,7 @@ from typing import Any
 from headwater.errors import SourceRefused
 from headwater.relation import Column, ForeignKey, Identity, Relation, RelationName
 from headwater.sources.postgres.connect import Connection
-from headwater.sources.postgres.followable import Found, later_partitions, refusal
+from headwater.sources.postgres.followable import CatalogEntry, later_partitions, refusal
 from headwater.sources.postgres.partitions import leaf_obstacles
 from headwater.sources.postgres.types import TYPES_SQL, TypeCatalog
 
@@ -259,7 +259,7 @@ def _described(
         refusal=refusal(
             name,
             table_sql,
-            Found(
+            CatalogEntry(
                 kind=kind,
                 persistence=persistence,
                 has_key=has_key,

@@ -22,7 +22,7 @@ _NO_TABLE = ("it is not a table", "name a table")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class CatalogEntry:
     """What decides whether a relation can be followed, as the catalog has it.
 
     `kind` and `persistence` are PostgreSQL's letters. `of_leaf` is what stands in the way in one of its partitions.
@@ -38,10 +38,10 @@ class Found:
     of_leaf: str
 
 
-def refusal(name: RelationName, table: str, found: Found) -> SourceRefused | None:
+def refusal(name: RelationName, table: str, found: CatalogEntry) -> SourceRefused | None:
     """Return why a relation cannot be followed, if it cannot; `table` is its name in SQL.
 
-    >>> view = Found(kind="v", persistence="p", has_key=False, is_secured=False, is_inherited=False, virtual=(),
+    >>> view = CatalogEntry(kind="v", persistence="p", has_key=False, is_secured=False, is_inherited=False, virtual=(),
     ...              of_leaf="")
     >>> print(refusal(RelationName(source="shop", name="seen"), "public.seen", view))
     relation "shop.seen" cannot be followed [HW-332]
@@ -72,7 +72,7 @@ def later_partitions(name: RelationName) -> str:
     )
 
 
-def _obstacle(found: Found, table: str) -> tuple[str, str]:
+def _obstacle(found: CatalogEntry, table: str) -> tuple[str, str]:
     """Return why a relation cannot be followed, and what to do instead; two empty texts if it can."""
     obstacles = (
         (found.kind not in ("r", "p"), *_KINDS.get(found.kind, _NO_TABLE)),

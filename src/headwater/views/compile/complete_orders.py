@@ -32,7 +32,7 @@ from sqlglot import exp
 
 from headwater.relation import Relation, RelationName
 from headwater.views import support
-from headwater.views.compile.query_rows import Level, QueryRows, Rows, UnknownColumnsError, group_keys, is_grouped
+from headwater.views.compile.query_rows import Level, QueryRows, RowColumns, UnknownColumnsError, group_keys, is_grouped
 from headwater.views.spark_text import spark_text
 from headwater.views.statement import Statement
 
@@ -46,7 +46,7 @@ _WHOLE = (_FIRST, _LAST)
 
 def complete_orders(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Statement:
     """Return a statement, and the lower views that it names, with all orders completed."""
-    views: dict[str, Rows] = {}
+    views: dict[str, RowColumns] = {}
     lower: tuple[Statement, ...] = ()
     for one in statement.lower:
         completed = replace(_completed(one, catalog, views), lower=lower)
@@ -58,7 +58,9 @@ def complete_orders(statement: Statement, catalog: Mapping[RelationName, Relatio
     return replace(_completed(statement, catalog, views), lower=lower)
 
 
-def _completed(statement: Statement, catalog: Mapping[RelationName, Relation], views: Mapping[str, Rows]) -> Statement:
+def _completed(
+    statement: Statement, catalog: Mapping[RelationName, Relation], views: Mapping[str, RowColumns]
+) -> Statement:
     tree = statement.tree.copy()
     rows = QueryRows(statement=statement, catalog=catalog, views=views)
     for query in list(tree.find_all(exp.Query)):

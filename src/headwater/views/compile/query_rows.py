@@ -30,7 +30,7 @@ class UnknownColumnsError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowColumns:
     """Names of columns in order, empty where there is none; no two rows agree in all columns of `unique`, if it is."""
 
     columns: tuple[str, ...]
@@ -73,17 +73,17 @@ class QueryRows:
 
     statement: Statement
     catalog: Mapping[RelationName, Relation]
-    views: Mapping[str, Rows]
-    _found: dict[int, Rows] = field(default_factory=dict)
+    views: Mapping[str, RowColumns]
+    _found: dict[int, RowColumns] = field(default_factory=dict)
     _levels: dict[int, Level] = field(default_factory=dict)
 
-    def of(self, query: exp.Expr) -> Rows:
+    def of(self, query: exp.Expr) -> RowColumns:
         """Return the rows that a query gives."""
         if id(query) not in self._found:
             self._found[id(query)] = self._of(query)
         return self._found[id(query)]
 
-    def _of(self, query: exp.Expr) -> Rows:
+    def _of(self, query: exp.Expr) -> RowColumns:
         match query:
             case exp.Subquery():
                 return self.of(query.this)
@@ -154,7 +154,7 @@ class QueryRows:
             return _named(item.alias, listed), None
         raise UnknownColumnsError(item)
 
-    def _common(self, table: exp.Table) -> Rows | None:
+    def _common(self, table: exp.Table) -> RowColumns | None:
         """Return the rows of the query or lower view that a bare name means."""
         inside: exp.Expr | None = None
         node = table.parent
@@ -169,31 +169,31 @@ class QueryRows:
             node = node.parent
         return self.views.get(table.name.lower())
 
-    def _of_set(self, query: exp.SetOperation) -> Rows:
+    def _of_set(self, query: exp.SetOperation) -> RowColumns:
         left = self.of(query.this)
         if query.args.get("distinct"):
             return replace(left, unique=frozenset(name.lower() for name in left.columns) if all(left.columns) else None)
         return left if not isinstance(query, exp.Union) else replace(left, unique=None)
 
-    def _of_select(self, select: exp.Select) -> Rows:
+    def _of_select(self, select: exp.Select) -> RowColumns:
         outputs = self.outputs(select)
         columns = tuple(item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else "" for item in outputs)
         if select.args.get("distinct"):
-            return Rows(columns=columns, unique=frozenset(map(str.lower, columns)) if all(columns) else None)
+            return RowColumns(columns=columns, unique=frozenset(map(str.lower, columns)) if all(columns) else None)
         shown = {_bare(item): name.lower() for item, name in zip(outputs, columns, strict=True) if name}
         if is_grouped(select):
             groups = group_keys(select, outputs, self)
             keys = groups.keys
             unique = frozenset(shown[key] for key in keys) if all(key in shown for key in keys) else None
-            return Rows(columns=columns, unique=None if groups.has_sets else unique)
+            return RowColumns(columns=columns, unique=None if groups.has_sets else unique)
         try:
             level = self.level(select)
         except UnknownColumnsError:
-            return Rows(columns=columns, unique=None)
+            return RowColumns(columns=columns, unique=None)
         seen = {found: name for value, name in shown.items() if (found := level.find(value)) is not None}
         wanted = [(alias, name) for alias, names in level.unique.items() for name in names or ()]
         is_unique = not level.has_equal_rows and all(one in seen for one in wanted)
-        return Rows(columns=columns, unique=frozenset(seen[one] for one in wanted) if is_unique else None)
+        return RowColumns(columns=columns, unique=frozenset(seen[one] for one in wanted) if is_unique else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,14 +263,14 @@ def _named(alias: str, columns: Sequence[str]) -> Named:
     return Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}))
 
 
-def _renamed(rows: Rows, listed: tuple[str, ...]) -> Rows:
+def _renamed(rows: RowColumns, listed: tuple[str, ...]) -> RowColumns:
     if not listed:
         return rows
     if len(listed) != len(rows.columns):
-        return Rows(columns=listed, unique=None)  # refused later, by what compiles or types the text
+        return RowColumns(columns=listed, unique=None)  # refused later, by what compiles or types the text
     called = {old.lower(): new.lower() for old, new in zip(rows.columns, listed, strict=True) if old}
     known = rows.unique is not None and all(name in called for name in rows.unique)
-    return Rows(columns=listed, unique=frozenset(called[name] for name in rows.unique or ()) if known else None)
+    return RowColumns(columns=listed, unique=frozenset(called[name] for name in rows.unique or ()) if known else None)
 
 
 def _listed(item: exp.Expr) -> tuple[str, ...]:
