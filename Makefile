@@ -8,15 +8,19 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
+INSTALL := -m pip install --quiet --disable-pip-version-check
+BUILDERS := hatchling editables
+BOTH := -e ".[dev]" -e src/headwater_lab
+NEWEST := build/newest
 
-.PHONY: help venv demo test thorough check format docs bench clean
+.PHONY: help venv constraints demo test thorough check format docs bench clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-venv: $(STAMP) ## make .venv and install everything (Python 3.11 or newer, Java 17 or newer)
+venv: $(STAMP) ## make .venv and install everything, in the versions of constraints.txt (Python 3.11, Java 17, or newer)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml src/headwater_lab/pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Headwater needs Python 3.11 or newer"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "$$($(PYTHON) --version) is too old; Headwater needs Python 3.11 or newer: make venv PYTHON=python3.11"; exit 1; }
@@ -28,8 +32,18 @@ $(STAMP): pyproject.toml
 	  major="$$("$$java" -version 2>&1 | sed -n 's/.*version "\([0-9]*\).*/\1/p' | head -n 1)"; \
 	  [ "$${major:-0}" -ge 17 ] || { echo "Java $${major:-?} is too old; Spark needs Java 17 or newer"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	$(BIN)/python $(INSTALL) --constraint constraints.txt $(BUILDERS)
+	$(BIN)/python $(INSTALL) --constraint constraints.txt --no-build-isolation $(BOTH)
 	@touch $(STAMP)
+
+constraints: ## renew constraints.txt: the newest versions that the ranges in both pyproject.toml allow
+	rm -rf $(NEWEST)
+	$(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(INSTALL) $(BUILDERS)
+	$(NEWEST)/bin/python $(INSTALL) --no-build-isolation $(BOTH)
+	{ grep '^#' constraints.txt; $(NEWEST)/bin/python -m pip freeze --exclude-editable; } > $(NEWEST)/constraints.txt
+	mv $(NEWEST)/constraints.txt constraints.txt
+	rm -rf $(NEWEST)
 
 demo: venv ## three PostgreSQL servers, concurrent writers, exact views, and the judge at the end
 	$(BIN)/headwater demo

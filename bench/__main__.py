@@ -53,7 +53,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
 
-    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+    from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
     spark = spark_session()
     report = Report("latest.md")

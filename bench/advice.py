@@ -24,13 +24,13 @@ from bench.report import Report
 from bench.setting import Setting, setting
 from bench.tracing import VIEW as GOOD_CUSTOMERS
 from bench.worlds import World, store_world, tpch_world
+from headwater.advisor.advise import cost_model
+from headwater.advisor.algorithms.choose import naive
 from headwater.advisor.algorithms.exact import exact
-from headwater.advisor.algorithms.naive import naive
 from headwater.advisor.candidates import NOTHING, AuxiliaryKind, Kept, SearchSpace, search_space
 from headwater.advisor.cost_model import CostModel
-from headwater.runtime.advise import cost_model
-from headwater.runtime.measure_view import Traced, measure_sources, measure_view, recent_ticks
-from headwater.views.keep_lineage import without_lineage
+from headwater.advisor.measure_view import TraceRate, measure_sources, measure_view, recent_ticks
+from headwater.views.steps.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
 
 STORE = ("high_profit", "store_profits", "away_sales")
@@ -96,7 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "6g")
 
-    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+    from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
     spark = spark_session()
     report = Report("advice.md")
@@ -146,7 +146,7 @@ def _predict(place: Setting, view: str, rate: float) -> Prediction:
     warehouse = Warehouse.open(str(place.understood.project.warehouse))
     per_hour = recent_ticks(warehouse.log).per_hour
     known = place.understood.views[view].view
-    traced = Traced(per_hour=rate / 100 * per_hour, is_counted=True)
+    traced = TraceRate(per_hour=rate / 100 * per_hour, is_counted=True)
     measured = measure_view(warehouse, without_lineage(known), measure_sources(place.understood), traced)
     return Prediction(model=cost_model(known, measured), transactions_per_hour=per_hour)
 

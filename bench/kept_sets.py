@@ -14,12 +14,12 @@ from bench.setting import Setting, maintained, project
 from bench.traces import draw_conditions, time_traces
 from bench.worlds import World
 from headwater.advisor.advice import Advice, AdvisedTable, Alternative
+from headwater.advisor.apply_advice import apply_advice
 from headwater.advisor.candidates import Kept
-from headwater.project_file import load
-from headwater.results.lineage import TraceResult
-from headwater.runtime.apply_advice import apply_advice
-from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import understand
+from headwater.lineage.result import TraceResult
+from headwater.lineage.trace_view import trace_view
+from headwater.project.file import load
+from headwater.project.resolve import understand
 from headwater.warehouse.query import Warehouse
 
 WARMING = 2

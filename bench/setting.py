@@ -19,13 +19,13 @@ from pyspark.sql import SparkSession
 
 from bench import tpch
 from bench.stream import Stream
-from headwater.lineage_wish import LineageWish
-from headwater.project import Project
-from headwater.project_file import load
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
-from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import Understood, understand
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.service.start import start_maintainer
+from headwater.model.keeping import LineageWish
+from headwater.model.project import Project
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
+from headwater.project.file import load
+from headwater.project.resolve import Understood, understand
 from headwater.sources.embedded import EmbeddedServer
 
 VIEW = """

@@ -16,8 +16,13 @@ from bench.refresh import Refresh
 from bench.setting import Setting, servers, setting
 from bench.stream import apply
 from bench.tpch_views import PLACES, QUERIES
-from headwater.runtime.events import ViewComputed
-from headwater.views.segments import SEGMENTS, GroupStep, JoinStep, RegroupStep, SegmentedView, UnionStep
+from headwater.model.relation import SegmentName
+from headwater.observe.events import ViewComputed
+from headwater.views.steps.group_step import GroupStep
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.regroup_step import RegroupStep
+from headwater.views.steps.segments import SegmentedView
+from headwater.views.steps.union_step import UnionStep
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "tpch.md"
 INTRODUCTION = """# The 22 TPC-H queries as views
@@ -51,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "4g")
 
-    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+    from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
     texts = {view: (QUERIES / f"{view}.sql").read_text() for view in options.views}
     with servers(options.scale, PLACES) as urls, setting(spark_session(), urls, "replica", texts) as place:
@@ -95,7 +100,7 @@ def _line(place: Setting, view: SegmentedView, counts: Counter[str]) -> str:
 
 def _read(computed: list[ViewComputed]) -> tuple[int, int]:
     """Return how many old rows were read: of relations, and of segments."""
-    read = [(name.source == SEGMENTS, count) for event in computed for name, count in event.read_rows.items()]
+    read = [(isinstance(name, SegmentName), count) for event in computed for name, count in event.read_rows.items()]
     return sum(count for hidden, count in read if not hidden), sum(count for hidden, count in read if hidden)
 
 

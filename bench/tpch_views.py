@@ -25,9 +25,9 @@ from bench import tpch
 from bench.measure import BatchFigures, measure_batches
 from bench.refresh import Refresh
 from bench.setting import Setting, servers, setting
-from headwater.relation import RelationName
-from headwater.runtime.explain_costs import explain_cost
-from headwater.views.law import renamed_sql
+from headwater.explain.costs import explain_cost
+from headwater.model.relation import RelationName
+from headwater.views.laws.join import renamed_sql
 
 RESULTS = Path(__file__).parent / "results"
 QUERIES = Path(__file__).parents[1] / "tests" / "tpch" / "queries"
@@ -65,7 +65,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
 
-    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+    from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
     spark = spark_session()
     found: list[ViewFigures] = []

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.results.lineage import TraceResult
-from headwater.views.spark_text import spark_text
+from headwater.lineage.result import TraceResult
+from headwater.views.text.spark_text import spark_text
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from bench.report import Report
 from bench.setting import Setting, keep_text, project, servers, setting
 from bench.stream import apply
 from bench.traces import draw_conditions, time_traces
-from headwater.lineage_wish import LineageKind, LineageWish
-from headwater.results.lineage import TraceResult
-from headwater.runtime.understand import understand
-from headwater.session import Headwater, open_project
-from headwater.views.keep_lineage import joins_with_lineage
+from headwater.api.session import Headwater, open_project
+from headwater.lineage.result import TraceResult
+from headwater.model.keeping import LineageKind, LineageWish
+from headwater.project.resolve import understand
+from headwater.views.steps.keep_lineage import joins_with_lineage
 
 VIEW = """
 SELECT c_nationkey, c_mktsegment, COUNT(*) AS customers, SUM(revenue) AS revenue
@@ -77,7 +77,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "8g")
 
-    from headwater.runtime.spark import spark_session  # noqa: PLC0415 - after the memory is set
+    from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
     spark = spark_session()
     report = Report("tracing.md")

@@ -13,17 +13,17 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from headwater.cli.app import VERBS, app
-from headwater.cli.lab import LAB_VERBS
 from headwater.errors import InvalidView
 from headwater.views.compile.reasons import WHYS
-from headwater.views.functions import (
+from headwater.views.text.functions import (
     AGGREGATE_FUNCTIONS,
     NOT_REPEATABLE_FUNCTIONS,
     READER_FUNCTIONS,
     SCALAR_FUNCTIONS,
     WINDOW_FUNCTIONS,
 )
-from headwater.views.support import REASONS, Reason
+from headwater.views.text.support import REASONS, Reason
+from headwater_lab.cli.app import LAB_VERBS
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -96,6 +96,7 @@ def cli_page() -> str:
         "With `--json` a verb prints one JSON document on standard output and nothing else there; an error is",
         '`{"error": {"summary", "detail", "hint", "code"}}`; several have a list `"errors"` of such parts beside it.',
         "Decimals, NaN and infinities are texts.\n",
+        "The verbs of `headwater lab` come with a distribution of their own: see [the lab](../lab.md).\n",
     ]
     commands = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
     for command in commands:

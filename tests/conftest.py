@@ -13,8 +13,8 @@ import pytest
 from pyspark.sql import SparkSession
 from volume import THOROUGH
 
-from headwater.runtime.spark import spark_session
 from headwater.sources.embedded import EmbeddedServer
+from headwater.spark.session import spark_session
 
 _numbers = itertools.count(1)
 

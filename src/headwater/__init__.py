@@ -5,7 +5,7 @@
 ⑤ readers see the views at any tick.
 """
 
+from headwater.api.opening import open  # noqa: A004 - `headwater.open` reads well
 from headwater.errors import HeadwaterError
-from headwater.opening import open  # noqa: A004 - `headwater.open` reads well
 
 __all__ = ["HeadwaterError", "open"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 
 
 class HeadwaterError(Exception):
@@ -166,5 +167,13 @@ class UnfaithfulLog(HeadwaterError):
     """The change log lost, repeated or invented a transaction."""
 
 
-class InvalidScenario(HeadwaterError):
-    """A scenario of the lab is not written as one, or cannot be played as it is written."""
+def did_you_mean(said: str, known: tuple[str, ...], *, otherwise: str) -> str:
+    """Return a hint that names what was probably meant.
+
+    >>> did_you_mean("retentoin", ("path", "retention"), otherwise="remove it")
+    'did you mean "retention"?'
+    >>> did_you_mean("colour", ("path", "retention"), otherwise="remove it")
+    'remove it'
+    """
+    near = get_close_matches(said, known, n=1)
+    return f'did you mean "{near[0]}"?' if near else otherwise

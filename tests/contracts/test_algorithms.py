@@ -7,17 +7,17 @@ from collections import Counter
 import pytest
 from volume import volume
 
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import grade_sequence
-from headwater.lab.chance import chances_for, play
-from headwater.maintenance.algorithms import ALGORITHMS, Described
+from headwater.maintenance.published.algorithms import ALGORITHMS, DescribedAlgorithm
+from headwater.model.guarantee import Guarantee
+from headwater_lab.chance import chances_for, play
 
 PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
 SEEDS = volume(250, 1_000)
 
 
 @pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)
-def test_keeps_its_guarantee_in_every_interleaving(described: Described) -> None:
+def test_keeps_its_guarantee_in_every_interleaving(described: DescribedAlgorithm) -> None:
     assert described.run is not None
     levels: Counter[Guarantee] = Counter()
     for seed in range(SEEDS):

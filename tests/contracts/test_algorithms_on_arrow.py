@@ -8,28 +8,28 @@ import pytest
 from volume import volume
 from world import to_arrow
 
-from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys
+from headwater.deltas.lookup import RowRequest, Sight, restricted
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.judge.grade import grade_sequence
-from headwater.lab.chance import chances_for, play
-from headwater.maintenance.algorithms import ALGORITHMS, Described
-from headwater.maintenance.messages import (
+from headwater.maintenance.published.algorithms import ALGORITHMS, DescribedAlgorithm
+from headwater.maintenance.published.messages import (
     Algorithm,
     Answered,
     Effect,
     Event,
     Fragment,
-    History,
     Install,
-    Part,
     Query,
+    QueryPart,
     Running,
+    ViewHistory,
 )
-from headwater.maintenance.questions import Probe, Sight
-from headwater.maintenance.terms import Term
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.views.normal_form import JoinView
+from headwater.maintenance.published.terms import Term
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
+from headwater_lab.chance import chances_for, play
+from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys
 
 PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
 SEEDS = volume(15, 40)
@@ -38,7 +38,7 @@ SEEDS = volume(15, 40)
 class ArrowHistory:
     """The lab's log, its bags on Arrow."""
 
-    def __init__(self, log: History[InMemoryBag]) -> None:
+    def __init__(self, log: ViewHistory[InMemoryBag]) -> None:
         self._log = log
 
     def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
@@ -54,7 +54,7 @@ class ArrowHistory:
 def on_arrow(algorithm: Algorithm) -> Algorithm:
     """Return an algorithm that holds Arrow bags in a world that does not."""
 
-    def run(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    def run(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
         running = algorithm(view, lo, ArrowHistory(log))
         effects = next(running)
         while True:
@@ -77,9 +77,9 @@ def _to_lab(effect: Effect) -> Effect:
             )
 
 
-def _part(part: Part[ArrowBag]) -> Part[InMemoryBag]:
+def _part(part: QueryPart[ArrowBag]) -> QueryPart[InMemoryBag]:
     keys = None if part.keys is None else _keys(part.keys)
-    return Part(carried=_bags(part.carried), steps=part.steps, keys=keys)
+    return QueryPart(carried=_bags(part.carried), steps=part.steps, keys=keys)
 
 
 def _bags(bags: Any) -> dict[str, InMemoryBag]:
@@ -104,17 +104,17 @@ def _from_lab(event: Event) -> Event:
 
 
 def _fragment(fragment: Fragment[InMemoryBag]) -> Fragment[ArrowBag]:
-    probe = fragment.probe
+    probe = fragment.request
     keys = None
     if probe.keys is not None:
         asked = to_arrow(InMemoryBag.of(probe.columns, [(0, value, 1) for value in probe.keys.values]))
         keys = asked.keys(probe.columns, asked, probe.columns)
-    arrow = Probe(relation=probe.relation, wanted=probe.wanted, columns=probe.columns, keys=keys)
-    return Fragment(probe=arrow, rows=to_arrow(fragment.rows))
+    arrow = RowRequest(relation=probe.relation, wanted=probe.wanted, within=restricted(probe.columns, keys))
+    return Fragment(request=arrow, rows=to_arrow(fragment.rows))
 
 
 @pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)
-def test_differential_both_kinds_of_bags_give_the_same_history(described: Described) -> None:
+def test_differential_both_kinds_of_bags_give_the_same_history(described: DescribedAlgorithm) -> None:
     assert described.run is not None
     for seed in range(SEEDS):
         plain = play(seed, described.run, chances_for(described))

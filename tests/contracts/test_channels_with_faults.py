@@ -8,12 +8,12 @@ import pytest
 from small_views import change, guarantee, relation, setting
 from volume import volume
 
-from headwater.guarantee import Guarantee
-from headwater.lab.chance import Chances
-from headwater.lab.literal.channel_readings import CHANNEL_READINGS
-from headwater.lab.lossy_world import Faults, LossyWorld, Protocol, play_with_faults
-from headwater.maintenance.messages import Algorithm
-from headwater.maintenance.version_numbers import self_maintaining, version_numbers
+from headwater.maintenance.published.messages import Algorithm
+from headwater.maintenance.published.version_numbers import self_maintaining, version_numbers
+from headwater.model.guarantee import Guarantee
+from headwater_lab.chance import Chances
+from headwater_lab.literal.channel_readings import CHANNEL_READINGS
+from headwater_lab.lossy_world import Faults, LossyWorld, Protocol, play_with_faults
 
 SEEDS = volume(150, 1_000)
 

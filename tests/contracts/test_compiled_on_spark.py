@@ -19,7 +19,7 @@ from ticking import Computed, check_every_tick
 from volume import THOROUGH, volume
 
 from headwater.errors import InvalidView
-from headwater.views.lower_views import ViewText, views_below
+from headwater.views.text.upstream_views import ViewText, views_below
 
 ON_SPARK_ALONE = re.compile(
     "membership as a value|sets of a list|cube|qualify groups|truths|linked value within|after the list"

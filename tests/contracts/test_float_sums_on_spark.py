@@ -16,14 +16,14 @@ from sqlglot import exp
 from ticking import check_every_tick, random_story
 from volume import volume
 
+from headwater.deltas.compare import Row
 from headwater.deltas.on_spark import to_arrow, to_dataframe
-from headwater.judge.compare import Row
 from headwater.judge.exact_sum import EXACT, exact_average, exact_sum
-from headwater.relation import RelationName
-from headwater.views.float_sums import amount_text, place_text, sum_of_parts, sum_of_values
-from headwater.views.moments import MOMENTS, moment_of_values
-from headwater.views.segments import RecomputeStep
-from headwater.views.spark_text import spark_text
+from headwater.model.relation import RelationName
+from headwater.views.laws.float_sums import amount_text, place_text, sum_of_parts, sum_of_values
+from headwater.views.laws.moments import MOMENTS, moment_of_values
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.text.spark_text import spark_text
 
 SPECIAL = (
     0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 2.225073858507201e-308, 1.7976931348623157e308,

@@ -16,8 +16,8 @@ from random_views import Chance
 from ticking import check_every_tick
 from volume import THOROUGH, volume
 
-from headwater.keeping import TheseGroupTables
-from headwater.views.group_tables import computed_segments
+from headwater.model.keeping import TheseGroupTables
+from headwater.views.steps.group_tables import computed_segments
 
 QUICK = re.compile(r"^(count distinct and totals|full join|except all)")
 """What every build plays: groups below groups, and unions with signs."""

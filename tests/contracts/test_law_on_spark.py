@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from random import Random
 
@@ -11,16 +12,16 @@ import pytest
 from pyspark.sql import SparkSession
 from world import Oracle, World, random_view, random_world, to_arrow
 
-from headwater.deltas.in_memory import Row
+from headwater.deltas.lookup import RowRequest, RowResult, Sight
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.guarantee import Guarantee
+from headwater.engine.batch import join_batch as batch
+from headwater.engine.batch.join_batch import change_view
 from headwater.maintenance import combinations
-from headwater.maintenance.questions import Answer, Ask, Sight
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.runtime import batch
-from headwater.runtime.batch import change_view
-from headwater.runtime.understand import output_schema
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.project.resolve import output_schema
+from headwater_lab.in_memory.bag import Row
 
 TICKS = 8
 ORACLE = Oracle()
@@ -43,16 +44,16 @@ class ArrowWorld:
     def unseen_upto(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
         return to_arrow(self._world.unseen_upto(name, columns, sight, tick))
 
-    def __call__(self, ask: Ask) -> list[Answer[ArrowBag]]:
+    def lookup(self, requests: Sequence[RowRequest]) -> list[RowResult[ArrowBag]]:
         answers = []
-        for probe in ask.probes:
+        for probe in requests:
             seen = self._world.sights(self._random, probe.relation.source, 0)
             keys = probe.keys
-            whole = self._world.answer(
-                type(probe)(relation=probe.relation, wanted=probe.wanted, columns=(), keys=None), seen
-            )
+            whole = self._world.answer(RowRequest(relation=probe.relation, wanted=probe.wanted), seen)
             rows = to_arrow(whole.rows)
-            answers.append(Answer(rows=rows if keys is None else rows.matching(probe.columns, keys), sight=whole.sight))
+            answers.append(
+                RowResult(rows=rows if keys is None else rows.matching(probe.columns, keys), sight=whole.sight)
+            )
         return answers
 
 

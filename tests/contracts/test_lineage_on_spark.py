@@ -17,12 +17,12 @@ from stamped_history import run_on_duckdb
 from volume import THOROUGH
 
 from headwater.deltas.on_spark import run_stamped
-from headwater.lineage.reading import Run
+from headwater.engine.state.tick_lookup import Run
 from headwater.lineage.trace import trace
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.runtime.spark_types import SelectTypes
-from headwater.views.compile import compile_view
-from headwater.views.segments import SegmentedView
+from headwater.model.relation import COUNT, TICK, RelationName
+from headwater.spark.types import SelectTypes
+from headwater.views.compile.compile_view import compile_view
+from headwater.views.steps.segments import SegmentedView
 
 FILE = Path(__file__).parents[1] / "unit" / "views" / "compile" / "constructs.sql"
 CONSTRUCTS = dict(re.findall(r"^-- (.+): .+\n(.+);$", FILE.read_text(), re.MULTILINE))

@@ -8,16 +8,16 @@ import pytest
 from small_worlds import chain, finish, query_count, wander
 from volume import volume
 
-from headwater.lab.chance import chances_for, play, random_setting, random_transaction
-from headwater.lab.world import World
-from headwater.maintenance.algorithms import algorithm
-from headwater.maintenance.by_key import inserted_terms
-from headwater.maintenance.messages import changes_of
-from headwater.maintenance.telescope import telescope
-from headwater.maintenance.terms import started_terms
+from headwater.maintenance.published.algorithms import algorithm
+from headwater.maintenance.published.by_key import inserted_terms
+from headwater.maintenance.published.messages import changes_of
+from headwater.maintenance.published.telescope import telescope
+from headwater.maintenance.published.terms import started_terms
 from headwater.maintenance.visit_plan import plan
 from headwater.maintenance.visits import layout_of
-from headwater.position import Tick
+from headwater.model.position import Tick
+from headwater_lab.chance import chances_for, play, random_setting, random_transaction
+from headwater_lab.world import World
 
 SWEEPS = ["sweep", "parallel-sweep", "pipelined-sweep"]
 SEEDS = volume(100, 1_000)

@@ -8,12 +8,12 @@ import pytest
 from small_views import change, guarantee, play_out, relation, setting
 from volume import volume
 
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import grade_sequence
-from headwater.lab.chance import chances_for, play
-from headwater.lab.ledger import Rows
-from headwater.lab.world import Sent, Setting, World
-from headwater.maintenance.algorithms import ALGORITHMS, Described, algorithm
+from headwater.maintenance.published.algorithms import ALGORITHMS, DescribedAlgorithm, algorithm
+from headwater.model.guarantee import Guarantee
+from headwater_lab.chance import chances_for, play
+from headwater_lab.ledger import Rows
+from headwater_lab.world import Sent, World, WorldSetting
 
 PUBLISHED = [described for described in ALGORITHMS if described.run is not None]
 SEEDS = volume(100, 1_000)
@@ -30,7 +30,7 @@ def world_of(name: str) -> World:
     return World(beginning(), described.run)
 
 
-def beginning() -> Setting:
+def beginning() -> WorldSetting:
     """S joins R by a and T by b, is selected by `chosen`, and has a column that is only shown."""
     r, t = relation("one.r(k, a)", key=("k",)), relation("three.t(k, b)", key=("k",))
     s = relation("two.s(k, a, b, chosen, free)", key=("k",))
@@ -42,7 +42,9 @@ def modified(old: tuple[int, ...], new: tuple[int, ...]) -> Rows:
 
 
 @pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)
-def test_every_algorithm_keeps_its_guarantee_where_most_changes_are_modifications(described: Described) -> None:
+def test_every_algorithm_keeps_its_guarantee_where_most_changes_are_modifications(
+    described: DescribedAlgorithm,
+) -> None:
     assert described.run is not None
     chances = replace(chances_for(described), modify=0.8, delete=0.1)
     for seed in range(SEEDS):
@@ -52,7 +54,7 @@ def test_every_algorithm_keeps_its_guarantee_where_most_changes_are_modification
 
 
 @pytest.mark.parametrize("described", [one for one in PUBLISHED if one.name not in {"eca", "eca-key"}])
-def test_a_modified_selection_brings_a_row_in_and_takes_it_out(described: Described) -> None:
+def test_a_modified_selection_brings_a_row_in_and_takes_it_out(described: DescribedAlgorithm) -> None:
     """Erratum 7 to paper 001: Lemma 3 looks at join attributes only, and misses this."""
     world = world_of(described.name)
     inside = (1, 5, 7, 1, 1)

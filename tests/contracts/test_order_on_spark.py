@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.on_spark import run_stamped
 from headwater.deltas.order import By, in_order
-from headwater.views.whole import order_text
+from headwater.views.steps.computed import order_text
 
 VALUES: dict[str, tuple[pa.DataType, list[object]]] = {
     "tinyint": (pa.int8(), [3, None, -128, 127]),

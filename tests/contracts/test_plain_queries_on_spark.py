@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.engine.service.answer_query import ResolvedQuery, answer, answer_dataframe, ask
 from headwater.errors import InvalidView
-from headwater.moment import AtTick
-from headwater.position import Tick
-from headwater.runtime.answer_query import ResolvedQuery, answer, answer_dataframe, ask
-from headwater.views.plain_query import plain_query
-from headwater.views.reader_query import read_query
+from headwater.model.moment import AtTick
+from headwater.model.position import Tick
+from headwater.views.text.plain_query import plain_query
+from headwater.views.text.reader_query import read_query
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
 from headwater.warehouse.folders import view_folder
 
@@ -207,6 +207,8 @@ def test_what_spark_runs_is_what_was_asked(warehouse: Warehouse, spark: SparkSes
     with pytest.raises(InvalidView) as unknown:
         answer_dataframe(asked(warehouse, "SELECT nr + 1 FROM v"), spark)
     assert unknown.value.code == "HW-126"
+    assert "`nr` cannot be resolved" in unknown.value.detail
+    assert "Project" not in unknown.value.detail, "Spark's plan is nothing to a reader"
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from pyspark.sql import SparkSession
 from stamped_history import Run, counted, random_history, run_on_duckdb, stamped
 
 from headwater.deltas.on_spark import run_stamped
-from headwater.runtime.data_errors import is_view_error
-from headwater.views.group_law import group_law_sql
+from headwater.spark.view_errors import is_view_error
+from headwater.views.laws.group import group_law_sql
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.deltas.extent import EVERYTHING, NOTHING, Extent
-from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.selection import COMPARE, Selection
-from headwater.position import Tick
+from headwater.model.position import Tick
+from headwater_lab.in_memory.bag import InMemoryBag
 
 COLUMNS = ("a", "b")
 Entries = list[tuple[int, tuple[Any, ...], int]]

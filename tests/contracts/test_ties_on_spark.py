@@ -17,11 +17,11 @@ from ticking import Story, check_every_tick, original_states, random_story
 from tied_views import RELATIONS, TIED, E, K, tied_row, tied_rows
 from volume import THOROUGH
 
+from headwater.deltas.compare import Row
 from headwater.errors import UnsupportedView
-from headwater.judge.compare import Row
-from headwater.relation import RelationName
-from headwater.runtime.spark_types import SelectTypes
-from headwater.views.compile import compile_view
+from headwater.model.relation import RelationName
+from headwater.spark.types import SelectTypes
+from headwater.views.compile.compile_view import compile_view
 
 BATCHES = [(0, 3), (3, 5)]
 QUICK = (
@@ -86,5 +86,5 @@ def test_what_has_no_order_cannot_complete_one(spark: SparkSession) -> None:
     with pytest.raises(UnsupportedView) as caught:
         compile_view("v", sql, catalog, SelectTypes(spark=spark, view="v").columns)
     assert caught.value.code == "HW-290"
-    assert '"m ASC NULLS FIRST"' in caught.value.detail
+    assert 'ordering on type "MAP<STRING, INT>"' in caught.value.detail
     assert "headwater_typed" not in caught.value.detail

@@ -17,21 +17,21 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from headwater.api.session import Headwater, open_project
+from headwater.deltas.compare import Row, bag_of, difference
 from headwater.errors import HeadwaterError
-from headwater.guarantee import Guarantee
 from headwater.judge.audit import READ_HISTORY, AuditedChange, audit_sql, audited_changes
-from headwater.judge.compare import Row, bag_of, difference
 from headwater.judge.grade import Verdict
 from headwater.judge.grade_changes import History, grade_changes
 from headwater.judge.replay import ReplayedView, TransactionKey, replay
-from headwater.position import Tick
-from headwater.project_file import load
-from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.runtime.understand import connect_sources
-from headwater.session import Headwater, open_project
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.project.file import load
+from headwater.project.resolve import connect_sources
 from headwater.sources.embedded import EmbeddedServer
-from headwater.views.declaration import relations_named
-from headwater.views.lower_views import ViewText
+from headwater.views.text.declaration import relations_named
+from headwater.views.text.upstream_views import ViewText
 from headwater.warehouse.query import Warehouse
 
 SOURCES = ("crm", "shop", "geo")

@@ -10,8 +10,8 @@ from typing import Any
 
 from audited import AuditedWorld, relations, unticked
 
-from headwater.position import Tick
-from headwater.relation import Relation, RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import Relation, RelationName
 from headwater.warehouse.query import Warehouse
 
 Row = tuple[Any, ...]

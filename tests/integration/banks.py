@@ -13,10 +13,10 @@ from audited import AuditedWorld, assert_exact, observe
 from pyspark.sql import SparkSession
 
 from headwater.judge.audit import audit_sql
-from headwater.position import Tick
-from headwater.project_file import load
-from headwater.results.status import WaitingPart
-from headwater.runtime.understand import connect_sources
+from headwater.model.position import Tick
+from headwater.observe.status import WaitingPart
+from headwater.project.file import load
+from headwater.project.resolve import connect_sources
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 
 from headwater.deltas.extent import WHOLE
-from headwater.position import Position
-from headwater.relation import COUNT, Relation, RelationName
+from headwater.model.position import Position
+from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.transaction import ORDINAL, Capture, Transaction
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.postgres.follower import PostgresFollower
-from headwater.transaction import ORDINAL, Capture, Transaction
 
 
 @dataclass

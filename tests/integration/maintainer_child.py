@@ -17,12 +17,12 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from headwater.engine.bootstrap import staging
+from headwater.engine.service.start import start_maintainer
 from headwater.fail_points import VARIABLE
-from headwater.project_file import load
-from headwater.runtime import staging
-from headwater.runtime.events import Event
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
+from headwater.observe.events import Event
+from headwater.project.file import load
+from headwater.project.resolve import understand
 
 
 def attach() -> SparkSession:

@@ -11,13 +11,13 @@ from audited import AuditedWorld, relations, unticked
 from pyspark.sql import DataFrame, SparkSession
 from sqlglot import exp
 
-from headwater.guarantee import Guarantee
+from headwater.deltas.compare_frames import compare_frames
 from headwater.judge.audit import RowText
-from headwater.judge.compare_frames import compare_frames
 from headwater.judge.sample import spread
 from headwater.judge.settle_orders import settled_text
-from headwater.position import Tick
-from headwater.relation import Relation, RelationName
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import Relation, RelationName
 from headwater.warehouse.query import Warehouse
 
 

@@ -11,13 +11,13 @@ from functools import partial
 from audited import AuditedWorld
 from pyspark.sql import SparkSession
 
-from headwater.position import Tick
-from headwater.results.planning import RunResult
-from headwater.runtime.events import Event, Listener, unheard
-from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.plan import Consent
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.service.start import start_maintainer
+from headwater.model.position import Tick
+from headwater.observe.events import Event, Listener, unheard
+from headwater.project.plan import Consent
+from headwater.project.plan_result import RunResult
+from headwater.project.resolve import understand
 from headwater.warehouse.query import Warehouse
 
 _PATIENCE_SECONDS = 600.0

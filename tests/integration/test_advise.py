@@ -10,12 +10,11 @@ from audited import AuditedWorld, audited_world
 
 from headwater.advisor.advice import Alternative
 from headwater.advisor.candidates import AuxiliaryKind
-from headwater.keeping import TheseGroupTables
-from headwater.lineage.reading import Origin
-from headwater.lineage_wish import LineageKind
-from headwater.project import Reading
-from headwater.project_file import load
-from headwater.relation import RelationName
+from headwater.deltas.lookup import Origin
+from headwater.model.keeping import LineageKind, TheseGroupTables
+from headwater.model.project import Reading
+from headwater.model.relation import RelationName
+from headwater.project.file import load
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

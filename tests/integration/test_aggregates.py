@@ -18,8 +18,8 @@ from volume import THOROUGH, volume
 from writers import busy_writers, write
 
 from headwater.errors import SeveralErrors
-from headwater.project_file import load
-from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
+from headwater.observe.events import BatchCommitted, Event, SourceConnected, ViewBorn
+from headwater.project.file import load
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from running import Running, running
 from writers import busy_writers
 
+from headwater.deltas.compare import difference
 from headwater.errors import HeadwaterError
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import difference
-from headwater.position import Tick
-from headwater.results.checking import ViewCheck
-from headwater.runtime.events import ViewBorn
+from headwater.judge.result import ViewCheck
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.observe.events import ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 from running import Beside
 
+from headwater.api.session import Headwater, open_project
+from headwater.engine.service.project_run import ProjectRun
 from headwater.errors import HeadwaterError
-from headwater.results.status import SourceState
-from headwater.runtime.events import Event, SourceConnected, SourceGone
-from headwater.runtime.project_run import ProjectRun
-from headwater.session import Headwater, open_project
+from headwater.observe.events import Event, SourceConnected, SourceGone
+from headwater.observe.status import SourceState
 from headwater.sources.embedded import EmbeddedServer
 
 TABLES = """

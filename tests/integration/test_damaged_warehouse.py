@@ -13,19 +13,17 @@ import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
-from headwater.changelog.fenced_table import FencedTable
+from headwater.api.session import open_project
 from headwater.cli.app import app
 from headwater.cli.outcome import DONE, REFUSED
+from headwater.engine.service.maintainer import Maintainer
 from headwater.errors import HeadwaterError
-from headwater.position import format_offset
-from headwater.runtime.maintainer import Maintainer
-from headwater.session import open_project
+from headwater.model.position import LSN
 from headwater.sources.embedded import EmbeddedServer
-from headwater.warehouse.awaited import note_awaited
+from headwater.storage.fenced_table import FencedTable
 from headwater.warehouse.lease import read_lease
+from headwater.warehouse.mailbox import note_awaited, note_refresh, note_release
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.refresh_requests import note_refresh
-from headwater.warehouse.released import note_release
 
 VIEW = "SELECT c.city, SUM(s.amount) AS sold FROM shop.sales s JOIN shop.shops c ON s.shop = c.id GROUP BY c.city"
 WENT_ON = "nothing was noticed"
@@ -50,7 +48,7 @@ class Shop:
     def say(self, *arguments: str) -> Result:
         if arguments[0] == "impact":
             offset = Warehouse.open(str(self.whole)).log.positions()["shop"].offset
-            arguments = (*arguments, f"shop:{format_offset(offset)}")
+            arguments = (*arguments, f"shop:{LSN.text(offset)}")
         return CliRunner().invoke(app, [*arguments, "-p", str(self.folder)])
 
 

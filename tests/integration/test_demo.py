@@ -15,7 +15,7 @@ import pytest
 
 from headwater.demo.servers import TABLES, example_folder
 from headwater.demo.writers import ROLES
-from headwater.project_file import load
+from headwater.project.file import load
 
 DEMO = (sys.executable, "-c", "from headwater.cli import main; main()", "demo")
 

@@ -15,9 +15,9 @@ from recomputed import assert_spark_agrees
 from volume import THOROUGH, volume
 from writers import busy_writers
 
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
+from headwater.engine.service.start import start_maintainer
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

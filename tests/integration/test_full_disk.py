@@ -13,11 +13,11 @@ import pytest
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
-from headwater.changelog import fenced_table
-from headwater.changelog.data_file import DataFile
+from headwater.api.session import Headwater, open_project
 from headwater.errors import HeadwaterError
-from headwater.session import Headwater, open_project
 from headwater.sources.embedded import EmbeddedServer
+from headwater.storage import fenced_table
+from headwater.storage.data_file import DataFile
 
 ROWS = 20_000
 FULL = OSError(errno.ENOSPC, "No space left on device")

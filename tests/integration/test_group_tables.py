@@ -14,9 +14,9 @@ from test_kill import Killable
 from volume import THOROUGH, volume
 from writers import busy_writers, write
 
-from headwater.lineage.reading import Origin
-from headwater.project_file import load
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
+from headwater.deltas.lookup import Origin
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
+from headwater.project.file import load
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from audited import AuditedWorld, audited_world, rows_of
 
+from headwater.deltas.compare import bag_of
 from headwater.errors import HeadwaterError, ImpossibleChange
-from headwater.judge.compare import bag_of
-from headwater.results.status import ViewStatus
+from headwater.observe.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

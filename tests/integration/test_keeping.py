@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import write
 
+from headwater.advisor.analyze import BATCHES
+from headwater.engine.service import maintainer as maintainer_module
 from headwater.errors import HeadwaterError
-from headwater.guarantee import Guarantee
-from headwater.position import Tick
-from headwater.runtime import maintainer as maintainer_module
-from headwater.runtime.analyze import BATCHES
-from headwater.runtime.events import Event, ProbeAnswered, SelfMaintenanceTested, ViewBorn
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.observe.events import Event, ProbeAnswered, SelfMaintenanceTested, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

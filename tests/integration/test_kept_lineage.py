@@ -14,13 +14,13 @@ from running import running
 from volume import volume
 from writers import busy_writers
 
-from headwater.lineage.reading import Origin
-from headwater.moment import AtTick
-from headwater.position import Tick
-from headwater.results.lineage import TraceResult
-from headwater.runtime.events import Event, SourceConnected, ViewBorn
-from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import understand
+from headwater.deltas.lookup import Origin
+from headwater.lineage.result import TraceResult
+from headwater.lineage.trace_view import trace_view
+from headwater.model.moment import AtTick
+from headwater.model.position import Tick
+from headwater.observe.events import Event, SourceConnected, ViewBorn
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 
 TICKS = volume(40, 300)

@@ -29,9 +29,9 @@ from pyspark.sql import SparkSession
 from volume import volume
 from writers import Writers, busy_writers
 
-from headwater.runtime.events import Event, SourceConnected, SourceDisconnected
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
+from headwater.engine.service.start import start_maintainer
+from headwater.observe.events import Event, SourceConnected, SourceDisconnected
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 
 KILLS = volume(15, 50)

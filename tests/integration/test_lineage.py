@@ -16,16 +16,16 @@ from running import running
 from volume import volume
 from writers import busy_writers
 
+from headwater.deltas.lookup import Origin
 from headwater.errors import InvalidView, NotReadable
-from headwater.lineage.reading import Origin
+from headwater.lineage.result import ChangedRows, TraceResult
+from headwater.lineage.trace_view import trace_view
 from headwater.lineage.traced import leaves
-from headwater.moment import AtPosition, AtTick
-from headwater.position import Tick
-from headwater.relation import COUNT, RelationName
-from headwater.results.lineage import ChangedRows, TraceResult
-from headwater.runtime.events import Event, SourceConnected, ViewBorn
-from headwater.runtime.trace_view import trace_view
-from headwater.runtime.understand import understand
+from headwater.model.moment import AtPosition, AtTick
+from headwater.model.position import LSN, Tick
+from headwater.model.relation import COUNT, RelationName
+from headwater.observe.events import Event, SourceConnected, ViewBorn
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -111,7 +111,7 @@ def test_what_a_transaction_changed_and_what_keeps_a_row_out(world: AuditedWorld
     assert project.impact(str(shop.position)).tick == impact.tick, "what status shows has come"
     assert project.view("bought").at(str(shop.position)).arrow().num_rows > 0
     with pytest.raises(NotReadable, match="HW-417"):
-        project.impact(AtPosition(source="shop", offset=shop.position.offset + 1))
+        project.impact(AtPosition(source="shop", text=LSN.text(shop.position.offset + 1)))
     changed = {one.name: one for one in impact.views}
     assert signs(changed["bought"]) == [-1, 1]
     assert changed["bought"].rows["no"].to_pylist() == [5, 5]

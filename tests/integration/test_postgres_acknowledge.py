@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from headwater.position import Position, parse_offset
+from headwater.model.position import LSN, Position
 
 
 def confirmed(world: Any) -> int:
     [(text,)] = world.execute(
         f"SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE slot_name = '{world.slot}'"
     )
-    return parse_offset(text)
+    return LSN.parse(text)
 
 
 def test_rows_from_before_the_acknowledged_position_acknowledge_nothing(world: Any) -> None:

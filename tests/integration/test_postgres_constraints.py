@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headwater.maintenance.irrelevant import Reference, references
-from headwater.views.declaration import declare
+from headwater.maintenance.published.irrelevant import Reference, references
+from headwater.views.text.declaration import declare
 
 TABLES_SQL = """
 CREATE TABLE region (code int, country text, UNIQUE (code, country));

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from headwater.errors import SourceRefused
-from headwater.project_file import load
-from headwater.relation import RelationName
-from headwater.runtime.understand import connect_source
+from headwater.model.relation import RelationName
+from headwater.project.file import load
+from headwater.project.resolve import connect_source
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.postgres import follower as follower_module
-from headwater.sources.postgres.partitions import ProcessMemory
+from headwater.sources.source import ProcessMemory
 
 ROOT = (
     "CREATE TABLE pt (id int PRIMARY KEY, note text) PARTITION BY RANGE (id);"

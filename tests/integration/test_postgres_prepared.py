@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from headwater.position import parse_offset
+from headwater.model.position import LSN
+from headwater.model.transaction import Capture, Transaction
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
-from headwater.transaction import Capture, Transaction
 
 
 @pytest.fixture(scope="module", params=[16, 18])
@@ -62,12 +62,12 @@ def prepare(world: Any, gid: str, *statements: str) -> int:
 
 def log_end(world: Any) -> int:
     [(text,)] = world.execute("SELECT pg_current_wal_insert_lsn()::text")
-    return parse_offset(text)
+    return LSN.parse(text)
 
 
 def confirmed(world: Any) -> int:
     [(text,)] = world.execute("SELECT confirmed_flush_lsn::text FROM pg_replication_slots")
-    return parse_offset(text)
+    return LSN.parse(text)
 
 
 def amounts(world: Any, captures: list[Capture]) -> list[tuple[str, int]]:

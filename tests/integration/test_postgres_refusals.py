@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from headwater.errors import LoginRefused, SourceLost, SourceRefused, SourceUnavailable
-from headwater.position import Position
-from headwater.relation import Identity, RelationName
+from headwater.model.position import Position
+from headwater.model.relation import Identity, RelationName
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.postgres import source as source_module

@@ -11,10 +11,10 @@ from psycopg import sql
 
 from headwater.deltas.extent import WHOLE
 from headwater.errors import SourceUnavailable
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
+from headwater.model.transaction import ORDINAL
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.postgres.probing import probe_query
-from headwater.transaction import ORDINAL
 
 
 def test_a_snapshot_knows_which_overlapping_transactions_it_saw(world: Any) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import SourceRefused
-from headwater.relation import COUNT
+from headwater.model.relation import COUNT
+from headwater.model.transaction import ORDINAL
 from headwater.sources.postgres import PostgresSource, gathering, row_buffer
-from headwater.transaction import ORDINAL
 
 TYPES_SQL = """
 CREATE TYPE mood AS ENUM ('sad', 'so "happy"');

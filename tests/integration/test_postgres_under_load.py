@@ -13,9 +13,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from headwater.relation import COUNT, Relation
+from headwater.model.relation import COUNT, Relation
+from headwater.model.transaction import ORDINAL, Capture, Transaction
 from headwater.sources.postgres import follower as follower_module
-from headwater.transaction import ORDINAL, Capture, Transaction
 
 SECONDS = 3.0
 STATEMENTS = (

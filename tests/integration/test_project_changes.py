@@ -11,10 +11,10 @@ from audited import VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from running import Beside
 
-from headwater.results.planning import RunEnd
-from headwater.runtime.events import Event, ProjectChanged, ProjectRefused, ViewBorn, ViewDropped
-from headwater.runtime.plan import Consent
-from headwater.runtime.project_run import ProjectRun
+from headwater.engine.service.project_run import ProjectRun
+from headwater.observe.events import Event, ProjectChanged, ProjectRefused, ViewBorn, ViewDropped
+from headwater.project.plan import Consent
+from headwater.project.plan_result import RunEnd
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

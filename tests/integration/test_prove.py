@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 from volume import volume
 
-from headwater.position import Tick
+from headwater.model.position import Tick
 from headwater.prove.campaign import Campaign
+from headwater.prove.result import ProveResult
 from headwater.prove.shrink import possible
 from headwater.prove.trial import Trial, TrialView, draw_history
-from headwater.results.proving import ProveResult
 from headwater.warehouse.kept_table import KeptTable
 
 TOTALS = TrialView(
@@ -53,7 +53,7 @@ def test_a_wrong_state_is_found_made_small_and_played_again(
     proof = campaign(spark, tmp_path)
     with monkeypatch.context() as broken:
         broken.setattr(KeptTable, "append", forgetful)
-        proof._play(trial)
+        proof.play(trial)
     [wrong] = proof.result().wrong
     assert "(1, " in wrong.difference
     small = Trial.read(Path(wrong.file).read_text())
@@ -66,6 +66,33 @@ def test_a_wrong_state_is_found_made_small_and_played_again(
         broken.setattr(KeptTable, "append", forgetful)
         again.replay(small)
     assert again.result().wrong
+
+
+FOUND = {
+    "groups by arrays": "SELECT q.e, COUNT(*) AS n, MAX(q.id) AS m "
+    "FROM (SELECT id, ARRAY(x, 1) AS e FROM a.t) AS q GROUP BY q.e",
+    "joins on arrays": "SELECT q.e, p.y FROM (SELECT ARRAY(x, y) AS e FROM a.r) AS q "
+    "JOIN (SELECT ARRAY(id, y) AS f, y FROM b.u) AS p ON q.e = p.f",
+    "arrays among arrays": "SELECT q.e FROM (SELECT ARRAY(x, y) AS e FROM a.r) AS q "
+    "WHERE q.e IN (SELECT ARRAY(id, y) FROM b.u)",
+    "percentiles": "SELECT r.s, PERCENTILE(r.x, 0.25) AS p FROM a.r GROUP BY r.s",
+}
+"""Views that `prove` once found wrong, stopped or refused without a reason."""
+
+
+def test_what_was_found_stays_mended(spark: SparkSession, tmp_path: Path) -> None:
+    views = [
+        TrialView(name=f"v{number}{'_bare' if bare else ''}", sql=sql, constructs=(name,), group_tables=not bare)
+        for number, (name, sql) in enumerate(FOUND.items())
+        for bare in (False, True)
+    ]
+    proof = campaign(spark, tmp_path)
+    proof.replay(draw_history(5, 60).with_views(views))
+    found = proof.result()
+    assert found.is_proved, found
+    assert not found.refused
+    assert not found.stopped
+    assert found.state_count > 30 * len(views)
 
 
 def test_a_trial_survives_its_file() -> None:

@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from volume import volume
 from writers import busy_writers
 
-from headwater.maintenance.algorithms import ALGORITHMS, ONE_SOURCE, Described
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
+from headwater.engine.service.start import start_maintainer
+from headwater.maintenance.published.algorithms import ALGORITHMS, ONE_SOURCE, DescribedAlgorithm
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -33,7 +33,7 @@ AT_THREE = """
 """
 
 
-def view_name(described: Described) -> str:
+def view_name(described: DescribedAlgorithm) -> str:
     return "by_" + described.name.replace("-", "_")
 
 

@@ -9,8 +9,8 @@ import pytest
 from audited import VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 
+from headwater.api.session import Headwater
 from headwater.errors import HeadwaterError, WarehouseRefused
-from headwater.session import Headwater
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.lease import own_name, read_lease, renew_lease
 from headwater.warehouse.query import Warehouse

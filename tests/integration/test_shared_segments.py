@@ -13,8 +13,8 @@ from running import running
 from writers import write
 
 from headwater.errors import InvalidView, SeveralErrors
-from headwater.results.planning import Action
-from headwater.runtime.events import BatchCommitted, Event, SourceConnected, SourceDisconnected, ViewBorn, ViewComputed
+from headwater.observe.events import BatchCommitted, Event, SourceConnected, SourceDisconnected, ViewBorn, ViewComputed
+from headwater.project.plan_result import Action
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
+from headwater.api.session import Headwater, open_project
+from headwater.changelog import accept as acceptor_module
 from headwater.changelog.mark import LogMark
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.service.start import start_maintainer
 from headwater.errors import SourceLost
-from headwater.runtime import acceptor as acceptor_module
-from headwater.runtime.events import Event, SourceConnected, SourceGone, SourceWarning, TransactionsAccepted
-from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import understand
-from headwater.session import Headwater, open_project
+from headwater.observe.events import Event, SourceConnected, SourceGone, SourceWarning, TransactionsAccepted
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -279,7 +279,7 @@ def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, m
             raise AssertionError(name)
 
     with monkeypatch.context() as dying:
-        for module in ("changelog.change_log", "runtime.slot_claims", "runtime.staging"):
+        for module in ("changelog.change_log", "project.slot_claims", "engine.bootstrap.staging"):
             dying.setattr(f"headwater.{module}.reach", die)
         with pytest.raises(AssertionError, match=fail_point):
             run(folder)

@@ -14,13 +14,13 @@ from pyspark.sql import SparkSession
 from running import running
 
 from headwater.deltas.extent import WHOLE
+from headwater.engine.bootstrap import staging
+from headwater.engine.bootstrap.staging import stage_relation
 from headwater.errors import HeadwaterError
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.results.status import ViewStatus
-from headwater.runtime import staging
-from headwater.runtime.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
-from headwater.runtime.staging import stage_relation
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.observe.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
+from headwater.observe.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.warehouse.query import Warehouse

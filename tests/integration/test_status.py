@@ -11,9 +11,9 @@ from audited import SOURCES, VIEWS, AuditedWorld, audited_world
 from pyspark.sql import SparkSession
 from running import running
 
-from headwater.results.planning import Action
-from headwater.results.status import MessageCount, SourceStatus, ViewStatus
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered, SourceConnected
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected
+from headwater.observe.status import MessageCount, SourceStatus, ViewStatus
+from headwater.project.plan_result import Action
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.row_count import row_count

@@ -11,10 +11,10 @@ from audited import AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from writers import write
 
-from headwater.guarantee import Guarantee
-from headwater.project_file import load
-from headwater.runtime.plan import Kept, make_plan
-from headwater.runtime.understand import understand
+from headwater.model.guarantee import Guarantee
+from headwater.project.file import load
+from headwater.project.plan import Kept, make_plan
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

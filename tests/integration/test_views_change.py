@@ -11,13 +11,12 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import busy_writers
 
+from headwater.engine.bootstrap import bootstrap as bootstrap_module
+from headwater.engine.service import maintainer as maintainer_module
 from headwater.errors import HeadwaterError, UnsupportedView
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.runtime import bootstrap as bootstrap_module
-from headwater.runtime import maintainer as maintainer_module
-from headwater.runtime import whole_view as whole_view_module
-from headwater.runtime.events import (
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.observe.events import (
     BatchCommitted,
     BootstrapProgress,
     Event,
@@ -26,7 +25,7 @@ from headwater.runtime.events import (
     ViewDropped,
 )
 from headwater.sources.embedded import EmbeddedServer
-from headwater.views.segments import Segment
+from headwater.views.steps.segments import Segment
 from headwater.warehouse.query import Warehouse
 
 CHANGED = VIEWS["probing"].replace("s.amount > 1", "s.amount > 3")
@@ -127,7 +126,7 @@ def test_a_view_whose_steps_mean_something_else_is_refused_at_birth(
     world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The steps lose a row and nobody else is wrong: only comparing the two can notice."""
-    right = whole_view_module.whole_sql
+    right = Segment.whole_sql
 
     def wrong(segment: Segment, tables: Mapping[RelationName, str]) -> str:
         text = right(segment, tables)
@@ -136,7 +135,7 @@ def test_a_view_whose_steps_mean_something_else_is_refused_at_birth(
     views = {"narrow": NARROW.replace("p.kind = g.city", "p.id = g.id"), "kept": VIEWS["twins"]}
     world.write_project(views)
     with monkeypatch.context() as broken:
-        broken.setattr(whole_view_module, "whole_sql", wrong)
+        broken.setattr(Segment, "whole_sql", wrong)
         with pytest.raises(UnsupportedView, match="would not be maintained as its SQL says") as refused:
             world.open().run(until_idle=True)
         assert refused.value.code == "HW-251"
@@ -147,7 +146,7 @@ def test_a_view_whose_steps_mean_something_else_is_refused_at_birth(
     world.execute("shop", "UPDATE products SET kind = kind WHERE id < 5")
     assert world.open().check("narrow", steps=True).kept
     with monkeypatch.context() as broken:
-        broken.setattr(whole_view_module, "whole_sql", wrong)
+        broken.setattr(Segment, "whole_sql", wrong)
         assert world.open().check("narrow").kept, "its rows are right"
         with pytest.raises(UnsupportedView, match="would not be maintained as its SQL says"):
             world.open().check("narrow", steps=True)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from audited import AuditedWorld, audited_world, rows_of
 
+from headwater.deltas.compare import bag_of
 from headwater.errors import HeadwaterError
-from headwater.judge.compare import bag_of
-from headwater.results.planning import Action
-from headwater.runtime import understand
+from headwater.project import resolve as understand
+from headwater.project.plan_result import Action
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

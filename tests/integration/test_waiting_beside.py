@@ -11,9 +11,9 @@ from audited import AuditedWorld, audited_world
 from pyspark.sql import SparkSession
 from running import running
 
-from headwater.runtime.events import ViewBorn
-from headwater.runtime.understand import understand
-from headwater.runtime.wait_until_followed import wait_until_followed
+from headwater.engine.service.wait_until_followed import wait_until_followed
+from headwater.observe.events import ViewBorn
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

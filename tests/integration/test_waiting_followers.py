@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from headwater.relation import RelationName
-from headwater.runtime.events import Event, SourceConnected
-from headwater.runtime.follow import Followed, SourceThread
+from headwater.changelog.follow import Followed, SourceThread
+from headwater.model.relation import RelationName
+from headwater.observe.events import Event, SourceConnected
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 

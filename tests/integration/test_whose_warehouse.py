@@ -12,12 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 from running import Beside
 
+from headwater.api.session import Headwater, open_project
+from headwater.engine.service.project_run import ProjectRun
 from headwater.errors import ConfirmationNeeded, HeadwaterError
-from headwater.position import Tick
-from headwater.runtime.events import Event, ProjectRefused, ViewBorn, ViewDropped, WarehouseAdopted
-from headwater.runtime.plan import Consent
-from headwater.runtime.project_run import ProjectRun
-from headwater.session import Headwater, open_project
+from headwater.model.position import Tick
+from headwater.observe.events import Event, ProjectRefused, ViewBorn, ViewDropped, WarehouseAdopted
+from headwater.project.plan import Consent
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

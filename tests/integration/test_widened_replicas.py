@@ -12,10 +12,11 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import busy_writers
 
-from headwater.lineage.reading import Origin
-from headwater.runtime import bootstrap as bootstrap_module
-from headwater.runtime import maintainer as maintainer_module
-from headwater.runtime.events import (
+from headwater.deltas.lookup import Origin
+from headwater.engine.bootstrap import bootstrap as bootstrap_module
+from headwater.engine.service import maintainer as maintainer_module
+from headwater.explain.costs import explain_cost
+from headwater.observe.events import (
     BatchCommitted,
     BootstrapProgress,
     Event,
@@ -23,8 +24,7 @@ from headwater.runtime.events import (
     TransactionsAccepted,
     ViewBorn,
 )
-from headwater.runtime.explain_costs import explain_cost
-from headwater.runtime.understand import understand
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -10,8 +10,8 @@ from in_duckdb import relation
 from random_views import RELATIONS, Chance
 from ticking import Story, random_story
 
-from headwater.judge.compare import Row
-from headwater.relation import RelationName
+from headwater.deltas.compare import Row
+from headwater.model.relation import RelationName
 
 FILE = Path(__file__).parents[1] / "unit" / "views" / "compile" / "constructs.sql"
 CONSTRUCTS = re.findall(r"^-- (.+): .+\n(.+);$", FILE.read_text(), re.MULTILINE)

@@ -9,10 +9,10 @@ from typing import Any
 
 from stamped_history import INPUT, History, Run, check_every_tick, counted, random_history
 
-from headwater.deltas.in_memory import Row
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.group_law import group_law_sql, impossible_tick
-from headwater.views.segments import GroupStep, Total
+from headwater.model.relation import Column, Relation, SegmentName
+from headwater.views.laws.group import group_law_sql, impossible_tick
+from headwater.views.steps.group_step import GroupStep, Total
+from headwater_lab.in_memory.bag import Row
 
 SUM_TYPES = {"x": "bigint", "d": "decimal(22,2)", "w": "decimal(38,18)"}
 
@@ -24,7 +24,7 @@ def group(keys: tuple[str, ...], summed: tuple[str, ...]) -> tuple[GroupStep, Re
     for total in totals:
         columns += [(total.total, SUM_TYPES[total.column]), (total.known, "bigint")]
     described = tuple(Column(name=name, type=kind, native=kind) for name, kind in columns)
-    return step, Relation(name=RelationName(source="segments", name="group"), columns=described)
+    return step, Relation(name=SegmentName(name="group"), columns=described)
 
 
 def grouped(step: GroupStep, rows: Counter[Row]) -> Counter[Row]:

@@ -8,10 +8,10 @@ from typing import Any
 from in_duckdb import World, relation
 from random_views import RELATIONS
 
-from headwater.lineage_wish import LineageKind, LineageWish
-from headwater.relation import RelationName
-from headwater.views.keep_lineage import joins_with_lineage, keep_lineage
-from headwater.views.segments import SegmentedView
+from headwater.model.keeping import LineageKind, LineageWish
+from headwater.model.relation import RelationName
+from headwater.views.steps.keep_lineage import joins_with_lineage, keep_lineage
+from headwater.views.steps.segments import SegmentedView
 
 Rows = Mapping[RelationName, Sequence[tuple[Any, ...]]]
 

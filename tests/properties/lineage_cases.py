@@ -11,12 +11,13 @@ import pyarrow as pa
 from in_duckdb import World, relation
 from stamped_history import run_on_duckdb
 
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.lineage.reading import Found, Origin, Wish
+from headwater.deltas.lookup import NO_TICK, RowResult, SawTicks
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.lineage.trace import trace
 from headwater.lineage.traced import Traced, roots_of_leaves
-from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.views.segments import SEGMENTS, SegmentedView
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.views.steps.segments import SegmentedView
 
 Row = tuple[Any, ...]
 
@@ -37,21 +38,26 @@ class InMemory:
     """A reading of rows by relation, and of those segments that are kept."""
 
     rows_of: Mapping[RelationName, pa.Table]
-    wishes: list[Wish] = field(default_factory=list)
+    requests: list[ArrowRequest] = field(default_factory=list)
+    tick: Tick = NO_TICK
 
     def cost(self, name: RelationName, _key_count: int) -> float | None:
         return 1.0 if name in self.rows_of else None
 
-    def rows(self, wish: Wish) -> Found | None:
-        self.wishes.append(wish)
-        if wish.name not in self.rows_of:
-            assert wish.name.source == SEGMENTS
-            return None
-        bag = ArrowBag(self.rows_of[wish.name])
-        if wish.within is not None:
-            bag = bag.matching(wish.within.columns, wish.within.keys)
-        table = bag.table.select([*wish.columns, TICK, COUNT])
-        return Found(rows=ArrowBag(table).net().table.drop_columns([TICK]), origin=Origin.SOURCE)
+    def holds(self, name: RelationName) -> bool:
+        assert name in self.rows_of or isinstance(name, SegmentName)
+        return name in self.rows_of
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        return [self._found(request) for request in requests]
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
+        self.requests.append(request)
+        bag = ArrowBag(self.rows_of[request.relation])
+        if request.within is not None:
+            bag = bag.matching(request.within.columns, request.within.keys)
+        table = bag.table.select([*request.wanted, TICK, COUNT])
+        return RowResult(rows=ArrowBag(table).net(), sight=SawTicks(upto=self.tick))
 
 
 def counted(relation: Relation, rows: Sequence[Row]) -> pa.Table:

@@ -8,17 +8,18 @@ from random import Random
 
 from stamped_history import INPUT, History, Run, check_every_tick, counted, plain, random_history, run_on_duckdb
 
-from headwater.deltas.in_memory import Row
 from headwater.deltas.order import By
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.extremes_law import extremes_law_sql
-from headwater.views.regroup_law import regroup_law_sql
-from headwater.views.segments import Aggregates, First, RegroupStep, Segment, Windows
-from headwater.views.whole import whole_sql
+from headwater.model.relation import Column, Relation, SegmentName
+from headwater.views.laws.extremes import extremes_law_sql
+from headwater.views.laws.regroup import regroup_law_sql
+from headwater.views.steps.computed import Aggregates, First, Windows
+from headwater.views.steps.regroup_step import RegroupStep
+from headwater.views.steps.segments import Segment
+from headwater_lab.in_memory.bag import Row
 
 Law = Callable[[RegroupStep, Relation, Relation, str, str], str]
 
-OUTPUT = RelationName(source="segments", name="regrouped")
+OUTPUT = SegmentName(name="regrouped")
 
 
 def regroup(keys: tuple[str, ...], computed: Aggregates | Windows | First, **types: str) -> Segment:
@@ -76,7 +77,7 @@ def check(history: History, segment: Segment, random: Random, run: Run, law: Law
 
 
 def recomputed(segment: Segment, rows: Counter[Row], run: Run) -> Counter[Row]:
-    found = run(whole_sql(segment, {INPUT.name: "whole"}), {"whole": plain(rows)})
+    found = run(segment.whole_sql({INPUT.name: "whole"}), {"whole": plain(rows)})
     return Counter(tuple(row[name] for name in segment.relation.column_names) for row in found.to_pylist())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import grade_sequence
-from headwater.lab.ledger import Rows
-from headwater.lab.lossy_world import LossyWorld
-from headwater.lab.world import Sent, Setting, World
-from headwater.relation import Column, ForeignKey, Relation, RelationName
-from headwater.views.declaration import declare
+from headwater.model.guarantee import Guarantee
+from headwater.model.relation import Column, ForeignKey, Relation, RelationName
+from headwater.views.text.declaration import declare
+from headwater_lab.ledger import Rows
+from headwater_lab.lossy_world import LossyWorld
+from headwater_lab.world import Sent, World, WorldSetting
 
 Row = tuple[int, ...]
 
@@ -39,10 +39,10 @@ def relation(text: str, *, key: tuple[str, ...] = (), parents: Mapping[str, tupl
     )
 
 
-def setting(sql: str, rows: Mapping[Relation, list[Row]]) -> Setting:
+def setting(sql: str, rows: Mapping[Relation, list[Row]]) -> WorldSetting:
     """Return a world's beginning: a view, its relations, and their rows."""
     catalog = {one.name: one for one in rows}
-    return Setting(
+    return WorldSetting(
         view=declare("v", sql, catalog), catalog=catalog, rows={one.name: Counter(own) for one, own in rows.items()}
     )
 

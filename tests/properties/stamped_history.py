@@ -13,13 +13,13 @@ import duckdb
 import pyarrow as pa
 import sqlglot
 
-from headwater.deltas.in_memory import Row
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, SegmentName
+from headwater_lab.in_memory.bag import Row
 
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 
 INPUT = Relation(
-    name=RelationName(source="segments", name="given"),
+    name=SegmentName(name="given"),
     columns=tuple(
         Column(name=name, type=kind, native=kind)
         for name, kind in (

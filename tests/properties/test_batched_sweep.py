@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from world import CATALOG, COLUMNS, RELATIONS, Oracle, World, random_sql, random_view, random_world
 
 from headwater.deltas.extent import EVERYTHING, NOTHING, Extent
-from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.lookup import RowRequest, RowResult
 from headwater.deltas.selection import Selection
 from headwater.maintenance import batched_sweep as sweep_module
-from headwater.maintenance import law_in_memory
 from headwater.maintenance.batched_sweep import batched_sweep
-from headwater.maintenance.law_in_memory import change_in_memory
 from headwater.maintenance.probe_plan import plan_visits
-from headwater.maintenance.questions import Answer, Probe
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.views.declaration import declare
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
+from headwater.views.text.declaration import declare
+from headwater_lab.in_memory import law as law_in_memory
+from headwater_lab.in_memory.bag import InMemoryBag, Row
+from headwater_lab.in_memory.law import change_in_memory
 
 ORACLE = Oracle()
 TICKS = 10
@@ -44,7 +44,7 @@ def maintain(
         try:
             ask = next(running)
             while True:
-                count += len({probe.relation for probe in ask.probes})
+                count += len({probe.relation for probe in ask})
                 ask = running.send(world.perform(random, ask, max(lo, earliest)))
         except StopIteration as finished:
             bags: dict[object, InMemoryBag] = finished.value
@@ -203,7 +203,7 @@ def test_onward_keys_from_raw_answers_are_caught(monkeypatch: pytest.MonkeyPatch
     def visit(self: sweep_module._Reach, visits: list[tuple[str, str]]) -> sweep_module._Steps:
         raw: dict[object, InMemoryBag] = {}
 
-        def remember(probe: Probe, answer: Answer, log: World, tick: Tick) -> InMemoryBag:
+        def remember(probe: RowRequest, answer: RowResult, log: World, tick: Tick) -> InMemoryBag:
             raw[probe.relation] = answer.rows
             return right(probe, answer, log, tick)
 

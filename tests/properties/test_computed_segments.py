@@ -14,19 +14,20 @@ from random_views import Chance
 from stamped_history import run_on_duckdb
 from volume import volume
 
+from headwater.deltas.compare import Row
 from headwater.deltas.indexed_rows import IndexedRows
-from headwater.judge.compare import Row
-from headwater.keeping import TheseGroupTables
-from headwater.lineage.rewritings import Lineages
-from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage_wish import LineageKind
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.runtime.computed_segment import ComputedSegment
-from headwater.runtime.segment_reader import SegmentReader
-from headwater.views.group_tables import computed_segments, keep_group_tables
-from headwater.views.keep_lineage import without_lineage
-from headwater.views.lookups import lookups
+from headwater.deltas.lookup import RowRequest, look_up, restricted
+from headwater.deltas.on_arrow import ArrowKeys
+from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.rewritings import Lineages
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.model.keeping import LineageKind, TheseGroupTables
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.views.steps.group_tables import computed_segments, keep_group_tables
+from headwater.views.steps.keep_lineage import without_lineage
+from headwater.views.steps.lookups import lookups
 
 SEEDS = volume(10, 3_000)
 VALUES = (None, 0, 1, 2, 3, 9)
@@ -70,10 +71,11 @@ def compare(
         for columns in [*lookups(view.segments)[name]] * 3:
             keys = random_keys(chance, relation, columns)
             wanted = tuple(dict.fromkeys((*columns, relation.column_names[-1])))
-            right, seen = (one.lookup(wanted, columns, keys).table for one in (kept, computed))
+            request = RowRequest(relation=name, wanted=wanted, within=restricted(columns, ArrowKeys(keys)))
+            right, seen = (look_up(one, request).rows.table for one in (kept, computed))
             assert found(seen) == found(right), (sql, rows, name, keys.to_pylist())
             assert seen.column_names == [*wanted, TICK, COUNT]
-    return set(computed_segments(without)), {wish.name for wish in reading.wishes}
+    return set(computed_segments(without)), {request.relation for request in reading.requests}
 
 
 def test_differential_computed_rows_are_the_kept_ones() -> None:
@@ -109,13 +111,14 @@ def test_no_group_is_computed_twice() -> None:
     def asked(*values: int | None) -> list[object]:
         """Return the numbers of rows of some groups."""
         keys = pa.table({key: pa.array(values, pa.int32())})
-        return sorted(computed.lookup((key, "rows"), (key,), keys).table["rows"].to_pylist())
+        request = RowRequest(relation=name, wanted=(key, "rows"), within=restricted((key,), ArrowKeys(keys)))
+        return sorted(look_up(computed, request).rows.table["rows"].to_pylist())
 
     assert asked(1, 2) == [1, 2]
-    before = len(reading.wishes)
+    before = len(reading.requests)
     assert asked(2, 1) == [1, 2]
     assert asked(1) == [2]
-    assert len(reading.wishes) == before, "everything was known"
+    assert len(reading.requests) == before, "everything was known"
     assert asked(1, 5, None) == [1, 2]
-    wished = [wish.within.keys.table.column(0).to_pylist() for wish in reading.wishes[before:] if wish.within]
+    wished = [one.within.keys.table.column(0).to_pylist() for one in reading.requests[before:] if one.within]
     assert [values for values in wished if 1 in values] == [], "what was known is not asked for again"

@@ -10,15 +10,14 @@ import pytest
 from random_structures import random_structure
 from volume import volume
 
-from headwater.advisor.algorithms.combined import combined
+from headwater.advisor.algorithms.choose import exhaustive, none
 from headwater.advisor.algorithms.exact import exact
-from headwater.advisor.algorithms.exhaustive import exhaustive
-from headwater.advisor.algorithms.none import none
+from headwater.advisor.algorithms.three_step import combined
 from headwater.advisor.candidates import search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
-from headwater.lab.papers.random_statistics import with_random_statistics
-from headwater.lab.papers.views import high_profit, regular_view, tpc_d_views
+from headwater_lab.papers.random_statistics import with_random_statistics
+from headwater_lab.papers.views import high_profit, regular_view, tpc_d_views
 
 SMALL = 3_000
 

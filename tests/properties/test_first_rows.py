@@ -12,11 +12,12 @@ import pytest
 from volume import volume
 
 from headwater.deltas.first_rows import FirstRows
-from headwater.deltas.in_memory import Row
+from headwater.deltas.lookup import RowRequest, look_up
 from headwater.deltas.order import By, Order, can_order
-from headwater.position import Tick
-from headwater.relation import Column, Relation, RelationName
-from headwater.runtime.segment_reader import SegmentReader
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.model.position import Tick
+from headwater.model.relation import Column, Relation, SegmentName
+from headwater_lab.in_memory.bag import Row
 
 SCHEMA = pa.schema([("a", pa.int32()), ("d", pa.decimal128(9, 2)), ("s", pa.string()), ("f", pa.float64())])
 VALUES: tuple[tuple[object, ...], ...] = (
@@ -149,13 +150,16 @@ def test_arrays_cannot_be_ordered_here() -> None:
 
 
 def test_a_negative_zero_is_the_zero_that_changes_tell_of() -> None:
-    relation = Relation(
-        name=RelationName(source="segments", name="losses"), columns=(Column(name="f", type="double", native="double"),)
-    )
+    relation = Relation(name=SegmentName(name="losses"), columns=(Column(name="f", type="double", native="double"),))
     reader = SegmentReader.of_rows(relation, pa.table({"f": [-0.0, 5.0]}), Tick(7))
+    request = RowRequest(relation=relation.name, wanted=("f",), order=(By("f"),), limit=1)
+
+    def first_one() -> FirstRows:
+        return FirstRows.of_result(look_up(reader, request), request.order)
+
     changes = pa.table({"f": [0.0], "_tick": [8], "_count": [-1]})
-    showing = reader.first((By("f"),), 1).showing(changes, 1)
+    showing = first_one().showing(changes, 1)
     assert showing is not None
     assert (showing.old["f"].to_pylist(), showing.changes["f"].to_pylist()) == ([0.0, 5.0], [0.0])
     reader.absorb(changes.select(["f", "_count"]), Tick(8))
-    assert reader.first((By("f"),), 1).rows.to_pylist() == [{"f": 5.0, "_count": 1}]
+    assert first_one().rows.to_pylist() == [{"f": 5.0, "_count": 1}]

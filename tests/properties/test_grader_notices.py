@@ -8,11 +8,11 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Bag, bag_key
+from headwater.deltas.compare import Bag, bag_key
 from headwater.judge.grade import Observation, grade, grade_sequence
 from headwater.judge.grade_changes import History, grade_changes
-from headwater.position import Tick
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
 
 VALUES = st.one_of(st.none(), st.integers(0, 2), st.just(float("nan")), st.sampled_from(["", "a"]))
 ROWS = st.tuples(VALUES, VALUES)

@@ -9,9 +9,8 @@ import pytest
 from group_cases import CASES, check, check_many, group, grouped
 from stamped_history import INPUT, History, counted, plain, random_history, run_on_duckdb, stamped
 
-from headwater.views.group_law import group_law_sql, impossible_tick
-from headwater.views.segments import Segment
-from headwater.views.whole import whole_sql
+from headwater.views.laws.group import group_law_sql, impossible_tick
+from headwater.views.steps.segments import Segment
 
 
 def sale(store: int | None, profit: int | None) -> tuple[object, ...]:
@@ -57,7 +56,7 @@ def test_whole_inputs_give_the_same(seed: int) -> None:
     step, relation = CASES[seed]
     for rows in (Counter[tuple[object, ...]](), random_history(Random(seed), 3).at(3)):
         segment = Segment(relation=relation, step=step, is_kept=True)
-        found = run_on_duckdb(whole_sql(segment, {INPUT.name: "whole"}), {"whole": plain(rows)})
+        found = run_on_duckdb(segment.whole_sql({INPUT.name: "whole"}), {"whole": plain(rows)})
         assert Counter(tuple(row.values()) for row in found.to_pylist()) == grouped(step, rows)
 
 

@@ -10,10 +10,10 @@ from keyed_cases import keeping, keyed_rows, keyed_world
 from random_views import Chance
 from volume import volume
 
-from headwater.lineage_wish import LineageKind
+from headwater.model.keeping import LineageKind
 from headwater.views.compile.plan import ROWS
-from headwater.views.keep_lineage import without_lineage
-from headwater.views.segments import SegmentedView
+from headwater.views.steps.keep_lineage import without_lineage
+from headwater.views.steps.segments import SegmentedView
 
 SEEDS = volume(25, 2_000)
 

@@ -8,11 +8,11 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys, Row
+from headwater.deltas.lookup import RowRequest, restricted
 from headwater.maintenance.known_rows import known_rows
-from headwater.maintenance.questions import Probe
-from headwater.position import Tick
-from headwater.relation import Column, ForeignKey, Relation, RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import Column, ForeignKey, Relation, RelationName
+from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
 
 CUSTOMERS = RelationName(source="shop", name="customers")
 ORDERS = RelationName(source="shop", name="orders")
@@ -84,7 +84,7 @@ def play(seed: int) -> tuple[int, int]:
     asked = known = 0
     for name, columns in ASKED:
         keys = InMemoryKeys(frozenset((number,) for number in NUMBERS))
-        probe = Probe(relation=name, wanted=COLUMNS[name], columns=columns, keys=keys)
+        probe = RowRequest(relation=name, wanted=COLUMNS[name], within=restricted(columns, keys))
         found = known_rows(probe, RELATIONS[name], net, COLUMNS)
         place = COLUMNS[name].index(columns[0])
         right = {row: count for row, count in before[name].items() if (row[place],) in found.keys.values}
@@ -107,7 +107,7 @@ def test_much_is_known() -> None:
 
 def test_a_parent_whose_key_is_not_seen_tells_nothing() -> None:
     net = {CUSTOMERS: InMemoryBag.of(("city",), [(7, (1,), 1)]), ORDERS: InMemoryBag.of(COLUMNS[ORDERS], [])}
-    probe = Probe(
-        relation=ORDERS, wanted=COLUMNS[ORDERS], columns=("customer",), keys=InMemoryKeys(frozenset({(1,), (2,)}))
+    probe = RowRequest(
+        relation=ORDERS, wanted=COLUMNS[ORDERS], within=restricted(("customer",), InMemoryKeys(frozenset({(1,), (2,)})))
     )
     assert not len(known_rows(probe, RELATIONS[ORDERS], net, {**COLUMNS, CUSTOMERS: ("city",)}).keys)

@@ -12,8 +12,8 @@ from lineage_oracle import Interpreter
 from random_views import RELATIONS, Chance
 from volume import volume
 
-from headwater.relation import RelationName
-from headwater.views.segments import RecomputeStep
+from headwater.model.relation import RelationName
+from headwater.views.steps.recompute_step import RecomputeStep
 
 SEEDS = volume(25, 3_000)
 

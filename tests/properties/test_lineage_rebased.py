@@ -7,6 +7,7 @@ traced row contributes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
@@ -18,16 +19,17 @@ from stamped_history import run_on_duckdb
 from volume import volume
 from world import COLUMNS, World, random_view, random_world, to_arrow
 
-from headwater.deltas.in_memory import InMemoryKeys, Row
-from headwater.lineage.reading import Found, Origin, Wish
+from headwater.deltas.lookup import RowRequest, RowResult, SawTicks, restricted
+from headwater.deltas.on_arrow import ArrowRequest, ArrowResult
 from headwater.lineage.trace import trace
-from headwater.maintenance.questions import Probe
 from headwater.maintenance.rebase import rebase
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Column, Relation, RelationName
-from headwater.views.evaluate import evaluate
-from headwater.views.normal_form import JoinView
-from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, Column, Relation, RelationName, SegmentName
+from headwater.views.laws.evaluate import evaluate
+from headwater.views.steps.join import JoinView
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.segments import Segment, SegmentedView
+from headwater_lab.in_memory.bag import InMemoryKeys, Row
 
 TICKS = 25
 SEEDS = volume(80, 2_000)
@@ -42,18 +44,23 @@ class Asking:
     random: Random
     asked: int = field(default=0)
 
-    def rows(self, wish: Wish) -> Found:
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        return [self._found(request) for request in requests]
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
         keys = None
-        if wish.within is not None:
-            columns = [column.to_pylist() for column in wish.within.keys.table.columns]
+        if request.keys is not None:
+            columns = [column.to_pylist() for column in request.keys.table.columns]
             keys = InMemoryKeys(frozenset(zip(*columns, strict=True)))
-        probe = Probe(
-            relation=wish.name, wanted=wish.columns, columns=wish.within.columns if wish.within else (), keys=keys
-        )
-        answer = self.world.answer(probe, self.world.sights(self.random, wish.name.source, 0))
+        probe = RowRequest(relation=request.relation, wanted=request.wanted, within=restricted(request.columns, keys))
+        answer = self.world.answer(probe, self.world.sights(self.random, request.relation.source, 0))
         self.asked += 1
-        found = to_arrow(rebase(probe, answer, self.world, self.tick)).table
-        return Found(rows=found.drop_columns([TICK]), origin=Origin.SOURCE)
+        found = to_arrow(rebase(probe, answer, self.world, self.tick))
+        return RowResult(rows=found, sight=SawTicks(upto=self.tick))
+
+    def holds(self, name: RelationName) -> bool:
+        del name
+        return True
 
     def cost(self, name: RelationName, _key_count: int) -> float:
         del name
@@ -100,7 +107,7 @@ def output(join: JoinView, rows: tuple[Row, ...]) -> Row | None:
 def trace_one(join: JoinView, row: Row, asking: Asking) -> list[set[Row]]:
     """Return the traced rows of each occurrence; how often its relation has each of them is as it is at that tick."""
     columns = tuple(Column(name=one.name, type="int", native="int") for one in join.outputs)
-    relation = Relation(name=RelationName(source=SEGMENTS, name="v"), columns=columns)
+    relation = Relation(name=SegmentName(name="v"), columns=columns)
     view = SegmentedView(
         name="v", sql=join.sql, segments=(Segment(relation=relation, step=JoinStep(view=join), is_kept=True),)
     )

@@ -9,8 +9,8 @@ import pytest
 from regroup_cases import LAWS, check, check_many
 from stamped_history import INPUT, counted, random_history, run_on_duckdb, stamped
 
-from headwater.deltas.in_memory import Row
-from headwater.views.segments import RegroupStep
+from headwater.views.steps.regroup_step import RegroupStep
+from headwater_lab.in_memory.bag import Row
 
 
 def test_oracle_regroups_at_every_tick() -> None:

@@ -16,13 +16,14 @@ from random_views import Chance
 from stamped_history import run_on_duckdb
 from volume import volume
 
-from headwater.lineage.reading import Cost
-from headwater.lineage.rewritings import Rewriting, cheapest
+from headwater.engine.state.rewritings import Rewriting, cheapest
+from headwater.engine.state.tick_lookup import Cost
 from headwater.lineage.trace import trace
-from headwater.lineage_wish import LineageKind
-from headwater.relation import RelationName
-from headwater.views.keep_lineage import without_lineage
-from headwater.views.segments import RecomputeStep, SegmentedView
+from headwater.model.keeping import LineageKind
+from headwater.model.relation import RelationName
+from headwater.views.steps.keep_lineage import without_lineage
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.steps.segments import SegmentedView
 
 SEEDS = volume(25, 3_000)
 
@@ -79,7 +80,7 @@ def check(sql: str, rows: Mapping[RelationName, list[tuple[Any, ...]]], world: W
 
         found = traced(view, list(expected), reading, cost)
         assert found == list(expected.values()), (way, sql, rows)
-        asked = {wish.name for wish in reading.wishes}
+        asked = {one.relation for one in reading.requests}
         assert not asked & names
         gone |= {way} if asked & (whole | split) - names or way is Rewriting.OPERANDS else set()
     return gone

@@ -12,10 +12,10 @@ from random_views import RELATIONS, Chance
 from stamped_history import run_on_duckdb
 from volume import volume
 
+from headwater.engine.state.segment_rows import SegmentRows
 from headwater.lineage.forward import deriving, may_derive
-from headwater.lineage.segment_rows import SegmentRows
-from headwater.relation import TICK, RelationName
-from headwater.views.segments import RecomputeStep
+from headwater.model.relation import TICK, RelationName
+from headwater.views.steps.recompute_step import RecomputeStep
 
 SEEDS = volume(12, 1_500)
 

@@ -7,16 +7,17 @@ from random import Random
 
 from stamped_history import INPUT, check_every_tick, plain, random_history, run_on_duckdb
 
-from headwater.deltas.in_memory import Row
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.segments import Segment, Signed, UnionStep
-from headwater.views.union_law import change_union
-from headwater.views.whole import whole_sql
+from headwater.model.relation import Column, Relation, SegmentName
+from headwater.views.laws.union import change_union
+from headwater.views.steps.derivation import Signed
+from headwater.views.steps.segments import Segment
+from headwater.views.steps.union_step import UnionStep
+from headwater_lab.in_memory.bag import Row
 
-PART, SOME, REST = (RelationName(source="segments", name=name) for name in ("part", "some", "rest"))
+PART, SOME, REST = (SegmentName(name=name) for name in ("part", "some", "rest"))
 COLUMNS = tuple(Column(name=f"c{n}", type=one.type, native=one.type) for n, one in enumerate(INPUT.columns))
-UNITED = Relation(name=RelationName(source="segments", name="united"), columns=COLUMNS)
+UNITED = Relation(name=SegmentName(name="united"), columns=COLUMNS)
 
 
 def test_oracle_every_tick() -> None:
@@ -31,7 +32,7 @@ def test_oracle_every_tick() -> None:
 
         def whole(tick: int) -> Counter[Row]:
             tables = {"part": plain(part.at(tick)), "some": plain(some.at(tick))}  # noqa: B023 - called in this turn
-            found = run_on_duckdb(whole_sql(segment, {PART: "part", SOME: "some"}), tables)
+            found = run_on_duckdb(segment.whole_sql({PART: "part", SOME: "some"}), tables)
             assert found.column_names == list(UNITED.column_names)
             return Counter(tuple(row.values()) for row in found.to_pylist())
 
@@ -44,5 +45,5 @@ def test_a_minus_takes_copies_one_by_one() -> None:
     segment = Segment(relation=UNITED, step=step, is_kept=False)
     row = (None, "a", 1, None, None, 0.5)
     tables = {"some": plain(Counter({row: 5})), "rest": plain(Counter({row: 3}))}
-    found = run_on_duckdb(whole_sql(segment, {SOME: "some", REST: "rest"}), tables)
+    found = run_on_duckdb(segment.whole_sql({SOME: "some", REST: "rest"}), tables)
     assert found.num_rows == 2

@@ -12,26 +12,26 @@ from typing import cast
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.deltas.compare import Row, difference
+from headwater.deltas.lookup import RowResult, SawTicks, Sight
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest, ArrowResult
 from headwater.deltas.on_spark import run_stamped, stamped_names
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Row, difference
+from headwater.engine.batch.segment_batch import change_segments
+from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.segment_reader import SegmentReader
 from headwater.judge.settle_orders import settled_text
-from headwater.keeping import AllGroupTables, GroupTables
-from headwater.maintenance.questions import Answer, Ask, SawTicks, Sight
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.runtime.accepted_log import AcceptedLog
-from headwater.runtime.segment_batch import change_segments
-from headwater.runtime.segment_reader import SegmentReader
-from headwater.runtime.spark_types import SelectTypes
-from headwater.views.compile import compile_view
-from headwater.views.exact_sums import exact_sums_on_spark
-from headwater.views.group_tables import keep_group_tables
-from headwater.views.law import renamed_sql
-from headwater.views.lower_views import ViewText, whole_text
-from headwater.views.segments import RecomputeStep, SegmentedView
-from headwater.views.whole import whole_sql
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import AllGroupTables, GroupTables
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.spark.types import SelectTypes
+from headwater.views.compile.compile_view import compile_view
+from headwater.views.laws.exact_sums import exact_sums_on_spark
+from headwater.views.laws.join import renamed_sql
+from headwater.views.steps.group_tables import keep_group_tables
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.steps.segments import SegmentedView
+from headwater.views.text.upstream_views import ViewText, whole_text
 
 Bags = dict[RelationName, Counter[Row]]
 
@@ -155,7 +155,7 @@ def _born(
     readers = {}
     for segment in view.segments:
         names = stamped_names(segment.inputs)
-        rows = run_stamped(spark, whole_sql(segment, names), {names[name]: placed[name] for name in names})
+        rows = run_stamped(spark, segment.whole_sql(names), {names[name]: placed[name] for name in names})
         expected = segment.relation.arrow_schema()
         assert [(one.name, one.type) for one in rows.schema] == [(one.name, one.type) for one in expected]
         placed[segment.name] = rows.cast(expected)
@@ -213,12 +213,12 @@ class _Sources:
     story: Story
     tick: Tick
 
-    def __call__(self, ask: Ask[ArrowKeys]) -> list[Answer[ArrowBag]]:
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         return [
-            Answer(
+            RowResult(
                 rows=self._rows(probe.relation, probe.wanted, probe.columns, probe.keys), sight=SawTicks(upto=self.tick)
             )
-            for probe in ask.probes
+            for probe in requests
         ]
 
     def _rows(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
 
 import duckdb
 import pyarrow as pa
 
-from headwater.deltas.in_memory import InMemoryBag, Row
+from headwater.deltas.lookup import RowRequest, RowResult, SawTransactions, Sight
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.maintenance.questions import Answer, Ask, Probe, SawTransactions, Sight
-from headwater.position import Tick
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.declaration import declare
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.views.steps.join import JoinView
+from headwater.views.text.declaration import declare
+from headwater_lab.in_memory.bag import InMemoryBag, Row
 
 COLUMNS = ("a", "b", "c")
 VALUES = (None, 0, 1, 1, 2)
@@ -64,13 +65,13 @@ class World:
         )
         return InMemoryBag.of(columns, entries).net()
 
-    def answer(self, probe: Probe, seen: frozenset[int]) -> Answer[InMemoryBag]:
+    def answer(self, probe: RowRequest, seen: frozenset[int]) -> RowResult[InMemoryBag]:
         indexes = [COLUMNS.index(column) for column in probe.wanted]
         rows = self.rows(probe.relation, seen)
         bag = InMemoryBag.of(probe.wanted, ((99, tuple(row[i] for i in indexes), count) for row, count in rows.items()))
         if probe.keys is not None:
             bag = bag.matching(probe.columns, probe.keys)
-        return Answer(rows=bag, sight=SawTransactions(seen=Saw(seen)))
+        return RowResult(rows=bag, sight=SawTransactions(seen=Saw(seen)))
 
     # The log, as an algorithm sees it.
     def seen_after(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> InMemoryBag:
@@ -103,8 +104,8 @@ class World:
                 return without
         return frozenset(prefix)
 
-    def perform(self, random: Random, ask: Ask, earliest: int) -> list[Answer[InMemoryBag]]:
-        return [self.answer(probe, self.sights(random, probe.relation.source, earliest)) for probe in ask.probes]
+    def perform(self, random: Random, requests: Sequence[RowRequest], earliest: int) -> list[RowResult[InMemoryBag]]:
+        return [self.answer(probe, self.sights(random, probe.relation.source, earliest)) for probe in requests]
 
 
 def to_arrow(bag: InMemoryBag) -> ArrowBag:

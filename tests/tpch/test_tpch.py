@@ -16,7 +16,7 @@ from tpch_world import PROBED, small_views, tpch_world
 from tpch_writers import tpch_writers
 from volume import THOROUGH, volume
 
-from headwater.runtime.events import BatchCommitted, Event, SourceConnected, ViewBorn
+from headwater.observe.events import BatchCommitted, Event, SourceConnected, ViewBorn
 from headwater.sources.embedded import EmbeddedServer
 
 TRANSACTIONS = volume(30, 200)

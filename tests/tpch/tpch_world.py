@@ -14,8 +14,8 @@ from audited import AuditedWorld
 from bench import tpch
 
 from headwater.judge.audit import audit_sql
-from headwater.project_file import load
-from headwater.runtime.understand import connect_sources
+from headwater.project.file import load
+from headwater.project.resolve import connect_sources
 from headwater.sources.embedded import EmbeddedServer
 
 SCALE = 0.001

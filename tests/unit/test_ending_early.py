@@ -13,8 +13,8 @@ import pytest
 CHILD = """
 import sys, time
 from headwater.cli.entry import main
-from headwater.runtime import project_run
-from headwater.session import Headwater
+from headwater.engine.service import project_run
+from headwater.api.session import Headwater
 
 def start(*arguments, **named):
     print("starting", flush=True)

@@ -14,12 +14,12 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.api.session import Headwater
 from headwater.cli.app import VERBS
 from headwater.cli.entry import VERBS as QUICK_VERBS
 from headwater.errors import HeadwaterError
-from headwater.position import Position, Tick
-from headwater.session import Headwater
-from headwater.transaction import Capture, Transaction
+from headwater.model.position import Position, Tick
+from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
 from headwater.warehouse.folders import view_folder
 
@@ -50,7 +50,7 @@ def project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Headwater:
     def start(*_: object, **__: object) -> NoReturn:
         raise AssertionError("Spark is not needed for this")
 
-    monkeypatch.setattr("headwater.runtime.spark.spark_session", start)
+    monkeypatch.setattr("headwater.spark.session.spark_session", start)
     return headwater.open(folder)
 
 

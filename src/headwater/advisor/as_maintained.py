@@ -7,9 +7,9 @@
 | join, union | never | its changes follow from those of its operands, and from partners |
 
 A segment whose old rows nobody asks for has no group table, and one whose rows could not be computed from few others
-always has (`views/group_tables`). Lineage is kept only of joins whose operands' rows can be told apart
-(`views/keep_lineage`). While a batch is computed, partners are looked up in the operands alone: there lineage saves
-nothing.
+always has (`views/steps/group_tables`). Lineage is kept only of joins whose operands' rows can be told apart
+(`views/steps/keep_lineage`). While a batch is computed, partners are looked up in the operands alone: there lineage
+saves nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from headwater.advisor.structure import GroupTable, Node, ReadsBehind, RelationNode, SegmentNode, Structure
-from headwater.views.group_tables import choosable_group_tables, group_tables
-from headwater.views.keep_lineage import joins_with_lineage
-from headwater.views.segments import GroupStep, JoinStep, RecomputeStep, RegroupStep, SegmentedView, Step, UnionStep
+from headwater.views.steps.group_tables import choosable_group_tables, group_tables
+from headwater.views.steps.keep_lineage import joins_with_lineage
+from headwater.views.steps.segments import Needs, SegmentedView, Step
 
 
 def as_maintained(structure: Structure, view: SegmentedView) -> Structure:
@@ -65,12 +65,12 @@ class _Engine:
 
 
 def _reads_behind(step: Step) -> ReadsBehind:
-    match step:
-        case GroupStep():
+    match step.needs:
+        case Needs.OWN:
             return ReadsBehind.UNLESS_KEPT
-        case RegroupStep():
+        case Needs.PARTITIONS:
             return ReadsBehind.ALWAYS
-        case JoinStep() | UnionStep() | RecomputeStep():
+        case Needs.PARTNERS | Needs.NOTHING | Needs.EVERYTHING:
             return ReadsBehind.NEVER
         case _:
-            assert_never(step)
+            assert_never(step.needs)

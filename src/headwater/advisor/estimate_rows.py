@@ -17,24 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import prod
-from typing import assert_never
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName, SegmentName
 from headwater.sources.measure import ColumnMeasure, RelationMeasure
-from headwater.views.normal_form import JoinView
-from headwater.views.output_columns import output_columns
-from headwater.views.segments import (
-    SEGMENTS,
-    First,
-    GroupStep,
-    JoinStep,
-    RecomputeStep,
-    RegroupStep,
-    Segment,
-    SegmentedView,
-    UnionStep,
-    Windows,
-)
+from headwater.views.steps.join import JoinView
+from headwater.views.steps.segments import SegmentedView, Segments
 
 _OTHER_CONDITION = 1 / 3
 _COMPUTED_WIDTH = 8.0
@@ -48,6 +35,11 @@ class RowEstimates:
     relations: Mapping[RelationName, RelationMeasure]
     known: Mapping[RelationName, float]
     _rows: dict[RelationName, float] = field(default_factory=dict)
+    _segments: Segments = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find segments by name."""
+        self._segments = {segment.name: segment for segment in self.view.segments}
 
     def segment_rows(self) -> dict[RelationName, float]:
         """Return the rows of every segment."""
@@ -62,47 +54,30 @@ class RowEstimates:
 
     def rows(self, name: RelationName) -> float:
         """Return the rows of a relation or segment."""
-        if name.source != SEGMENTS:
+        if not isinstance(name, SegmentName):
             return self.relations[name].rows
         if name not in self._rows:
-            self._rows[name] = self.known[name] if name in self.known else self._estimated(self._segment(name))
+            self._rows[name] = (
+                self.known[name] if name in self.known else self._segments[name].step.estimated_rows(self)
+            )
         return self._rows[name]
 
     def column(self, name: RelationName, held: str) -> ColumnMeasure:
         """Return what is known of a column of a relation or segment."""
-        if name.source != SEGMENTS:
+        if not isinstance(name, SegmentName):
             return self.relations[name].columns[held]
-        below = _column_below(self._segment(name), held, self.view)
+        below = self._segments[name].step.column_below(self._segments[name], held, self._segments)
         if below is None:
             return ColumnMeasure(width=_COMPUTED_WIDTH, distinct=self.rows(name))
         found = self.column(*below)
         return ColumnMeasure(width=found.width, distinct=min(found.distinct, max(1.0, self.rows(name))))
 
-    def _segment(self, name: RelationName) -> Segment:
-        return next(segment for segment in self.view.segments if segment.name == name)
-
-    def _estimated(self, segment: Segment) -> float:
-        match segment.step:
-            case JoinStep(view=join):
-                return self._joined(join)
-            case GroupStep(input=name, keys=keys):
-                return self._groups(name, keys)
-            case RegroupStep(input=name, keys=keys, computed=computed):
-                if isinstance(computed, Windows):
-                    return self.rows(name)
-                of_each = computed.limit if isinstance(computed, First) else 1
-                return min(self.rows(name), of_each * self._groups(name, keys))
-            case UnionStep(inputs=inputs):
-                return sum(self.rows(signed.input) for signed in inputs if signed.sign > 0)
-            case RecomputeStep(inputs=inputs):
-                return sum(self.rows(name) for name in inputs)
-            case _:
-                assert_never(segment.step)
-
-    def _groups(self, name: RelationName, keys: tuple[str, ...]) -> float:
+    def groups(self, name: RelationName, keys: tuple[str, ...]) -> float:
+        """Return how many different keys rows have; one group without keys."""
         return min(self.rows(name), prod(self.column(name, key).distinct for key in keys)) if keys else 1.0
 
-    def _joined(self, join: JoinView) -> float:
+    def joined(self, join: JoinView) -> float:
+        """Return how many rows a join gives."""
         read = {o.alias: o.relation.name for o in join.occurrences}
         rows = prod(self.rows(name) for name in read.values())
         equal = [
@@ -125,24 +100,3 @@ class RowEstimates:
             for one in known
         ]
         return prod(shares) * float(_OTHER_CONDITION ** max(0, others))
-
-
-def _column_below(segment: Segment, held: str, view: SegmentedView) -> tuple[RelationName, str] | None:
-    """Return the column below that a segment's column is, as it is; None where it is computed."""
-    match segment.step:
-        case JoinStep(view=join):
-            found = output_columns(join).get(held)
-            return None if found is None else (join.occurrence(found[0]).relation.name, found[1])
-        case GroupStep(input=name, keys=keys) | RegroupStep(input=name, keys=keys):
-            is_passed = held in keys or (
-                isinstance(segment.step, RegroupStep) and isinstance(segment.step.computed, First)
-            )
-            return (name, held) if is_passed else None
-        case UnionStep(inputs=inputs):
-            place = segment.relation.column_names.index(held)
-            first = next(one for one in view.segments if one.name == inputs[0].input)
-            return first.name, first.relation.column_names[place]
-        case RecomputeStep():
-            return None
-        case _:
-            assert_never(segment.step)

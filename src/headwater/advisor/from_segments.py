@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
+from typing import assert_never
 
 from headwater.advisor.flow import rows_of
 from headwater.advisor.statistics import (
@@ -28,17 +29,8 @@ from headwater.advisor.statistics import (
 )
 from headwater.advisor.structure import Node, RelationNode, SegmentNode, Structure
 from headwater.errors import UnsupportedView
-from headwater.relation import RelationName
-from headwater.views.segments import (
-    SEGMENTS,
-    GroupStep,
-    JoinStep,
-    RecomputeStep,
-    RegroupStep,
-    Segment,
-    SegmentedView,
-    UnionStep,
-)
+from headwater.model.relation import RelationName, SegmentName
+from headwater.views.steps.segments import Needs, Segment, SegmentedView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +65,34 @@ class _Translation:
         return self._done[segment.name]
 
     def _translated(self, segment: Segment) -> SegmentNode:
-        match segment.step:
-            case JoinStep(view=join):
-                operands = tuple(self._node(occurrence.relation.name) for occurrence in join.occurrences)
+        step = segment.step
+        match step.needs:
+            case Needs.PARTNERS:
+                operands = tuple(self._node(name) for name in step.operands)
                 return self._joined(segment, operands, self._rows(segment.name))
-            case GroupStep(input=name):
-                return self._grouped(segment, name)
-            case RegroupStep(input=name):
-                return self._alone(segment, name)
-            case UnionStep(inputs=inputs):
-                operands = tuple(self._node(signed.input) for signed in inputs)
+            case Needs.OWN:
+                return self._grouped(segment, *step.operands)
+            case Needs.PARTITIONS:
+                return self._alone(segment, *step.operands)
+            case Needs.NOTHING:
+                operands = tuple(self._node(name) for name in step.operands)
                 rows = sum(rows_of(operand) for operand in operands)
                 ratios = UnionStatistics(aggr_ratio=min(1.0, self._rows(segment.name) / rows))
                 return SegmentNode(name=str(segment.name), operands=operands, statistics=ratios)
-            case RecomputeStep():
+            case Needs.EVERYTHING:
                 raise UnsupportedView(
                     f'there is no choice of auxiliary tables for view "{self._view.name}"',
                     code="HW-731",
                     detail=f"its part {segment.name} is computed anew from all rows of what it reads, whatever changed",
                     hint="keep replicas of its relations, or see in `headwater explain` why it is computed anew",
                 )
+            case _:
+                assert_never(step.needs)
 
     def _grouped(self, group: Segment, name: RelationName) -> SegmentNode:
         """Return a group over what it reads: over a join's operands, if it alone reads that join."""
         below = self._segments.get(name)
-        if below is not None and isinstance(below.step, JoinStep) and self._reader_count(name) == 1:
+        if below is not None and below.step.join is not None and self._reader_count(name) == 1:
             join = self.segment(below)
             return self._joined(group, join.operands, self._rows(name))
         return self._alone(group, name)
@@ -118,7 +113,7 @@ class _Translation:
         return SegmentNode(name=str(segment.name), operands=operands, statistics=ratios)
 
     def _node(self, name: RelationName) -> Node:
-        if name.source == SEGMENTS:
+        if isinstance(name, SegmentName):
             return self.segment(self._segments[name])
         return RelationNode(name=str(name), statistics=self._measured.relations[name])
 

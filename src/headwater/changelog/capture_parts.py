@@ -10,9 +10,9 @@ from typing import assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.project import GlobalIds, IdColumn, PreparedId
-from headwater.relation import COUNT, RelationName
-from headwater.transaction import ORDINAL, Capture
+from headwater.model.project import GlobalIds, IdColumn, PreparedId
+from headwater.model.relation import COUNT, RelationName
+from headwater.model.transaction import ORDINAL, Capture
 
 _NO_IDS: frozenset[str] = frozenset()
 

@@ -29,15 +29,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog import layout
-from headwater.changelog.fenced_table import FencedTable
 from headwater.changelog.mark import LogMark, LogSlot
 from headwater.changelog.read import read_records, read_rows
 from headwater.changelog.tail import Tail
 from headwater.errors import LeaseLost, NotReadable
 from headwater.fail_points import reach
-from headwater.position import Position, Tick
-from headwater.relation import COUNT, TICK, Relation, RelationName
-from headwater.transaction import Capture, Transaction
+from headwater.model.position import Notation, Position, Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.model.transaction import Capture, Transaction
+from headwater.storage.fenced_table import FencedTable
 
 HORIZON = "headwater.horizon"
 
@@ -235,7 +235,7 @@ class ChangeLog:
 
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
         """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""
-        found = layout.read_records(self._records(after, upto))
+        found = layout.read_records(self._records(after, upto), self._notations())
         return [(tick, one) for tick, one in found if source is None or one.source == source]
 
     def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int]]:
@@ -296,6 +296,10 @@ class ChangeLog:
         ahead = None if self._ahead is None else self.tail.rows(None, layout.RECORDS, self.durable_tick, upto)
         return pa.concat_tables([layout.RECORDS.empty_table(), *stored, *([] if ahead is None else [ahead])])
 
+    def _notations(self) -> dict[str, Notation]:
+        """Return how each source writes positions."""
+        return {source: position.notation for source, position in self._mark.positions.items()}
+
     def _stored(self, upto: Tick) -> Tick:
         """Return up to which tick the data files are read: what was looked ahead to is not in them."""
         return upto if self._ahead is None else min(upto, self.durable_tick)
@@ -320,7 +324,7 @@ class ChangeLog:
         since, last = self.tail.since, self.last_tick
         recent = self.tail.rows(None, layout.RECORDS, since, last)
         for records in chain([] if recent is None else [recent], self._older_records(since)):
-            found = [tick for tick, one in layout.read_records(records) if accept(one)]
+            found = [tick for tick, one in layout.read_records(records, self._notations()) if accept(one)]
             if found:
                 return max(found)
         return None

@@ -14,15 +14,15 @@ A data file holds only the structs it has rows of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.position import Position, Tick
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.transaction import ORDINAL, Transaction
+from headwater.model.position import LSN, Notation, Position, Tick
+from headwater.model.relation import COUNT, DEFAULT_SCHEMA, TICK, RelationName
+from headwater.model.transaction import ORDINAL, Transaction
 
 RECORDS = pa.schema(
     [
@@ -62,7 +62,7 @@ def relations(log: pa.Schema) -> tuple[RelationName, ...]:
     for column in log.names:
         if column not in RECORDS.names and "#" not in column:
             source, *schema, name = column.split(".", 2)
-            found.append(RelationName(source=source, schema=schema[0] if schema else "public", name=name))
+            found.append(RelationName(source=source, schema=schema[0] if schema else DEFAULT_SCHEMA, name=name))
     return tuple(found)
 
 
@@ -101,13 +101,18 @@ def records(transactions: Sequence[tuple[Tick, Transaction]], accepted_at: datet
     return pa.table([pa.array(value, field.type) for value, field in zip(values, RECORDS, strict=True)], schema=RECORDS)
 
 
-def read_records(rows: pa.Table) -> list[tuple[Tick, Transaction]]:
-    """Return the transactions that records tell of."""
+def read_records(rows: pa.Table, notations: Mapping[str, Notation]) -> list[tuple[Tick, Transaction]]:
+    """Return the transactions that records tell of; each source writes positions in its own notation."""
     return [
         (
             Tick(row[TICK]),
             Transaction(
-                position=Position(source=row["_source"], history=row["_history"], offset=row["_position"]),
+                position=Position(
+                    source=row["_source"],
+                    history=row["_history"],
+                    offset=row["_position"],
+                    notation=notations.get(row["_source"], LSN),
+                ),
                 identity=row["_identity"],
                 committed_at=row["_committed_at"],
             ),

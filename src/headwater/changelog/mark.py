@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headwater.position import Position, Tick
+from headwater.model.position import Position, Tick, read_position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class LogMark:
 
     def text(self) -> str:
         """Return the mark as it is written."""
-        positions = {source: [position.history, position.offset] for source, position in self.positions.items()}
+        positions = {source: position.written() for source, position in self.positions.items()}
         slots = {source: [slot.name, slot.has_begun] for source, slot in self.slots.items()}
         said = {"tick": self.tick, "epoch": self.epoch, "positions": positions, "slots": slots}
         return json.dumps(said, sort_keys=True)
@@ -61,10 +61,7 @@ class LogMark:
     def parse(text: str) -> LogMark:
         """Read a written mark; one from before slots were noted has none."""
         value = json.loads(text)
-        positions = {
-            source: Position(source=source, history=history, offset=offset)
-            for source, (history, offset) in value["positions"].items()
-        }
+        positions = {source: read_position(source, said) for source, said in value["positions"].items()}
         slots = {
             source: LogSlot(name=name, has_begun=has_begun)
             for source, (name, has_begun) in value.get("slots", {}).items()

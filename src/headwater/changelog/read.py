@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.changelog.data_file import place
 from headwater.changelog.layout import RECORDS, shapes, stamped_schema, unpack
-from headwater.changelog.storage_errors import stored
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, RelationName
+from headwater.storage.data_file import place
+from headwater.storage.storage_errors import stored
 
 
 def read_rows(

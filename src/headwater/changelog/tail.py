@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.layout import stamped_schema
-from headwater.position import Tick
-from headwater.relation import TICK, RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import TICK, RelationName
 
 SETTLED_ROWS = 65_536
 

@@ -10,7 +10,7 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render_advice import draw_advice
+from headwater.cli.render.advice import draw_advice
 
 
 def advise(

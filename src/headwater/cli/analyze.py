@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from headwater.cli.analysis_page import write_analysis
 from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render_analysis import draw_analysis
+from headwater.cli.render.analysis import draw_analysis
+from headwater.cli.render.analysis_page import write_analysis
 
 
 def analyze(
@@ -40,6 +39,5 @@ def analyze(
     ):
         result = headwater.analyze(view)
         if to is not None:
-            draw = import_module("headwater.lab.papers.charts").draw_pictures
-            result = replace(result, files=write_analysis(result, to, draw))
+            result = replace(result, files=write_analysis(result, to))
     output.show(result, draw_analysis)

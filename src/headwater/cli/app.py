@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headwater.cli.added_verbs import add_verbs_of_others
 from headwater.cli.advise import advise
 from headwater.cli.analyze import analyze
 from headwater.cli.check import check
@@ -10,9 +11,8 @@ from headwater.cli.explain import explain
 from headwater.cli.history import history
 from headwater.cli.impact import impact
 from headwater.cli.init import init
-from headwater.cli.lab import lab
 from headwater.cli.plan import plan
-from headwater.cli.program import new_app
+from headwater.cli.program import add_verb, new_app
 from headwater.cli.prove import prove
 from headwater.cli.query import query
 from headwater.cli.refresh import refresh
@@ -46,5 +46,5 @@ VERBS = (
 
 app = new_app()
 for verb in VERBS:
-    app.command()(verb)
-app.add_typer(lab)
+    add_verb(app, verb)
+add_verbs_of_others(app)

@@ -10,7 +10,7 @@ from headwater.cli.demo_stage import stage
 from headwater.cli.facade import play_demo, require_demo
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import BROKE, outcome
-from headwater.cli.render import draw_demo
+from headwater.cli.render.verbs import draw_demo
 
 
 def demo(

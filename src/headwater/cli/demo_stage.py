@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater.demo.scenes import DemoEvent, DemoListener, Pulse, Replayed, Scene
-from headwater.runtime.events import BatchCommitted, BootstrapProgress, CheckProgress, Idle
-from headwater.runtime.logbook import level_of, log_event, sentence_of
+from headwater.observe.events import BatchCommitted, BootstrapProgress, CheckProgress, Idle
+from headwater.observe.logbook import level_of, log_event, sentence_of
 
 _LINE_SECONDS = 5.0
 _REPLAY_PARTS = 4

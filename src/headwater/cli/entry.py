@@ -7,7 +7,7 @@ from importlib import import_module
 
 import typer
 
-from headwater.cli.program import new_app, run_program
+from headwater.cli.program import add_verb, new_app, run_program
 
 VERBS = frozenset(
     {
@@ -46,5 +46,5 @@ def app_for(verb: str) -> typer.Typer:
         return whole
     name = verb.replace("-", "_")
     app = new_app()
-    app.command()(getattr(import_module(f"headwater.cli.{name}"), name))
+    add_verb(app, getattr(import_module(f"headwater.cli.{name}"), name))
     return app

@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeAlias, cast
 
 import typer
 
-from headwater.moment import AtPosition, Moment
-from headwater.runtime.events import Listener
+from headwater.model.moment import AtPosition, Moment
+from headwater.observe.events import Listener
 
 if TYPE_CHECKING:  # a verb has to say something within a second: what the others need is not imported
     from headwater.advisor.advice import AdviceResult
+    from headwater.advisor.analysis import AnalyzeResult
+    from headwater.api.results import HistoryResult, QueryResult
     from headwater.demo.scenes import DemoListener
-    from headwater.results.checking import CheckResult, DemoResult
-    from headwater.results.keeping import AnalyzeResult, RefreshResult
-    from headwater.results.lineage import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-    from headwater.results.planning import OwnerSqlResult, PlanResult, RunResult
-    from headwater.results.proving import ProveResult
-    from headwater.results.reading import ExplainResult, HistoryResult, QueryResult
-    from headwater.results.status import ReleaseResult, StatusResult
-    from headwater.results.teardown import TeardownResult
+    from headwater.explain.result import ExplainResult
+    from headwater.judge.result import CheckResult, DemoResult
+    from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+    from headwater.observe.status import RefreshResult, ReleaseResult, StatusResult
+    from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
+    from headwater.project.teardown_result import TeardownResult
+    from headwater.prove.result import ProveResult
 
 
 class Facade(Protocol):
@@ -141,12 +142,14 @@ def play_proof(
     seed: int,
     replay: Path | None,
     to: Path,
+    record: Path | None,
     told: Callable[[ProveResult], None],
 ) -> ProveResult:
     """Prove; imported only now, because it brings Spark."""
     prove = import_module("headwater.prove.proof").prove
     return cast(
-        "ProveResult", prove(seconds=seconds, view_limit=view_limit, seed=seed, replay=replay, to=to, told=told)
+        "ProveResult",
+        prove(seconds=seconds, view_limit=view_limit, seed=seed, replay=replay, to=to, record=record, told=told),
     )
 
 

@@ -10,8 +10,8 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render_trace import draw_impact, draw_row_impact
-from headwater.moment import parse_moment, parse_position
+from headwater.cli.render.trace import draw_impact, draw_row_impact
+from headwater.model.moment import parse_moment, parse_position
 
 
 def impact(

@@ -11,10 +11,10 @@ import typer
 
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import outcome
-from headwater.cli.page import Line, Page
+from headwater.cli.render.page import Line, Page
 from headwater.errors import InvalidProject
-from headwater.project import PROJECT_FILE
-from headwater.project_file import load, name_obstacle
+from headwater.model.project import PROJECT_FILE
+from headwater.project.file import load, name_obstacle
 
 TEMPLATES = (
     ("headwater.toml", PROJECT_FILE),

@@ -1,21 +1,19 @@
-"""`headwater lab`: the published algorithms in a small world. Its verbs, each in a file of its own."""
+"""`headwater lab` where the lab is not installed: how to get it."""
 
 from __future__ import annotations
 
 import typer
 
-from headwater.cli.lab_compare import compare
-from headwater.cli.lab_papers import papers
-from headwater.cli.lab_replay import replay
-from headwater.cli.lab_scenarios import scenarios
+from headwater.cli.outcome import outcome
+from headwater.errors import HeadwaterError
 
-LAB_VERBS = (scenarios, replay, compare, papers)
 
-lab = typer.Typer(
-    name="lab",
-    help="See what the published algorithms guarantee and cost, in a small world without databases and without Spark.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
-for verb in LAB_VERBS:
-    lab.command()(verb)
+def lab(context: typer.Context) -> None:
+    """See what the published algorithms guarantee and cost (needs `pip install headwater-lab`)."""
+    with outcome(as_json="--json" in context.args, debug=False):
+        raise HeadwaterError(
+            "the lab is not installed",
+            code="HW-172",
+            detail="it is a distribution of its own, headwater-lab, because maintaining views needs nothing of it",
+            hint="pip install headwater-lab",
+        )

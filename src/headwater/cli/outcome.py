@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import typer
 
-from headwater.cli.json_text import to_json
-from headwater.cli.page import Page, print_in_place, print_page
+from headwater.cli.render.json_text import to_json
+from headwater.cli.render.page import Page, print_in_place, print_page
 from headwater.errors import HeadwaterError, SeveralErrors
 
 DONE, REFUSED, BROKE = 0, 1, 2
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class OutputForm:
     """Where a verb's result goes, and in which form."""
 
     as_json: bool
@@ -49,13 +49,13 @@ class Output:
 
 
 @contextmanager
-def outcome(*, as_json: bool, debug: bool) -> Iterator[Output]:
+def outcome(*, as_json: bool, debug: bool) -> Iterator[OutputForm]:
     """Give a block its output, and turn what it raises into a message and an exit code."""
     if debug:
         logging.basicConfig(stream=sys.stderr, level=logging.DEBUG, format="%(asctime)s %(name)s %(message)s")
     logging.getLogger("sqlglot").setLevel(logging.ERROR)  # what it cannot parse, we refuse in our own words
     try:
-        yield Output(as_json=as_json)
+        yield OutputForm(as_json=as_json)
     except HeadwaterError as error:
         show_error(error, as_json=as_json)
         raise typer.Exit(REFUSED) from None
@@ -76,7 +76,7 @@ def may_ask(*, as_json: bool) -> bool:
 
 def _about_a_file(error: Exception) -> HeadwaterError | None:
     """Return what to say of a file that cannot be read or written, if that is what went wrong."""
-    from headwater.changelog.storage_errors import storage_error  # noqa: PLC0415 - brings Arrow and Delta along
+    from headwater.storage.storage_errors import storage_error  # noqa: PLC0415 - brings Arrow and Delta along
 
     return storage_error(error)
 

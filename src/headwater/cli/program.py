@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
@@ -23,6 +25,15 @@ def new_app() -> typer.Typer:
     )
     app.callback()(headwater)
     return app
+
+
+def add_verb(app: typer.Typer, verb: Callable[..., None], settings: dict[str, object] | None = None) -> None:
+    """Give a program a verb, and Typer's settings for its arguments.
+
+    The first sentence of its help is given as it is: Typer would cut it off in the list of verbs.
+    """
+    first, *_ = inspect.cleandoc(verb.__doc__ or "").split("\n\n")
+    app.command(short_help=" ".join(first.split()), context_settings=settings)(verb)
 
 
 def _show_version(asked: bool) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
-from headwater.runtime.events import (
+from headwater.observe.events import (
     BatchCommitted,
     BootstrapProgress,
     CheckProgress,
@@ -24,7 +24,7 @@ from headwater.runtime.events import (
     fan_out,
     unheard,
 )
-from headwater.runtime.logbook import level_of, log_event, sentence_of
+from headwater.observe.logbook import level_of, log_event, sentence_of
 
 
 @contextmanager

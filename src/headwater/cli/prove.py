@@ -10,8 +10,8 @@ import typer
 from headwater.cli.facade import play_proof
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import REFUSED, outcome
-from headwater.cli.render_proof import draw_proof, draw_proof_line
-from headwater.results.proving import ProveResult
+from headwater.cli.render.proof import draw_proof, draw_proof_line
+from headwater.prove.result import ProveResult
 
 
 def prove(
@@ -26,6 +26,10 @@ def prove(
         Path | None, typer.Option("--replay", help="Play the trial in this file instead.", show_default="none")
     ] = None,
     to: Annotated[Path, typer.Option("--to", help="The folder for trials that go wrong.")] = Path("wrong-states"),
+    record: Annotated[
+        Path | None,
+        typer.Option("--record", help="Go on where this file's runs ended, and add to it.", show_default="none"),
+    ] = None,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -34,8 +38,8 @@ def prove(
     Every construct of the SQL reference, and every pair of them, is put into views over small tables full of NULLs,
     duplicates and ties. The code that maintains your views maintains them, on Spark; the views' SQL is run at every
     tick in DuckDB, and on Spark where the two differ. A state that is wrong is written to a file that `--replay` plays.
-    No database is needed. The exit code is 1 if a
-    state was wrong, or if Headwater itself failed over a view.
+    No database is needed. With `--record`, runs add up, also those of several processes at once with different seeds.
+    The exit code is 1 if a state was wrong, or if Headwater itself failed over a view.
     """
     with outcome(as_json=as_json, debug=debug) as output:
 
@@ -43,7 +47,7 @@ def prove(
             if not as_json:
                 typer.echo(draw_proof_line(found), err=True)
 
-        result = play_proof(minutes * 60, views, seed, replay, to, tell)
+        result = play_proof(minutes * 60, views, seed, replay, to, record, tell)
     output.show(result, draw_proof)
     if not result.is_proved:
         raise typer.Exit(REFUSED)

@@ -12,8 +12,8 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render import draw_query
-from headwater.moment import parse_moment, parse_position
+from headwater.cli.render.verbs import draw_query
+from headwater.model.moment import parse_moment, parse_position
 
 _TERMINAL_ROWS = 100
 

@@ -10,9 +10,9 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
 from headwater.cli.progress import progress
-from headwater.cli.render import draw_run
+from headwater.cli.render.verbs import draw_run
 from headwater.errors import ConfirmationNeeded
-from headwater.results.planning import RunResult
+from headwater.project.plan_result import RunResult
 
 
 def run(

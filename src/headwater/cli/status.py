@@ -12,9 +12,9 @@ from headwater.cli.facade import Facade, open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render import draw_status
-from headwater.results.status import StatusResult
-from headwater.runtime.events import unheard
+from headwater.cli.render.verbs import draw_status
+from headwater.observe.events import unheard
+from headwater.observe.status import StatusResult
 
 _WATCH_SECONDS = 2.0
 

@@ -10,9 +10,9 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
 from headwater.cli.progress import progress
-from headwater.cli.render import draw_teardown
+from headwater.cli.render.verbs import draw_teardown
 from headwater.errors import HeadwaterError
-from headwater.project_file import load
+from headwater.project.file import load
 
 
 def teardown(
@@ -29,8 +29,8 @@ def teardown(
 ) -> None:
     """Drop what was made at the sources, after asking.
 
-    These are replication slots and publications. The warehouse folder stays; the next `run` reads these sources, and
-    the views that read them, anew, while the other views go on.
+    At PostgreSQL these are replication slots and publications. The warehouse folder stays; the next `run` reads these
+    sources, and the views that read them, anew, while the other views go on.
     """
     with outcome(as_json=as_json, debug=debug) as output:
         said = load(project)
@@ -42,7 +42,7 @@ def teardown(
                 code="HW-130",
                 hint="say --yes",
             )
-        if not yes and not typer.confirm(f"drop the replication slots and publications at {sources}?"):
+        if not yes and not typer.confirm(f"drop what was made at {sources}?"):
             typer.echo("nothing was dropped")
             raise typer.Exit(REFUSED)
         with (

@@ -10,8 +10,8 @@ from headwater.cli.facade import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
-from headwater.cli.render_trace import draw_why_not
-from headwater.moment import parse_moment
+from headwater.cli.render.trace import draw_why_not
+from headwater.model.moment import parse_moment
 
 
 def why_not(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from headwater.deltas.extent import EVERYTHING, Extent
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

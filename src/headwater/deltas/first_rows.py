@@ -22,9 +22,11 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.lookup import NO_TICK
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.deltas.order import Order, in_order, upto
 from headwater.deltas.summed_up import summed_up
-from headwater.relation import COUNT
+from headwater.model.relation import COUNT
 
 _IS_TOUCHED = "_is_touched"
 
@@ -55,6 +57,13 @@ class FirstRows:
         """Return the first `count` of netted rows, or all if they are fewer."""
         ordered = in_order(rows, order, count).slice(0, count)
         return cls(order=order, rows=ordered, is_whole=rows.num_rows <= count, most=2 * count, read_rows=rows.num_rows)
+
+    @classmethod
+    def of_result(cls, result: ArrowResult, order: Order) -> Self:
+        """Return the first rows that a lookup found, in the order that was asked for."""
+        rows, read = result.rows.counted, result.read_count
+        read_rows = rows.num_rows if read is None else read
+        return cls(order=order, rows=rows, is_whole=result.is_whole, most=rows.num_rows, read_rows=read_rows)
 
     def after(self, changes: pa.Table) -> FirstRows:
         """Return the first rows once the bag has changed by signed rows: perhaps fewer."""
@@ -92,6 +101,17 @@ class FirstRows:
         if not self.rows.num_rows:
             return changes.slice(0, 0)
         return upto(changes, self.rows.slice(self.rows.num_rows - 1, 1), self.order)
+
+
+def limited(result: ArrowResult, request: ArrowRequest) -> ArrowResult:
+    """Return the first of rows that were found whole, in the order of the request; all if it has no limit."""
+    if request.limit is None:
+        return result
+    assert result.is_whole, "the first rows are chosen from all"
+    first = FirstRows.of(summed_up(result.rows.counted), request.order, request.limit)
+    return replace(
+        result, rows=ArrowBag.of_counted(first.rows, NO_TICK), is_whole=first.is_whole, read_count=first.read_rows
+    )
 
 
 def _repeated(value: int, rows: pa.Table) -> pa.Array:

@@ -89,17 +89,33 @@ def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.Chu
     """Tell for each row whether it holds one of the keys; NULL is NULL.
 
     Column by column what a row holds so far becomes the number of a key that begins so, none if no key does.
+
+    >>> rows = pa.table({"a": [[1], [1, None], None]})
+    >>> is_among(rows, ("a",), pa.table({"a": pa.array([None, [1, None]], pa.list_(pa.int64()))})).to_pylist()
+    [False, True, True]
     """
-    typed = [keys[name].cast(rows.schema.field(name).type) for name in columns]
+    typed = [comparable(keys[name].cast(rows.schema.field(name).type)) for name in columns]
     if len(columns) == 1:
-        return pc.is_in(rows[columns[0]], value_set=typed[0].combine_chunks())
+        return pc.is_in(comparable(rows[columns[0]]), value_set=typed[0].combine_chunks())
     held, sought = pa.scalar(0, pa.int64()), pa.scalar(0, pa.int64())
     for name, values in zip(columns, typed, strict=True):
-        known = values.unique()
-        held, sought = (_joined(so_far, column, known) for so_far, column in ((held, rows[name]), (sought, values)))
+        known, own = values.unique(), comparable(rows[name])
+        held, sought = (_joined(so_far, column, known) for so_far, column in ((held, own), (sought, values)))
         begun = sought.unique()
         held, sought = (pc.cast(pc.index_in(numbers, value_set=begun), pa.int64()) for numbers in (held, sought))
     return pc.is_valid(held)
+
+
+def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values that Arrow can compare and group by: arrays in their printed form, others as they are.
+
+    >>> comparable(pa.chunked_array([[[1, None], None]])).to_pylist()
+    ['[1, None]', None]
+    """
+    if not pa.types.is_nested(column.type):
+        return column
+    printed = [None if value is None else repr(value) for value in column.to_pylist()]
+    return pa.chunked_array([pa.array(printed, pa.string())])
 
 
 def _joined(so_far: pa.Scalar | pa.ChunkedArray, column: pa.ChunkedArray, known: pa.Array) -> pa.ChunkedArray:

@@ -6,17 +6,20 @@ object, except values of an array type (Arrow cannot group by them: they are gro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.extent import Extent, Remainder
-from headwater.deltas.indexed_rows import is_among
+from headwater.deltas.indexed_rows import comparable, is_among
+from headwater.deltas.lookup import Lookup, Restriction, RowRequest, RowResult
 from headwater.deltas.selection import Selection
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK
 
 _PLACE = "_place"
 
@@ -47,6 +50,33 @@ def _held(value: pa.Scalar, kind: pa.DataType) -> pa.Scalar | None:
         return None
 
 
+def with_one_zero(rows: pa.Table) -> pa.Table:
+    """Return rows as Spark groups them, and as changes have them: one zero, and one NaN.
+
+    >>> with_one_zero(pa.table({"a": [-0.0, None]})).to_pylist()
+    [{'a': 0.0}, {'a': None}]
+    """
+    for place, column in enumerate(rows.schema):
+        if pa.types.is_floating(column.type):
+            values = pc.add(rows[column.name], pa.scalar(0, column.type))
+            nan = pa.scalar(float("nan"), column.type)
+            rows = rows.set_column(place, column, pc.if_else(pc.is_nan(values), nan, values))
+    return rows
+
+
+def split_by_null(keys: pa.Table) -> Iterator[pa.Table]:
+    """Yield the keys that have no NULL, and those that have one, where there are any.
+
+    >>> [part.to_pylist() for part in split_by_null(pa.table({"a": [1, None], "b": [2, 3]}))]
+    [[{'a': 1, 'b': 2}], [{'a': None, 'b': 3}]]
+    """
+    whole = keys.drop_null()
+    if whole.num_rows:
+        yield whole
+    if whole.num_rows < keys.num_rows:
+        yield keys.filter(reduce(pc.or_, [pc.is_null(column) for column in keys.columns]))
+
+
 def remaining(table: pa.Table, rows: Remainder) -> pa.Table:
     """Return the rows of a table that are in a remainder.
 
@@ -75,19 +105,20 @@ def _passing_one(table: pa.Table, selection: Selection) -> pa.ChunkedArray:
 
 @dataclass(frozen=True, slots=True)
 class ArrowKeys:
-    """Key values as a table of distinct rows without NULLs."""
+    """Key values as a table of distinct rows. Those of a join have no NULL (`ArrowBag.keys`)."""
 
     table: pa.Table
+
+    def named(self, columns: tuple[str, ...]) -> pa.Table:
+        """Return the keys as values of columns, whatever these were called where the keys come from."""
+        return self.table.rename_columns(list(columns))
 
     def without(self, others: ArrowKeys) -> ArrowKeys:
         """Return the keys that are not among the others."""
         if not len(self) or not len(others):
             return self
-        renamed = others.table.rename_columns(self.table.column_names)
-        if self.table.num_columns == 1:
-            known = pc.is_in(self.table.column(0), value_set=renamed.column(0).combine_chunks())
-            return ArrowKeys(self.table.filter(pc.invert(known)))
-        return ArrowKeys(self.table.join(renamed, self.table.column_names, join_type="left anti"))
+        columns = tuple(self.table.column_names)
+        return ArrowKeys(self.table.filter(pc.invert(is_among(self.table, columns, others.named(columns)))))
 
     def plus(self, others: ArrowKeys) -> ArrowKeys:
         """Return the keys of both, each once."""
@@ -100,7 +131,15 @@ class ArrowKeys:
 
 
 def _distinct(table: pa.Table) -> pa.Table:
-    return table.group_by(table.column_names, use_threads=False).aggregate([]).select(table.column_names)
+    names = table.column_names
+    if not any(map(pa.types.is_nested, table.schema.types)):
+        return table.group_by(names, use_threads=False).aggregate([]).select(names)
+    flat = pa.table([comparable(table[name]) for name in names], names).append_column(_PLACE, _places(table))
+    return table.take(flat.group_by(names, use_threads=False).aggregate([(_PLACE, "min")])[f"{_PLACE}_min"])
+
+
+def _places(table: pa.Table) -> pa.Array:
+    return pa.array(range(table.num_rows), pa.int64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +152,23 @@ class ArrowBag:
     """
 
     table: pa.Table
+
+    @classmethod
+    def of_counted(cls, rows: pa.Table, tick: Tick) -> Self:
+        """Return rows that have `_count`, stamped with a tick."""
+        names = [name for name in rows.column_names if name != COUNT]
+        stamps = pa.repeat(pa.scalar(tick, pa.int64()), rows.num_rows)
+        return cls(rows.select(names).append_column(TICK, stamps).append_column(COUNT, rows[COUNT]))
+
+    @classmethod
+    def of_plain(cls, rows: pa.Table, tick: Tick) -> Self:
+        """Return plain rows, each of which counts one, stamped with a tick."""
+        return cls.of_counted(rows.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)), tick)
+
+    @property
+    def counted(self) -> pa.Table:
+        """The rows with `_count`, without their ticks."""
+        return self.table.drop_columns([TICK])
 
     @property
     def columns(self) -> list[str]:
@@ -147,19 +203,15 @@ class ArrowBag:
 
     def _grouped_by_printed(self, lists: list[str], aggregate: str) -> ArrowBag:
         """Group by what array values look like, and keep the values of some row of each group."""
-        places = pa.array(range(len(self)), pa.int64())
-        flat = self.table.drop_columns(lists).append_column(_PLACE, places)
+        flat = self.table.drop_columns(lists).append_column(_PLACE, _places(self.table))
         for name in lists:
-            flat = flat.append_column(name, self._printed(name))
+            flat = flat.append_column(name, comparable(self.table[name]))
         by = [name for name in flat.column_names if name not in (COUNT, _PLACE)]
         grouped = flat.group_by(by, use_threads=False).aggregate([(COUNT, aggregate), (_PLACE, "min")])
         counts = grouped[f"{COUNT}_{aggregate}"]
         some = self.table.take(grouped[f"{_PLACE}_min"])
         kept = some.set_column(some.column_names.index(COUNT), COUNT, counts)
         return ArrowBag(kept.filter(pc.not_equal(counts, 0)))
-
-    def _printed(self, name: str) -> pa.Array:
-        return pa.array([None if value is None else repr(value) for value in self.table[name].to_pylist()], pa.string())
 
     def net(self) -> ArrowBag:
         """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
@@ -182,11 +234,15 @@ class ArrowBag:
         ]
         return ArrowKeys(_distinct(pa.table(held, names=list(as_columns)).drop_null()))
 
+    def groups(self, columns: tuple[str, ...]) -> ArrowKeys:
+        """Return the distinct values of columns, NULL being a value like any other: those of a GROUP BY."""
+        return ArrowKeys(_distinct(self.table.select(list(columns))))
+
     def matching(self, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
         """Return the rows whose columns hold one of the keys."""
         if not len(self) or not len(keys):
             return ArrowBag(self.table.slice(0, 0))
-        return ArrowBag(self.table.filter(is_among(self.table, columns, keys.table.rename_columns(list(columns)))))
+        return ArrowBag(self.table.filter(is_among(self.table, columns, keys.named(columns))))
 
     def selected(self, extent: Extent) -> ArrowBag:
         """Return the rows of an extent."""
@@ -201,3 +257,10 @@ class ArrowBag:
     def __len__(self) -> int:
         """Return how many entries there are."""
         return int(self.table.num_rows)
+
+
+ArrowRestriction = Restriction[ArrowKeys]
+ArrowRequest = RowRequest[ArrowKeys]
+ArrowResult = RowResult[ArrowBag]
+ArrowLookup = Lookup[ArrowKeys, ArrowBag]
+"""What a maintainer looks rows up in: they come as Arrow tables."""

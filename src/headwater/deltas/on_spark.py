@@ -43,10 +43,12 @@ K = TypeVar("K", bound=Hashable)
 def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Return an Arrow table as a DataFrame.
 
-    Chunks are combined first: PySpark 4.3 silently drops the rows after an empty chunk.
+    Chunks are combined first: PySpark 4.3 silently drops the rows after an empty chunk, and fails over an array column
+    without any.
     """
+    whole = table.combine_chunks() if table.num_rows else table.schema.empty_table()
     return spark._create_from_arrow_table(  # noqa: SLF001 - what `createDataFrame` calls, without its 33 round trips
-        table.combine_chunks(),
+        whole,
         table.schema.names,
         timezone="UTC",
         prefer_timestamp_ntz=False,
@@ -61,6 +63,22 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     return pa.Table.from_batches(collect(empty_list_if_zero_records=False))  # type: ignore[operator]  # typed as a column: names of a frame are its columns unless PySpark declares them
 
 
+def collect_few(frame: DataFrame, few: int) -> pa.Table | None:
+    """Run a query and return its rows, None if they are more than few; no more are fetched."""
+    found = to_arrow(frame.limit(few + 1))
+    return found if found.num_rows <= few else None
+
+
+def small_session(spark: SparkSession) -> SparkSession:
+    """Return the session for queries over few rows."""
+    return _session(spark, small=True)
+
+
+def to_small_dataframe(session: SparkSession, table: pa.Table) -> DataFrame:
+    """Return a small table as one partition, so that nothing need be exchanged where it is joined."""
+    return to_dataframe(session, table).coalesce(1).hint("shuffle_hash")
+
+
 def quoted(columns: Iterable[str]) -> list[str]:
     """Return column names as Spark's expressions need them, whatever characters are in them.
 
@@ -68,6 +86,13 @@ def quoted(columns: Iterable[str]) -> list[str]:
     ['`id`', '`a.b`', '`tick``s`']
     """
     return ["`" + column.replace("`", "``") + "`" for column in columns]
+
+
+def under_keys(spark: SparkSession, frame: DataFrame, keys: pa.Table) -> DataFrame:
+    """Return the rows whose columns hold one of the keys, which have the columns' names; NULL is NULL."""
+    renamed = keys.rename_columns([f"key_{place}" for place in range(keys.num_columns)])
+    same = [F.col(name).eqNullSafe(F.col(f"key_{place}")) for place, name in enumerate(quoted(keys.column_names))]
+    return frame.join(F.broadcast(to_dataframe(spark, renamed)), reduce(and_, same), "left_semi")
 
 
 def passing(extent: Extent) -> Column:

@@ -7,8 +7,9 @@ transactions of the batch are a bag stamped with their ticks, with counts of eit
     a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear, `selected` too)
     a.positive().plus(a.negated().positive().negated()) = a.net()              (what came, and what went)
 
-Two implementations stand behind one contract: `in_memory` (plain Python, for tests and the lab) and `on_arrow` (what a
-maintainer holds while it works on a batch: as large as the batch and what it reaches, never as large as the data).
+Two implementations stand behind one contract: `on_arrow` (what a maintainer holds while it works on a
+batch: as large as the batch and what it reaches, never as large as the data) and `headwater_lab/in_memory/bag` (plain
+Python, for tests and the lab).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 from typing import Protocol, Self, TypeVar
 
 from headwater.deltas.extent import Extent
-from headwater.position import Tick
+from headwater.model.position import Tick
 
 
 class Keys(Protocol):

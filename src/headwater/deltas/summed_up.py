@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.position import Tick
-from headwater.relation import TICK
+from headwater.model.position import Tick
+from headwater.model.relation import TICK
 
 
 def summed_up(rows: pa.Table) -> pa.Table:

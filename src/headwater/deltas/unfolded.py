@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.relation import COUNT
+from headwater.model.relation import COUNT
 
 
 def unfolded(bag: ArrowBag) -> pa.Table:

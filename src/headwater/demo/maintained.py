@@ -10,11 +10,11 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.service.start import start_maintainer
 from headwater.errors import SourceUnavailable
-from headwater.runtime.events import Event, Listener, SourceConnected, fan_out
-from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import Understood
+from headwater.observe.events import Event, Listener, SourceConnected, fan_out
+from headwater.project.resolve import Understood
 
 _LOOK_SECONDS = 0.2
 _FOLLOW_SECONDS = 60.0

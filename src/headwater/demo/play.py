@@ -22,9 +22,9 @@ from headwater.demo.servers import fill, project_for, read_history, running_serv
 from headwater.demo.spark_aside import spark_started_aside
 from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
-from headwater.results.checking import DemoResult
-from headwater.runtime.events import fan_out
-from headwater.runtime.understand import understand
+from headwater.judge.result import DemoResult
+from headwater.observe.events import fan_out
+from headwater.project.resolve import understand
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 

@@ -13,7 +13,7 @@ from headwater.demo.maintained import Maintained
 from headwater.demo.scenes import DemoListener, Pulse, SourcePulse, ViewPulse
 from headwater.demo.servers import TABLES
 from headwater.demo.writers import Writer
-from headwater.position import parse_offset
+from headwater.model.position import LSN
 from headwater.warehouse.history import view_history
 from headwater.warehouse.query import Warehouse
 
@@ -70,7 +70,7 @@ class Pulses:
             tables=", ".join(TABLES[name]),
             commit_count=sum(writer.commit_count for writer in writers if writer.role.source == name),
             position=reached,
-            lag_bytes=None if reached is None else max(0, parse_offset(now) - reached.offset),
+            lag_bytes=None if reached is None else max(0, LSN.parse(now) - reached.offset),
         )
 
     def _measure(self) -> None:

@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.guarantee import Guarantee
+from headwater.deltas.compare import Row, hashable_row
 from headwater.judge.audit import AuditedChange
-from headwater.judge.compare import Row
 from headwater.judge.grade_changes import History, grade_changes
 from headwater.judge.replay import ReplayedView, TransactionKey, replay
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, Relation
-from headwater.results.checking import CheckResult, ViewCheck
+from headwater.judge.result import DUCKDB, CheckResult, ViewCheck
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation
 from headwater.warehouse.query import Warehouse
 
 
@@ -54,7 +54,8 @@ def recompute(
                 view=entry.name,
                 promised=Guarantee(entry.guarantee),
                 tick=last,
-                verdict=grade_changes(expected[entry.name], shown, through=last),
+                verdict=(verdict := grade_changes(expected[entry.name], shown, through=last)),
+                judged_by={DUCKDB: verdict.states_checked},
             )
             for entry, shown in zip(entries, showing.result(), strict=True)
         )
@@ -63,15 +64,24 @@ def recompute(
 
 def shown_history(spark: SparkSession, warehouse: Warehouse, view: str, through: Tick) -> History:
     """Return what readers can see of a view: its rows at its birth, and what changed at each later tick."""
-    birth = warehouse.view(view).birth
-    start = Counter(_rows(warehouse.view_dataframe(spark, view, birth).toArrow()))
-    table = warehouse.changes_dataframe(spark, view, birth, through).toArrow()
+    entry = warehouse.view(view)
+    birth = entry.birth
+    first = warehouse.few_entries(view, birth, [name for name, _ in entry.schema])
+    if first is None:
+        first = warehouse.view_entries(spark, view, birth).toArrow()
+    later = warehouse.few_changes(view, birth, through)
+    if later is None:
+        later = warehouse.changes_dataframe(spark, view, birth, through).toArrow()
+    start: Counter[Row] = Counter()
+    for row, count in zip(_rows(first.drop_columns([COUNT])), first[COUNT].to_pylist(), strict=True):
+        start[row] += count
     changes: dict[Tick, Counter[Row]] = defaultdict(Counter)
-    ticks, counts = (table[column].to_pylist() for column in (TICK, COUNT))
-    for tick, count, row in zip(ticks, counts, _rows(table.drop_columns([TICK, COUNT])), strict=True):
+    ticks, counts = (later[column].to_pylist() for column in (TICK, COUNT))
+    for tick, count, row in zip(ticks, counts, _rows(later.drop_columns([TICK, COUNT])), strict=True):
         changes[Tick(tick)][row] += count
-    return History(birth=birth, start=start, changes=changes)
+    return History(birth=birth, start=Counter({row: n for row, n in start.items() if n}), changes=changes)
 
 
 def _rows(table: pa.Table) -> list[Row]:
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    return list(map(hashable_row, rows)) if any(map(pa.types.is_nested, table.schema.types)) else list(rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
-from headwater.position import Tick
-from headwater.results.checking import Sample
+from headwater.judge.result import Sample
+from headwater.model.position import Tick
 from headwater.warehouse.query import Warehouse
 
 VIEW = "high_profit"

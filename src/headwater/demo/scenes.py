@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from headwater.position import Position, Tick
-from headwater.runtime.events import Event
+from headwater.model.position import Position, Tick
+from headwater.observe.events import Event
 
 
 class Scene(Enum):

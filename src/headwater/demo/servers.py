@@ -12,8 +12,8 @@ from pathlib import Path
 
 from headwater.demo.seed import SEEDS
 from headwater.judge.audit import READ_HISTORY, AuditedChange, audit_sql, audited_changes
-from headwater.project import Project
-from headwater.project_file import load
+from headwater.model.project import Project
+from headwater.project.file import load
 from headwater.sources.embedded import EmbeddedServer
 
 TABLES: Mapping[str, tuple[str, ...]] = {

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from headwater.runtime.spark import spark_session
+from headwater.spark.session import spark_session
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
-_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 """For a virtual machine that lives a minute, the best code is compiled too late: half of the time would go there."""
 
 
 @contextmanager
-def spark_started_aside() -> Iterator[Future[SparkSession]]:
+def spark_started_aside(java_options: str = SHORT_LIVED) -> Iterator[Future[SparkSession]]:
     """Start Spark in a thread of its own; stop it in the end, unless it was there before."""
     if (session := SparkSession.getActiveSession()) is not None:
         there: Future[SparkSession] = Future()
@@ -25,16 +25,16 @@ def spark_started_aside() -> Iterator[Future[SparkSession]]:
         yield there
         return
     with ThreadPoolExecutor(1, thread_name_prefix="spark") as aside:
-        starting = aside.submit(_start)
+        starting = aside.submit(_start, java_options)
         try:
             yield starting
         finally:
             starting.result().stop()
 
 
-def _start() -> SparkSession:
+def _start(java_options: str) -> SparkSession:
     before = os.environ.get(_OPTIONS)
-    os.environ[_OPTIONS] = f"{before or ''} {_SHORT_LIVED}".strip()
+    os.environ[_OPTIONS] = f"{before or ''} {java_options}".strip()
     try:
         return spark_session()
     finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.runtime.events import BatchCommitted, Event, ProbeAnswered
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered
 
 
 class Tally:

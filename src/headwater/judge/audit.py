@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 RowText: TypeAlias = Mapping[str, str | None]
 """A row as its columns' texts: exact for numbers, and typed again only by whoever replays it."""

@@ -18,7 +18,8 @@ sees one state twice has seen it once.
                                      convergent   A X C       (X was never right)
                                      none         A B X
 
-Here the order is that of the ticks. `any_order` grades against any order that keeps each source's own.
+Here the order is that of the ticks. The lab also grades against any order that keeps each source's
+own (`headwater_lab/any_order`).
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Bag, Difference, RowKey, bag_key, difference
-from headwater.position import Tick
+from headwater.deltas.compare import Bag, Difference, RowKey, bag_key, difference
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
 
 BEFORE_ALL = Tick(0)
 """The tick before the first transaction: what a view born on an empty change log begins with."""

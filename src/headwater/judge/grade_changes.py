@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Bag, Difference, Row, RowKey, difference, row_key
+from headwater.deltas.compare import Bag, Difference, Row, RowKey, difference, row_key
 from headwater.judge.grade import Verdict
-from headwater.position import Tick
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

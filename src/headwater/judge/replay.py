@@ -7,8 +7,8 @@
 The change log tells only in which order transactions were accepted. What they did comes from the sources' own triggers,
 and what a view should be comes from another engine; so an error in capture, in rebasing or in Spark's plan cannot hide.
 
-Nothing that reads is a prepared statement: DuckDB plans those once, with the statistics of that moment, and a join then
-misses rows that came later and lie outside of them. Inserts are prepared; they read nothing, and there are many.
+Every text is planned once and run at many ticks. DuckDB would plan it with the statistics of that moment, and a join
+would then miss rows that came later and lie outside of them; so statistics are switched off.
 
 The text is the author's; of its meaning only orders are changed that it leaves open (`settle_orders`).
 
@@ -23,32 +23,39 @@ an `UnfaithfulLog`. Transactions that are said to have been there before the log
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+import pyarrow as pa
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
+from headwater.deltas.compare import Row, hashable_row
 from headwater.errors import UnfaithfulLog
 from headwater.judge.audit import AuditedChange
-from headwater.judge.compare import Row
 from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
 from headwater.judge.settle_orders import known_columns, output_columns, read_text, settle_orders
-from headwater.position import Tick
-from headwater.relation import Relation, RelationName
-from headwater.views.exact_sums import FloatAggregate, write_aggregates
+from headwater.model.position import Tick
+from headwater.model.relation import DEFAULT_SCHEMA, Relation, RelationName
+from headwater.views.laws.exact_sums import FloatAggregate, write_aggregates
 
 if TYPE_CHECKING:
     import duckdb
 
+_BY_STATISTICS = "statistics_propagation,compressed_materialization,join_filter_pushdown"
+"""What DuckDB does by the values that are there when it plans."""
+
 TransactionKey: TypeAlias = tuple[str, int]
 """A source, and what it calls a transaction."""
 
+_FILLED = "filled"
 _TYPES = {
     "boolean": "BOOLEAN",
     "smallint": "SMALLINT",
@@ -76,6 +83,8 @@ class ReplayedView:
     sql: str
     birth: Tick
     lower: tuple[tuple[str, str], ...] = ()
+    ticks: frozenset[Tick] | None = None
+    """The ticks after whose states somebody asks; without them, every one."""
 
 
 def replay(
@@ -86,12 +95,14 @@ def replay(
     before: Collection[TransactionKey],
     ticks: Sequence[tuple[Tick, str, int]],
     progress: Callable[[Tick], None] = lambda _: None,
+    unable: Callable[[str], None] | None = None,
 ) -> dict[str, History]:
     """Return what every view should have been at its birth, and what should have changed at each tick after.
 
     `history` holds each source's entries in the order its triggers wrote them; `ticks` gives every accepted transaction
     as (tick, source, identity), in the order of ticks, the parts of a global one with the same tick; `progress` hears
-    of every tick that was replayed.
+    of every tick that was replayed. `unable` hears of every view that DuckDB cannot run, which is then left out;
+    without it, DuckDB's error is raised.
     """
     by_transaction: dict[TransactionKey, list[AuditedChange]] = defaultdict(list)
     for change in history:
@@ -100,17 +111,54 @@ def replay(
     with _Stage(relations) as stage:
         for key in before:
             stage.apply(by_transaction.get(key, ()))
-        recomputed = [_Recomputed(stage, view) for view in views]
-        for view in recomputed:
-            view.look(Tick(0), set(view.relations))
+        recomputed: dict[str, _Recomputed] = {}
+        for view in views:
+            with _left_out(recomputed, view.name, unable):
+                recomputed[view.name] = _Recomputed(stage, view)
+                recomputed[view.name].look(Tick(0), set(recomputed[view.name].relations))
         for tick, parts in groupby(ticks, key=itemgetter(0)):
             changed = set()
             for _, source, identity in parts:
                 changed |= stage.apply(by_transaction[source, identity])
-            for view in recomputed:
-                view.look(tick, changed)
+            for name, one in list(recomputed.items()):
+                with _left_out(recomputed, name, unable):
+                    one.look(tick, changed)
             progress(tick)
-        return {view.view.name: view.history() for view in recomputed}
+        return {name: one.history() for name, one in recomputed.items()}
+
+
+@contextmanager
+def _left_out(recomputed: dict[str, _Recomputed], view: str, unable: Callable[[str], None] | None) -> Iterator[None]:
+    """Leave out a view that DuckDB cannot run, if somebody wants to hear of it."""
+    import duckdb  # noqa: PLC0415 - only who replays needs it
+
+    try:
+        yield
+    except duckdb.Error:
+        if unable is None:
+            raise
+        recomputed.pop(view, None)
+        unable(view)
+
+
+def state_of(
+    relations: Sequence[Relation], view: ReplayedView, rows: Mapping[RelationName, pa.Table]
+) -> Counter[Row] | None:
+    """Return what a view's text gives over rows of relations; None if DuckDB cannot run it.
+
+    Columns that rows lack do not matter to the text, and are NULL.
+    """
+    import duckdb  # noqa: PLC0415 - only who replays needs it
+
+    try:
+        with _Stage(relations) as stage:
+            for name, table in rows.items():
+                stage.fill(name, table)
+            recomputed = _Recomputed(stage, view)
+            recomputed.look(Tick(0), set(recomputed.relations))
+            return Counter(recomputed.history().start)
+    except (duckdb.Error, SqlglotError, TypeError):  # the last: a value that has no hash
+        return None
 
 
 def require_faithful(
@@ -156,6 +204,7 @@ class _Stage:
         run = self.connection.execute
         run("SET TimeZone = 'UTC'")
         run("SET threads = 1")  # small tables: more threads only wait for each other
+        run(f"SET disabled_optimizers = '{_BY_STATISTICS}'")
         for source in dict.fromkeys(relation.name.source for relation in relations):
             run(f"ATTACH ':memory:' AS {_quoted(source)}")
         for relation in relations:
@@ -165,7 +214,8 @@ class _Stage:
         self._relations = {relation.name: relation for relation in relations}
         self.columns = known_columns(relations)
         for relation in relations:
-            run(f"PREPARE {_quoted(str(relation.name))} AS {_insert_sql(relation)}")
+            run(f"PREPARE {_quoted(f'into {relation.name}')} AS {_insert_sql(relation)}")
+            run(f"PREPARE {_quoted(f'from {relation.name}')} AS {_delete_sql(relation)}")
         numbers, special = duckdb.list_type(duckdb.sqltypes.DOUBLE), FunctionNullHandling.SPECIAL
         for function in dict.fromkeys(EXACT.values()):
             self.connection.create_function(
@@ -208,6 +258,13 @@ class _Stage:
             return []
         return [kind in {"FLOAT", "DOUBLE"} for _, kind, *_ in described]
 
+    def fill(self, name: RelationName, rows: pa.Table) -> None:
+        """Put rows into a relation."""
+        columns = ", ".join(map(_quoted, rows.column_names))
+        self.connection.register(_FILLED, rows)
+        self.connection.execute(f"INSERT INTO {_place(name)} ({columns}) SELECT {columns} FROM {_FILLED}")
+        self.connection.unregister(_FILLED)
+
     def apply(self, changes: Sequence[AuditedChange]) -> set[RelationName]:
         """Do what one transaction did, and return the relations it did something to."""
         applied = set()
@@ -217,13 +274,15 @@ class _Stage:
                 continue
             applied.add(change.relation)
             if change.old is not None:
-                values = [change.old[column.name] for column in relation.columns]
-                [gone] = self.connection.execute(_delete_sql(relation), values).fetchone() or (0,)
+                [gone] = self._execute(f"from {relation.name}", relation, change.old).fetchone() or (0,)
                 assert gone == 1, f"an audited row was there before it went: {change}"
             if change.new is not None:
-                literals = ", ".join(_literal(change.new[column.name]) for column in relation.columns)
-                self.connection.execute(f"EXECUTE {_quoted(str(relation.name))}({literals})")
+                self._execute(f"into {relation.name}", relation, change.new)
         return applied
+
+    def _execute(self, prepared: str, relation: Relation, row: Mapping[str, str | None]) -> duckdb.DuckDBPyConnection:
+        literals = ", ".join(_literal(row[column.name]) for column in relation.columns)
+        return self.connection.execute(f"EXECUTE {_quoted(prepared)}({literals})")
 
 
 class _Recomputed:
@@ -241,20 +300,23 @@ class _Recomputed:
         self.relations = {
             _relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)
         }
-        self._path = stage.add_views(view.name, below)
-        self._run(f"SET search_path = '{self._path}'")
-        self._text = stage.text(own)
+        path = stage.add_views(view.name, below)
+        self._run(f"SET search_path = '{path}'")
+        self._prepared = _quoted(f"view {view.name}")
+        self._run(f"PREPARE {self._prepared} AS {stage.text(own)}")
+        self._is_stale = True
         self._state: Counter[Row] = Counter()
         self._start: Counter[Row] = Counter()
         self._changes: dict[Tick, Counter[Row]] = {}
 
     def look(self, tick: Tick, changed: set[RelationName]) -> None:
-        """Recompute the view after a tick, unless nothing that it reads has changed."""
-        if not changed & self.relations:
+        """Recompute the view after a tick, unless nobody asks for it or nothing that it reads has changed."""
+        self._is_stale |= bool(changed & self.relations)
+        is_asked = self.view.ticks is None or tick in self.view.ticks
+        if not (self._is_stale and is_asked):
             return
-        self._run(f"SET search_path = '{self._path}'")
-        columns = self._run(self._text).to_arrow_table().columns
-        before, self._state = self._state, Counter(zip(*(column.to_pylist() for column in columns), strict=True))
+        self._is_stale = False
+        before, self._state = self._state, _bag(self._run(f"EXECUTE {self._prepared}"))
         if tick <= self.view.birth:
             self._start = self._state
             return
@@ -264,6 +326,19 @@ class _Recomputed:
 
     def history(self) -> History:
         return History(birth=self.view.birth, start=self._start, changes=self._changes)
+
+
+def _bag(result: duckdb.DuckDBPyConnection) -> Counter[Row]:
+    """Return the rows of a result; moments with a zone by way of Arrow: DuckDB's own way needs another library."""
+    if any(str(column[1]) == "TIMESTAMP WITH TIME ZONE" for column in result.description or ()):
+        columns = result.to_arrow_table().columns
+        rows: list[Row] = list(zip(*(column.to_pylist() for column in columns), strict=True))
+    else:
+        rows = result.fetchall()
+    try:
+        return Counter(rows)
+    except TypeError:  # a list has no hash
+        return Counter(map(hashable_row, rows))
 
 
 def _exact_call(found: FloatAggregate) -> exp.Expr:
@@ -318,8 +393,8 @@ def _place(name: RelationName) -> str:
 
 
 def _schema(name: RelationName) -> str:
-    """Return the schema in DuckDB: what PostgreSQL finds without naming a schema is in `public`, here in `main`."""
-    return "main" if name.schema == "public" else name.schema
+    """Return the schema in DuckDB, whose default schema is `main`."""
+    return "main" if name.schema == DEFAULT_SCHEMA else name.schema
 
 
 def _quoted(name: str) -> str:

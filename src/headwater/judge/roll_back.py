@@ -18,9 +18,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every Spark prog
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.errors import SourceUnavailable
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.transaction import Seen
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, RelationName
+from headwater.model.transaction import Seen
 from headwater.warehouse.log_rows import spark_rows
 
 

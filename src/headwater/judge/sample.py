@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from headwater.position import Tick
+from headwater.model.position import Tick
 
 STATES = 8
 """How many states of a view are recomputed unless somebody wants more."""

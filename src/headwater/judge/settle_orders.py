@@ -12,9 +12,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
-from headwater.relation import Relation
-from headwater.views.spark_text import spark_text
-from headwater.views.support import RESERVED_NAMES
+from headwater.model.relation import DEFAULT_SCHEMA, Relation
+from headwater.views.text.spark_text import spark_text
+from headwater.views.text.support import RESERVED_NAMES
 
 Known = Mapping[tuple[str, ...], Sequence[str]]
 """Columns by name: (source, schema, table) in lower case, or (view,) for a view of the project."""
@@ -119,8 +119,7 @@ def _limited(query: exp.Expr) -> list[exp.Expr]:
 
 def _read(select: exp.Select, scope: Scope, known: Known) -> list[tuple[str, Sequence[str]]]:
     """Return what FROM names, in order: aliases, each with its columns."""
-    joins = [join for join in select.args.get("joins") or () if not {"SEMI", "ANTI"} & {join.side, join.kind}]
-    items = [select.args["from_"].this, *(join.this for join in joins), *(select.args.get("laterals") or ())]
+    items = [*_joined(select.args["from_"].this, select), *(select.args.get("laterals") or ())]
     found: list[tuple[str, Sequence[str]]] = []
     for item in items:
         alias = item.alias_or_name
@@ -137,9 +136,19 @@ def _read(select: exp.Select, scope: Scope, known: Known) -> list[tuple[str, Seq
     return found
 
 
+def _joined(first: exp.Expr, joining: exp.Expr) -> list[exp.Expr]:
+    """Return an item and those that are joined to it, as far as they show; parentheses around joins are nothing."""
+    joins = [join for join in joining.args.get("joins") or () if not {"SEMI", "ANTI"} & {join.side, join.kind}]
+    found: list[exp.Expr] = []
+    for item in (first, *(join.this for join in joins)):
+        inside = item.this if isinstance(item, exp.Subquery) and not item.alias else None
+        found += _joined(inside, inside) if isinstance(inside, exp.Table) else [item]
+    return found
+
+
 def _full_name(table: exp.Expr) -> tuple[str, ...]:
     parts = [part.name.lower() for part in table.parts] if isinstance(table, exp.Table) else []
-    return (parts[0], "public", parts[1]) if len(parts) == 2 else tuple(parts)  # noqa: PLR2004 — source.table
+    return (parts[0], DEFAULT_SCHEMA, parts[1]) if len(parts) == 2 else tuple(parts)  # noqa: PLR2004 — source.table
 
 
 def _settle_windows(select: exp.Select, scope: Scope, known: Known) -> None:

@@ -20,10 +20,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from headwater.lineage.sought import PLACE
-from headwater.lineage.twins import Twin
-from headwater.views.normal_form import Condition, JoinView, Output
-from headwater.views.spark_text import quoted, spark_text
+from headwater.engine.state.sought import PLACE
+from headwater.engine.state.twins import Twin
+from headwater.views.steps.join import Condition, JoinView, Output
+from headwater.views.text.spark_text import quoted, spark_text
 
 SOUGHT = "#sought"
 _SOUGHT = quoted(SOUGHT)

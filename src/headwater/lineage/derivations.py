@@ -7,6 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.deltas.lookup import RowResult, SawTicks
+from headwater.deltas.on_arrow import ArrowBag, ArrowResult
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.engine.state.sought import OF, PLACE, Sought, numbered
+from headwater.engine.state.tick_lookup import Run
+from headwater.engine.state.twins import Twin
 from headwater.lineage.derivation_sql import (
     SOUGHT,
     is_possible_only,
@@ -15,12 +21,8 @@ from headwater.lineage.derivation_sql import (
     possible_sql,
     real_sql,
 )
-from headwater.lineage.reading import Found, Run
-from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage.sought import OF, PLACE, Sought, numbered
-from headwater.lineage.twins import Twin
-from headwater.relation import RelationName
-from headwater.views.normal_form import JoinView
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +30,7 @@ class Derivations:
     """The places of sought rows and of the rows that derive them, and the rows of every occurrence by alias."""
 
     sought: Sought
-    read: Mapping[str, Found]
+    read: Mapping[str, ArrowResult]
     places: pa.Table
 
     def split(self, number: int, alias: str) -> tuple[pa.Table, pa.ChunkedArray]:
@@ -36,7 +38,7 @@ class Derivations:
         place = self.places[place_of(number)]
         of = self.sought.rows[OF].take(self.places[SOUGHT])
         pairs = pa.table([of, place], names=[OF, PLACE]).group_by([OF, PLACE], use_threads=False).aggregate([])
-        return self.read[alias].rows.take(pairs[PLACE]), pairs[OF]
+        return self.read[alias].rows.counted.take(pairs[PLACE]), pairs[OF]
 
 
 def find_derivations(
@@ -46,17 +48,18 @@ def find_derivations(
     return _among(rows.reach(reader, join, sought), rows, reader, join, sought, twins)
 
 
-def derived_outputs(rows: SegmentRows, reader: RelationName, join: JoinView, alias: str, part: Found) -> pa.Table:
-    """Return the outputs of the derivations that have one of some rows at an occurrence."""
+def derived_outputs(rows: SegmentRows, reader: RelationName, join: JoinView, alias: str, part: pa.Table) -> pa.Table:
+    """Return the outputs of the derivations that have one of some rows, with `_count`, at an occurrence."""
     any_row = Sought(columns=(), rows=pa.table({OF: pa.array([0], pa.int64())}))
-    read = rows.reach(reader, join, any_row, {alias: part})
+    given = RowResult(rows=ArrowBag.of_counted(part, rows.tick), sight=SawTicks(upto=rows.tick))
+    read = rows.reach(reader, join, any_row, {alias: given})
     found = _among(read, rows, reader, join, any_row, ())
     names, tables = _aligned(join, read, found.places)
     return rows.run(outputs_sql(join, names), tables)
 
 
 def _among(
-    read: Mapping[str, Found],
+    read: Mapping[str, ArrowResult],
     rows: SegmentRows,
     reader: RelationName,
     join: JoinView,
@@ -67,7 +70,7 @@ def _among(
     every = dict(read)
     for twin in twins:
         every |= rows.reach(reader, twin.taken, Sought(columns=(), rows=sought.rows.select([])), every)
-    tables = {f"occurrence_{number}": numbered(found.rows) for number, found in enumerate(every.values())}
+    tables = {f"occurrence_{number}": numbered(found.rows.counted) for number, found in enumerate(every.values())}
     names = dict(zip(every, tables, strict=True))
     given = {**tables, "sought": numbered(sought.rows)}
     places = rows.run(possible_sql(join, names, "sought", sought.columns, twins), given)
@@ -76,7 +79,7 @@ def _among(
     return Derivations(sought=sought, read=read, places=places)
 
 
-def _real(join: JoinView, read: Mapping[str, Found], sought: Sought, places: pa.Table, run: Run) -> pa.Table:
+def _real(join: JoinView, read: Mapping[str, ArrowResult], sought: Sought, places: pa.Table, run: Run) -> pa.Table:
     """Return those of possible derivations whose conditions and outputs are right also where these may fail."""
     names, tables = _aligned(join, read, places)
     tables["sought"] = numbered(sought.rows.take(places[SOUGHT]))
@@ -84,11 +87,13 @@ def _real(join: JoinView, read: Mapping[str, Found], sought: Sought, places: pa.
     return places.take(real[PLACE])
 
 
-def _aligned(join: JoinView, read: Mapping[str, Found], places: pa.Table) -> tuple[dict[str, str], dict[str, pa.Table]]:
+def _aligned(
+    join: JoinView, read: Mapping[str, ArrowResult], places: pa.Table
+) -> tuple[dict[str, str], dict[str, pa.Table]]:
     """Return a table per alias with one row per derivation, numbered, and their names."""
     names = {o.alias: f"occurrence_{number}" for number, o in enumerate(join.occurrences)}
     tables = {
-        names[o.alias]: numbered(read[o.alias].rows.take(places[place_of(number)]))
+        names[o.alias]: numbered(read[o.alias].rows.counted.take(places[place_of(number)]))
         for number, o in enumerate(join.occurrences)
     }
     return names, tables

@@ -13,27 +13,17 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from headwater.engine.state.reach import restrict
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.engine.state.sought import PLACE, numbered, same_values
+from headwater.engine.state.tick_lookup import Run
 from headwater.lineage.derivations import derived_outputs
-from headwater.lineage.reach import restrict
-from headwater.lineage.reading import Found, Origin, Run
-from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage.sought import PLACE, numbered, same_values
 from headwater.lineage.traced import Traced, roots_of_leaves
-from headwater.relation import COUNT, Relation, RelationName
-from headwater.views.normal_form import JoinView
-from headwater.views.segments import (
-    Aggregates,
-    First,
-    GroupStep,
-    JoinStep,
-    RecomputeStep,
-    RegroupStep,
-    Segment,
-    SegmentedView,
-    UnionStep,
-    Windows,
-)
-from headwater.views.spark_text import quoted
+from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.views.steps.derivation import FromEverything, FromJoin, FromMembers, FromPartition, FromRow, FromWindow
+from headwater.views.steps.join import JoinView
+from headwater.views.steps.segments import Segment, SegmentedView
+from headwater.views.text.spark_text import quoted
 
 
 def may_derive(view: SegmentedView, rows: SegmentRows, relation: RelationName, marked: pa.Table) -> pa.Table:
@@ -71,45 +61,34 @@ class _Forward:
         """Return rows of a segment that may derive from marked ones, some of them several times."""
         if not any(self._marks[name].num_rows for name in segment.inputs if name in self._marks):
             return []
-        match segment.step:
-            case JoinStep(view=join):
+        made = segment.step.derivation(segment)
+        match made:
+            case FromJoin(join=join):
                 return self._join(segment.name, join)
-            case GroupStep(input=name, keys=keys):
+            case FromPartition(input=name, keys=keys):
                 return [self._with_keys(segment, name, keys)]
-            case RegroupStep():
-                return [self._regroup(segment, segment.step)]
-            case UnionStep(inputs=inputs):
+            case FromRow(input=name):
+                return [self._with_keys(segment, name, segment.relation.column_names)]
+            case FromMembers(inputs=inputs):
                 columns = list(segment.relation.column_names)
                 added = [self._marks[signed.input] for signed in inputs if signed.sign > 0]
                 return [rows.drop_columns([COUNT]).rename_columns(columns) for rows in added]
-            case RecomputeStep():
-                return [self._rows.of_segment(segment.name, None).rows]
+            case FromWindow() | FromEverything():
+                return [self._rows.of_segment(segment.name, None).rows.counted]
             case _:
-                assert_never(segment.step)
+                assert_never(made)
 
     def _join(self, reader: RelationName, join: JoinView) -> Iterable[pa.Table]:
         for occurrence in join.occurrences:
             marked = self._marks.get(occurrence.relation.name)
             if marked is not None and marked.num_rows and not occurrence.is_test:
-                part = Found(rows=marked, origin=Origin.COMPUTED)
-                yield derived_outputs(self._rows, reader, join, occurrence.alias, part)
-
-    def _regroup(self, segment: Segment, step: RegroupStep) -> pa.Table:
-        match step.computed:
-            case Aggregates():
-                return self._with_keys(segment, step.input, step.keys)
-            case First():
-                return self._with_keys(segment, step.input, segment.relation.column_names)
-            case Windows():
-                return self._rows.of_segment(segment.name, None).rows
-            case _:
-                assert_never(step.computed)
+                yield derived_outputs(self._rows, reader, join, occurrence.alias, marked)
 
     def _with_keys(self, segment: Segment, name: RelationName, keys: tuple[str, ...]) -> pa.Table:
         """Return the rows of a segment that agree in keys with a marked row of its input."""
         marked = self._marks[name]
         within = restrict(segment.relation, {key: key for key in keys}, marked)
-        read = self._rows.of_segment(segment.name, within).rows
+        read = self._rows.of_segment(segment.name, within).rows.counted
         text = (
             f"SELECT DISTINCT r.{quoted(PLACE)} AS {quoted(PLACE)} FROM marked AS m "
             f"JOIN found AS r ON {same_values('r', 'm', keys)}"

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.deltas.on_arrow import ArrowRestriction
+from headwater.engine.state.sought import Sought
+from headwater.engine.state.twins import Twin
 from headwater.lineage.join_obstacles import Blocked
-from headwater.lineage.obstacles import Kind, Missing, Obstacle
-from headwater.lineage.reading import Restriction
-from headwater.lineage.sought import Sought
-from headwater.lineage.twins import Twin
-from headwater.relation import RelationName
-from headwater.views.author_words import AuthorWords
-from headwater.views.normal_form import JoinView, Output
-from headwater.views.segments import SEGMENTS, First, Segment
+from headwater.lineage.obstacles import Missing, Obstacle, ObstacleKind
+from headwater.model.relation import RelationName, SegmentName
+from headwater.views.steps.computed import First
+from headwater.views.steps.join import JoinView, Output
+from headwater.views.steps.segments import Segment
+from headwater.views.text.author_words import AuthorWords
 
 FormatValue = Callable[[object], str]
 """Writes a value for a person."""
@@ -36,12 +37,12 @@ class ObstacleTexts:
         """Return where a join comes to nothing."""
         name, within, test = blocked.occurrence.relation.name, blocked.within, blocked.test
         missing = None
-        if blocked.kind in (Kind.NO_ROW, Kind.NO_PARTNER):
+        if blocked.kind in (ObstacleKind.NO_ROW, ObstacleKind.NO_PARTNER):
             where = self._title(name)
             text = f"{where} has no rows" if within is None else f"no row of {where} has {self._keys(name, within)}"
             if test is not None:
                 text += f", which {self.words.of_expression(test.of.expression, join)} needs"
-            if within is not None and name.source != SEGMENTS:
+            if within is not None and not isinstance(name, SegmentName):
                 missing = Missing(relation=name, within=within)
         elif test is not None and isinstance(test.of, Output):
             wanted = self.format_value(sought.rows[test.of.name][0].as_py())
@@ -85,15 +86,15 @@ class ObstacleTexts:
         return "the view's SQL does not give it; it is computed as a whole, so no single reason is known"
 
     def _title(self, name: RelationName) -> str:
-        if name.source != SEGMENTS:
+        if not isinstance(name, SegmentName):
             return str(name)
         columns = self.segments[name].relation.column_names
         return f"the rows of {', '.join(self._called(name, column) for column in columns)}"
 
     def _called(self, name: RelationName, column: str) -> str:
-        return column if name.source != SEGMENTS else self.words.of_column(name, column)
+        return column if not isinstance(name, SegmentName) else self.words.of_column(name, column)
 
-    def _keys(self, name: RelationName, within: Restriction) -> str:
+    def _keys(self, name: RelationName, within: ArrowRestriction) -> str:
         rows = within.keys.table.slice(0, _EXAMPLES).to_pylist()
         texts = [
             " and ".join(

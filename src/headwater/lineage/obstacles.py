@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from headwater.lineage.reading import Restriction
-from headwater.relation import RelationName
+from headwater.deltas.on_arrow import ArrowRestriction
+from headwater.model.relation import RelationName
 
 
-class Kind(Enum):
+class ObstacleKind(Enum):
     """Kinds of obstacles."""
 
     NO_ROW = "no such row"
@@ -26,13 +26,13 @@ class Missing:
     """Rows of a relation that are not there."""
 
     relation: RelationName
-    within: Restriction
+    within: ArrowRestriction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
     """The first thing on the way that keeps a row out, in a sentence; `missing` rows of a relation would remove it."""
 
-    kind: Kind
+    kind: ObstacleKind
     text: str
     missing: Missing | None = None

@@ -21,39 +21,90 @@ Cost: one query per join on the way, over the rows that the traced values lead t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import assert_never
 
 import pyarrow as pa
 
+from headwater.deltas.lookup import Origin
+from headwater.deltas.unfolded import unfolded
+from headwater.engine.state.reach import restrict
+from headwater.engine.state.rewritings import Lineages
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.engine.state.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
+from headwater.engine.state.tick_lookup import Cost, Run, TickLookup
+from headwater.engine.state.twins import Member, Twin, added_members
 from headwater.lineage.derivations import find_derivations
-from headwater.lineage.own_first import own_first
-from headwater.lineage.reach import restrict
-from headwater.lineage.reading import Cost, Origin, Reading, Run
-from headwater.lineage.rewritings import Lineages
-from headwater.lineage.segment_rows import SegmentRows
-from headwater.lineage.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.lineage.traced import Traced
-from headwater.lineage.twins import Member, Twin, added_members
-from headwater.lineage.window_partitions import find_partitions
-from headwater.relation import COUNT, RelationName
-from headwater.views.author_words import AuthorWords
-from headwater.views.keep_lineage import without_lineage
-from headwater.views.normal_form import JoinView
-from headwater.views.segments import (
-    SEGMENTS,
-    Aggregates,
-    First,
-    GroupStep,
-    JoinStep,
-    RecomputeStep,
-    RegroupStep,
+from headwater.model.relation import COUNT, RelationName, SegmentName
+from headwater.views.steps.derivation import (
+    FromEverything,
+    FromJoin,
+    FromMembers,
+    FromPartition,
+    FromRow,
+    FromWindow,
+    Signed,
+)
+from headwater.views.steps.join import JoinView
+from headwater.views.steps.keep_lineage import without_lineage
+from headwater.views.steps.segments import (
     Segment,
     SegmentedView,
-    UnionStep,
-    Windows,
 )
-from headwater.views.spark_text import quoted
+from headwater.views.text.author_words import AuthorWords
+from headwater.views.text.spark_text import quoted
+
+# A row does not always hold what it was partitioned by, so the rows with its other values are looked up first; they
+# tell the partitions, and these are read whole and computed.
+
+
+def find_partitions(rows: SegmentRows, made: FromWindow, sought: Sought) -> Sought:
+    """Return what is sought of a regroup's input: all rows of the partitions that sought rows are in."""
+    given = rows.segments[made.input].relation
+    passed = {text: name for name, text in made.computed.outputs if name in sought.columns}
+    pairs = {name: passed[quoted(name)] for name in given.column_names if quoted(name) in passed}
+    some = rows.of_segment(made.input, restrict(given, pairs, sought.rows))
+    whole = rows.of_segment(made.input, restrict(given, {key: key for key in made.keys}, some.rows.table))
+    names = [f"#{number}" for number in range(len(made.keys))]
+    keys = ", ".join(f"{quoted(key)} AS {quoted(name)}" for key, name in zip(made.keys, names, strict=True))
+    source = f"(SELECT *{f', {keys}' if keys else ''} FROM given) AS named"
+    values = made.computed.sql_with(made.keys, source, (), names)
+    listed = ", ".join([f"s.{quoted(OF)} AS {quoted(OF)}", *(f"w.{quoted(name)} AS {quoted(name)}" for name in names)])
+    found = rows.run(
+        f"SELECT DISTINCT {listed} FROM sought AS s JOIN ({values}) AS w ON {same_values('w', 's', sought.columns)}",
+        {"sought": sought.rows, "given": unfolded(whole.rows)},
+    )
+    named = pa.table([found[name] for name in (*names, OF)], names=[*made.keys, OF])
+    return sought_rows(named, made.keys, named[OF])
+
+
+def own_first(every: Sequence[Traced], own: Sequence[Traced]) -> Iterator[Traced]:
+    """Yield what was traced of whole partitions, the rows first that were traced of the rows themselves."""
+    waiting = list(own)
+    for one in every:
+        mine = next((other for other in waiting if (other.name, other.title) == (one.name, one.title)), None)
+        if mine is None:
+            yield one
+            continue
+        waiting.remove(mine)
+        known = set(_rows(mine.rows))
+        is_own = [row in known for row in _rows(one.rows)]
+        order = sorted(range(len(is_own)), key=lambda place: not is_own[place])
+        yield replace(one, rows=one.rows.take(order), below=tuple(_moved(below, order) for below in one.below))
+
+
+def _rows(rows: pa.Table) -> list[str]:
+    return [repr(row) for row in rows.to_pylist()]
+
+
+def _moved(below: Traced, order: list[int]) -> Traced:
+    """Return what derives from rows that have other places now."""
+    now = {was: place for place, was in enumerate(order)}
+    of = pa.array([None if was is None else now[was] for was in below.rows[OF].to_pylist()], pa.int64())
+    return replace(below, rows=below.rows.set_column(below.rows.column_names.index(OF), OF, of))
+
 
 _OF, _PLACE = quoted(OF), quoted(PLACE)
 
@@ -61,7 +112,7 @@ _OF, _PLACE = quoted(OF), quoted(PLACE)
 def trace(
     view: SegmentedView,
     selected: pa.Table,
-    reading: Reading,
+    reading: TickLookup,
     run: Run,
     wanted: Mapping[RelationName, tuple[str, ...]],
     cost: Cost,
@@ -91,39 +142,31 @@ class _Tracer:
         """Yield what sought rows of a segment derive from."""
         if sought.is_empty:
             return
-        match segment.step:
-            case JoinStep(view=join):
+        made = segment.step.derivation(segment)
+        match made:
+            case FromJoin(join=join):
                 yield from self._join(segment.name, join, sought)
-            case GroupStep(input=name, keys=keys):
+            case FromPartition(input=name, keys=keys):
                 yield from self._partition(segment, name, keys, sought)
-            case RegroupStep():
-                yield from self._regroup(segment, segment.step, sought)
-            case UnionStep():
-                yield from self._union(segment, segment.step, sought)
-            case RecomputeStep(inputs=inputs):
+            case FromRow(input=name):
+                yield from self._below(name, self._read(segment, sought).renamed(self._columns(name)))
+            case FromWindow():
+                yield from self._windows(made, sought)
+            case FromMembers(inputs=members):
+                yield from self._union(segment, members, sought)
+            case FromEverything(inputs=inputs):
                 every = Sought(columns=(), rows=pa.table({OF: pa.nulls(1, pa.int64())}))
                 yield from chain.from_iterable(self._below(name, every) for name in inputs)
             case _:
-                assert_never(segment.step)
+                assert_never(made)
 
-    def _regroup(self, segment: Segment, step: RegroupStep, sought: Sought) -> Iterator[Traced]:
-        match step.computed:
-            case Aggregates():
-                return self._partition(segment, step.input, step.keys, sought)
-            case First():
-                return self._below(step.input, self._read(segment, sought).renamed(self._columns(step.input)))
-            case Windows():
-                return self._windows(step, step.computed, sought)
-            case _:
-                assert_never(step.computed)
-
-    def _windows(self, step: RegroupStep, computed: Windows, sought: Sought) -> Iterator[Traced]:
+    def _windows(self, made: FromWindow, sought: Sought) -> Iterator[Traced]:
         """Yield what whole partitions derive from, what the rows themselves do first."""
-        every = tuple(self._below(step.input, find_partitions(self._rows, step, computed, sought)))
-        passed = {text: name for name, text in computed.outputs if name in sought.columns}
-        same = tuple(name for name in self._columns(step.input) if quoted(name) in passed)
+        every = tuple(self._below(made.input, find_partitions(self._rows, made, sought)))
+        passed = {text: name for name, text in made.computed.outputs if name in sought.columns}
+        same = tuple(name for name in self._columns(made.input) if quoted(name) in passed)
         own = pa.table([sought.rows[passed[quoted(name)]] for name in same], names=list(same)) if same else None
-        itself = () if own is None else self._below(step.input, sought_rows(own, same, sought.rows[OF]))
+        itself = () if own is None else self._below(made.input, sought_rows(own, same, sought.rows[OF]))
         yield from own_first(every, tuple(itself))
 
     def _below(self, name: RelationName, sought: Sought) -> Iterator[Traced]:
@@ -142,7 +185,7 @@ class _Tracer:
             if occurrence.is_test or not rows.num_rows:
                 continue
             name, origin = occurrence.relation.name, found.read[occurrence.alias].origin
-            if name.source == SEGMENTS:
+            if isinstance(name, SegmentName):
                 yield from self._below(name, sought_rows(rows, occurrence.relation.column_names, of, origin))
             else:
                 yield Traced(name=name, title=str(name), origin=origin, rows=rows.append_column(OF, of))
@@ -183,14 +226,14 @@ class _Tracer:
         found = self._rows.run(
             f"SELECT s.{_OF} AS {_OF}, r.{_PLACE} AS {_PLACE} FROM sought AS s "
             f"JOIN found AS r ON {same_values('r', 's', sought.columns)}",
-            {"sought": sought.rows, "found": numbered(read.rows)},
+            {"sought": sought.rows, "found": numbered(read.rows.counted)},
         )
-        rows = read.rows.take(found[PLACE])
+        rows = read.rows.counted.take(found[PLACE])
         return sought_rows(rows, segment.relation.column_names, found[OF], read.origin)
 
-    def _union(self, segment: Segment, step: UnionStep, sought: Sought) -> Iterator[Traced]:
+    def _union(self, segment: Segment, members: Sequence[Signed], sought: Sought) -> Iterator[Traced]:
         """Yield what sought rows of a union derive from in its members; columns go by their order."""
-        for member in added_members(step, self._segments):
+        for member in added_members(members, self._segments):
             own = member.join.output_names if isinstance(member, Member) else self._columns(member)
             called = dict(zip(segment.relation.column_names, own, strict=True))
             there = sought.renamed(tuple(called[name] for name in sought.columns))

@@ -8,11 +8,10 @@ from functools import reduce
 
 import pyarrow as pa
 
+from headwater.deltas.lookup import Origin
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.lineage.reading import Origin
-from headwater.lineage.sought import OF
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.views.segments import SEGMENTS
+from headwater.engine.state.sought import OF
+from headwater.model.relation import COUNT, TICK, RelationName, SegmentName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ def _with_roots(traced: Sequence[Traced], above: list[frozenset[int]]) -> Iterat
     every = frozenset().union(*above)
     for one in traced:
         roots = [every if of is None else above[of] for of in one.rows[OF].to_pylist()]
-        if one.name.source == SEGMENTS:
+        if isinstance(one.name, SegmentName):
             yield from _with_roots(one.below, roots)
         else:
             yield one, roots
@@ -66,7 +65,7 @@ def source_rows(traced: Sequence[Traced]) -> dict[RelationName, pa.Table]:
 def leaves(traced: Sequence[Traced]) -> Iterator[Traced]:
     """Yield what was traced of relations."""
     for one in traced:
-        if one.name.source == SEGMENTS:
+        if isinstance(one.name, SegmentName):
             yield from leaves(one.below)
         else:
             yield one

@@ -38,16 +38,17 @@ from functools import reduce
 from typing import Any
 
 from headwater.deltas.extent import Extent
+from headwater.deltas.lookup import B, RowRequest, RowResult, restricted
 from headwater.maintenance.probe_plan import VisitTree
-from headwater.maintenance.questions import Answer, Ask, B, Log, Probe
+from headwater.maintenance.questions import Log
 from headwater.maintenance.rebase import rebase
 from headwater.maintenance.visit_trees import visit_trees
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
 
-Sweep = Generator[Ask[Any], Sequence[Answer[B]], Mapping[RelationName, B]]
-_Steps = Generator[Ask[Any], Sequence[Answer[Any]], None]
+Sweep = Generator[Sequence[RowRequest[Any]], Sequence[RowResult[B]], Mapping[RelationName, B]]
+_Steps = Generator[Sequence[RowRequest[Any]], Sequence[RowResult[Any]], None]
 
 
 def batched_sweep(view: JoinView, lo: Tick, changes: Mapping[RelationName, B], log: Log[B]) -> Sweep[B]:
@@ -145,10 +146,10 @@ class _Reach:
         if not missing:
             return
         probes = tuple(
-            Probe(relation=relation, wanted=self._wanted[relation], columns=columns, keys=keys)
+            RowRequest(relation=relation, wanted=self._wanted[relation], within=restricted(columns, keys))
             for (relation, columns), keys in missing.items()
         )
-        answers = yield Ask(probes=probes)
+        answers = yield probes
         for probe, answer in zip(probes, answers, strict=True):
             place = (probe.relation, probe.columns)
             rows = rebase(probe, answer, self._log, self._lo).selected(self._extents[probe.relation])

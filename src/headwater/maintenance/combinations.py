@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.maintenance.probe_plan import VisitTree
 from headwater.maintenance.visit_trees import visit_trees
-from headwater.position import Tick
-from headwater.relation import TICK, RelationName
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import TICK, RelationName
+from headwater.views.steps.join import JoinView
 
 MOST_COMBINATIONS = 4_000_000
 _FEW_ROWS = 200

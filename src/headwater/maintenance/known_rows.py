@@ -27,8 +27,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from headwater.maintenance.questions import B, Probe
-from headwater.relation import ForeignKey, Relation, RelationName
+from headwater.deltas.lookup import B, RowRequest
+from headwater.model.relation import ForeignKey, Relation, RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Known(Generic[B]):
 
 
 def known_rows(
-    probe: Probe[Any],
+    probe: RowRequest[Any],
     relation: Relation,
     net: Mapping[RelationName, B],
     columns: Mapping[RelationName, tuple[str, ...]],
@@ -61,12 +61,12 @@ def known_rows(
     return known
 
 
-def _by_key(probe: Probe[Any], own: Any) -> Known[Any]:
+def _by_key(probe: RowRequest[Any], own: Any) -> Known[Any]:
     keys = _both(probe.keys, own.keys(probe.columns, own, probe.columns))
     return Known(keys=keys, rows=own.negated().positive().matching(probe.columns, keys))
 
 
-def _by_reference(probe: Probe[Any], asked: Any, own: Any, parents: Any, reference: ForeignKey) -> Known[Any]:
+def _by_reference(probe: RowRequest[Any], asked: Any, own: Any, parents: Any, reference: ForeignKey) -> Known[Any]:
     referred = tuple(reference.parent_columns[reference.columns.index(column)] for column in probe.columns)
     came = parents.positive().keys(referred, own, probe.columns)
     went = parents.negated().positive().keys(referred, own, probe.columns)

@@ -21,8 +21,8 @@ from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
 
-from headwater.position import Tick
-from headwater.transaction import Seen
+from headwater.model.position import Tick
+from headwater.model.transaction import Seen
 
 Known = Iterable[tuple[Tick, int]]
 """A source's ticks after `after`, in order, with what snapshots know their transactions by; some may share a tick."""
@@ -31,8 +31,8 @@ Known = Iterable[tuple[Tick, int]]
 def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None:
     """Return the last tick that an answer saw, if it saw all before it, all that was delivered, and nothing after it.
 
-    >>> from headwater.transaction import SeenTransactions
-    >>> seen = SeenTransactions(xmin=56, xmax=70, running=frozenset())
+    >>> from headwater.model.transaction import SeenUpTo
+    >>> seen = SeenUpTo(last=69)
     >>> place([(Tick(5), 55), (Tick(6), 60), (Tick(8), 80)], seen, Tick(3), Tick(5))
     6
     """
@@ -50,8 +50,8 @@ def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None
 def seen_upto(known: Known, seen: Seen, after: Tick) -> Tick:
     """Return the last tick of a source up to which everything was seen.
 
-    >>> from headwater.transaction import SeenTransactions
-    >>> seen = SeenTransactions(xmin=10, xmax=90, running=frozenset({60}))
+    >>> from headwater.model.transaction import SeenUpTo
+    >>> seen = SeenUpTo(last=89, hidden=frozenset({60}))
     >>> seen_upto([(Tick(5), 55), (Tick(6), 60), (Tick(8), 80)], seen, Tick(3))
     5
     """

@@ -15,22 +15,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
+from headwater.deltas.lookup import B, RowRequest, RowResult, Sight
 from headwater.deltas.signed_bag import Keys
-from headwater.maintenance.messages import Fragment
-from headwater.maintenance.questions import Answer, B, Log, Probe, Sight
+from headwater.maintenance.published.messages import Fragment
+from headwater.maintenance.published.terms import TermStep
+from headwater.maintenance.questions import Log
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.terms import Step
-from headwater.position import Tick
-from headwater.relation import RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
 
-Correct = Callable[[Probe[Any], Answer[Any], Log[Any], Tick], Any]
+Correct = Callable[[RowRequest[Any], RowResult[Any], Log[Any], Tick], Any]
 """How an answer is brought to a tick: `rebase`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept(Generic[B]):
-    fragment: Fragment[B]
-    sight: Sight
+    request: RowRequest[Any]
+    result: RowResult[B]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,21 +45,21 @@ class ProbeCache(Generic[B]):
 
     def keep(self, fragment: Fragment[B], sight: Sight) -> None:
         """Take in what a source found, and what it had seen by then."""
-        place = (fragment.probe.relation, fragment.probe.columns)
-        self._kept.setdefault(place, []).append(_Kept(fragment, sight))
+        place = (fragment.request.relation, fragment.request.columns)
+        self._kept.setdefault(place, []).append(_Kept(fragment.request, fragment.result(sight)))
 
-    def missing(self, relation: RelationName, step: Step, leading: B | None) -> Keys | None:
+    def missing(self, relation: RelationName, step: TermStep, leading: B | None) -> Keys | None:
         """Return the keys of a step that were not asked for; None stands for the whole relation."""
         if leading is None:
             return None
         keys = self._keys(relation, step, leading, step.columns)
         return self._uncovered((relation, step.columns), keys)
 
-    def is_covered(self, relation: RelationName, step: Step, leading: B | None) -> bool:
+    def is_covered(self, relation: RelationName, step: TermStep, leading: B | None) -> bool:
         """Tell whether everything that a step leads to was asked for."""
         return self._covering(relation, step, leading) is not None
 
-    def rows(self, relation: RelationName, step: Step, leading: B | None, tick: Tick) -> B:
+    def rows(self, relation: RelationName, step: TermStep, leading: B | None, tick: Tick) -> B:
         """Return the rows of a tick that a step leads to, as far as they were asked for."""
         columns = self._covering(relation, step, leading)
         place = (relation, step.columns if columns is None else columns)
@@ -71,21 +72,21 @@ class ProbeCache(Generic[B]):
         found: B = self.like[relation].matching(step.columns, keys.without(keys))
         remaining: Any = self._keys(relation, step, leading, place[1])
         for kept in self._kept.get(place, []):
-            other = remaining.without(kept.fragment.probe.keys)
+            other = remaining.without(kept.request.keys)
             hit = remaining.without(other)
             remaining = other
             if len(hit):
-                probe = replace(kept.fragment.probe, keys=hit)
-                answer = Answer(rows=kept.fragment.rows.matching(place[1], hit), sight=kept.sight)
+                probe = kept.request.with_keys(hit)
+                answer = replace(kept.result, rows=kept.result.rows.matching(place[1], hit))
                 found = found.plus(self.correct(probe, answer, self.log, tick))
         return found if place[1] == step.columns else found.matching(step.columns, keys)
 
     def _whole(self, place: tuple[RelationName, tuple[str, ...]], tick: Tick) -> B:
         kept = self._kept[place][0]
-        rows: B = self.correct(kept.fragment.probe, Answer(rows=kept.fragment.rows, sight=kept.sight), self.log, tick)
+        rows: B = self.correct(kept.request, kept.result, self.log, tick)
         return rows
 
-    def _covering(self, relation: RelationName, step: Step, leading: B | None) -> tuple[str, ...] | None:
+    def _covering(self, relation: RelationName, step: TermStep, leading: B | None) -> tuple[str, ...] | None:
         """Return the columns of probes that together hold all that a step leads to; None if there are none."""
         if (relation, ()) in self._kept:
             return ()
@@ -97,7 +98,7 @@ class ProbeCache(Generic[B]):
                 return place[1]
         return None
 
-    def _keys(self, relation: RelationName, step: Step, leading: B, columns: tuple[str, ...]) -> Keys:
+    def _keys(self, relation: RelationName, step: TermStep, leading: B, columns: tuple[str, ...]) -> Keys:
         """Return the values of the leading rows for some of a step's columns."""
         theirs = dict(zip(step.columns, step.via_columns, strict=True))
         keys: Keys = leading.keys(tuple(theirs[column] for column in columns), self.like[relation], columns)
@@ -105,6 +106,6 @@ class ProbeCache(Generic[B]):
 
     def _uncovered(self, place: tuple[RelationName, tuple[str, ...]], keys: Any) -> Keys:
         for kept in self._kept.get(place, []):
-            keys = keys.without(kept.fragment.probe.keys)
+            keys = keys.without(kept.request.keys)
         uncovered: Keys = keys
         return uncovered

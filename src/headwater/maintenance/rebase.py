@@ -15,14 +15,23 @@ Paper 001 attaches versions to rows (its Lemma 1); 229 of 1,000 simulated runs e
 
 from __future__ import annotations
 
-from headwater.deltas.signed_bag import Keys
+from typing import Any
+
+from headwater.deltas.lookup import B, RowRequest, RowResult, SawTicks
 from headwater.errors import ImpossibleChange
-from headwater.maintenance.questions import Answer, B, Log, Probe
-from headwater.position import Tick
+from headwater.maintenance.questions import Log
+from headwater.model.position import Tick
 
 
-def rebase(probe: Probe[Keys], answer: Answer[B], log: Log[B], tick: Tick) -> B:
-    """Return the rows that the probe would have found at that tick, stamped with it."""
+def rebase(probe: RowRequest[Any], answer: RowResult[B], log: Log[B], tick: Tick) -> B:
+    """Return the rows that the probe would have found at that tick, stamped with it.
+
+    Its keys are among the wanted columns. A state of the warehouse at that very tick needs no correction, and neither
+    does an answer to no keys: the log is not read for them.
+    """
+    if answer.sight == SawTicks(upto=tick) or probe.is_empty:
+        exact: B = answer.rows.restamped(tick).net()
+        return exact
     too_new = log.seen_after(probe.relation, probe.wanted, answer.sight, tick)
     too_old = log.unseen_upto(probe.relation, probe.wanted, answer.sight, tick)
     correction = too_old.plus(too_new.negated())

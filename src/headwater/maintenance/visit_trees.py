@@ -14,7 +14,7 @@ the same. What is left connects whatever was connected before, and of that the t
 from __future__ import annotations
 
 from headwater.maintenance.probe_plan import VisitTree, plan_visits
-from headwater.views.normal_form import Edge, JoinView
+from headwater.views.steps.join import Edge, JoinView
 
 
 def visit_trees(view: JoinView) -> tuple[VisitTree, ...]:

@@ -21,15 +21,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.deltas.signed_bag import Keys
-from headwater.maintenance.messages import VIEW, History, Part
 from headwater.maintenance.probe_cache import Correct, ProbeCache
+from headwater.maintenance.published.messages import VIEW, QueryPart, ViewHistory
+from headwater.maintenance.published.terms import Term, TermStep, steps_to
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.terms import Step, Term, steps_to
 from headwater.maintenance.visit_plan import Layout, plan
 from headwater.maintenance.walk import Questions
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
 
 
 def all_covered(*, covered: bool, queried: bool) -> bool:  # noqa: ARG001 - that something was asked is not enough
@@ -37,7 +37,7 @@ def all_covered(*, covered: bool, queried: bool) -> bool:  # noqa: ARG001 - that
     return covered
 
 
-def nowhere(view: JoinView, step: Step) -> bool:  # noqa: ARG001 - whatever the view shows
+def nowhere(view: JoinView, step: TermStep) -> bool:  # noqa: ARG001 - whatever the view shows
     """Tell whether a step looks for its rows in the view: none does, sources are asked for all of them."""
     return False
 
@@ -47,7 +47,7 @@ class Manner:
     """How sources are visited: whether they go on by themselves, how answers are corrected, when a term may go on."""
 
     closure: bool
-    looks: Callable[[JoinView, Step], bool] = nowhere
+    looks: Callable[[JoinView, TermStep], bool] = nowhere
     """Whether a step reads the view's own rows before a source is asked (`self_maintenance`)."""
     correct: Correct = rebase
     may_bind: Callable[..., bool] = all_covered
@@ -71,7 +71,9 @@ def layout_of(view: JoinView, *, closure: bool) -> Layout:
     return Layout.of(sources, [(edge.left, edge.right) for edge in view.edges], closure=closure)
 
 
-def visit_sources(view: JoinView, begun: Begun, log: History[Any], manner: Manner) -> Questions[tuple[Term[Any], ...]]:
+def visit_sources(
+    view: JoinView, begun: Begun, log: ViewHistory[Any], manner: Manner
+) -> Questions[tuple[Term[Any], ...]]:
     """Bind every occurrence of every term; return the terms of which something can come."""
     visits = _Visits(view, begun, log, manner)
     while True:
@@ -92,7 +94,7 @@ def visit_sources(view: JoinView, begun: Begun, log: History[Any], manner: Manne
 class _Visits:
     """The terms of one transaction, as far as they are bound, and what was asked for."""
 
-    def __init__(self, view: JoinView, begun: Begun, log: History[Any], manner: Manner) -> None:
+    def __init__(self, view: JoinView, begun: Begun, log: ViewHistory[Any], manner: Manner) -> None:
         self.layout = layout_of(view, closure=manner.closure)
         self.cache: ProbeCache[Any] = ProbeCache(like=begun.changes, log=log, correct=manner.correct)
         self.terms = list(begun.terms)
@@ -128,9 +130,9 @@ class _Visits:
                     return term.bind(alias, self.cache.rows(relation, step, leading, tick))
         return None
 
-    def looks(self) -> tuple[Part[Any], ...]:
+    def looks(self) -> tuple[QueryPart[Any], ...]:
         """Return what to look for in the view's own rows: missing keys that were not looked for before."""
-        asked: dict[str, Part[Any]] = {}
+        asked: dict[str, QueryPart[Any]] = {}
         for term in self.terms:
             for alias in () if term.is_empty else self.layout.reachable(frozenset(term.bound)):
                 for step in self._steps(term, alias):
@@ -141,12 +143,12 @@ class _Visits:
                     if len(new := keys if known is None else keys.without(known)):
                         self._looked[alias] = new if known is None else known.plus(new)
                         also: Any = asked[alias].keys if alias in asked else new
-                        asked[alias] = Part(carried={}, steps=(step,), keys=new.plus(also))
+                        asked[alias] = QueryPart(carried={}, steps=(step,), keys=new.plus(also))
         return tuple(asked.values())
 
-    def parts(self, source: str) -> tuple[Part[Any], ...]:
+    def parts(self, source: str) -> tuple[QueryPart[Any], ...]:
         """Return what to ask a source: the missing keys of everything next to what any term has bound, once."""
-        asked: dict[tuple[Any, ...], Part[Any]] = {}
+        asked: dict[tuple[Any, ...], QueryPart[Any]] = {}
         for place, term in enumerate(self.terms):
             if term.is_empty or len(term.bound) == len(self.layout.sources):
                 continue
@@ -163,7 +165,9 @@ class _Visits:
                     left -= {one.alias for one in steps}
         return tuple(asked.values())
 
-    def _paths(self, step: Step, keys: Keys | None, left: Sequence[str]) -> list[tuple[tuple[Step, ...], Keys | None]]:
+    def _paths(
+        self, step: TermStep, keys: Keys | None, left: Sequence[str]
+    ) -> list[tuple[tuple[TermStep, ...], Keys | None]]:
         """Return a step and all that follows it at its source; and what follows from changes that are known already."""
         steps = [step]
         for _ in left:
@@ -173,7 +177,7 @@ class _Visits:
             if not ways:
                 break
             steps.append(ways[0])
-        paths: list[tuple[tuple[Step, ...], Keys | None]] = [(tuple(steps), keys)]
+        paths: list[tuple[tuple[TermStep, ...], Keys | None]] = [(tuple(steps), keys)]
         for later in steps[1:]:
             assert later.via is not None, "a source goes on along equalities"
             changes = self._begun.concurrent(self._relation(later.via))
@@ -184,7 +188,7 @@ class _Visits:
                 paths.append((_below(later, steps), own))
         return paths
 
-    def _merge(self, asked: dict[tuple[Any, ...], Part[Any]], steps: tuple[Step, ...], keys: Any) -> None:
+    def _merge(self, asked: dict[tuple[Any, ...], QueryPart[Any]], steps: tuple[TermStep, ...], keys: Any) -> None:
         """Add a question; one that asks the same way as another only adds its keys to it."""
         places = [step.alias for step in steps]
         shape = tuple(
@@ -194,16 +198,16 @@ class _Visits:
         known = asked.get(shape)
         if known is not None and known.keys is not None and keys is not None:
             keys = known.keys.plus(keys)
-        asked[shape] = Part(carried={}, steps=known.steps if known else steps, keys=keys)
+        asked[shape] = QueryPart(carried={}, steps=known.steps if known else steps, keys=keys)
 
-    def _steps(self, term: Term[Any], alias: str) -> tuple[Step, ...]:
-        return steps_to(self._view, alias, term.bound) or (Step(alias=alias, via=None),)
+    def _steps(self, term: Term[Any], alias: str) -> tuple[TermStep, ...]:
+        return steps_to(self._view, alias, term.bound) or (TermStep(alias=alias, via=None),)
 
     def _relation(self, alias: str) -> RelationName:
         return self._view.occurrence(alias).relation.name
 
 
-def _below(step: Step, steps: Sequence[Step]) -> tuple[Step, ...]:
+def _below(step: TermStep, steps: Sequence[TermStep]) -> tuple[TermStep, ...]:
     """Return a step and those that follow from it."""
     below = [step]
     for other in steps:

@@ -11,16 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from headwater.maintenance.messages import Answered, Fragment, Part, Query, as_answer
-from headwater.maintenance.questions import B, Log, Sight
+from headwater.deltas.lookup import B, Sight
+from headwater.maintenance.published.messages import Answered, Fragment, Query, QueryPart
+from headwater.maintenance.published.terms import Term, TermStep, steps_from
+from headwater.maintenance.questions import Log
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.terms import Step, Term, steps_from
-from headwater.position import Tick
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.views.steps.join import JoinView
 
 R = TypeVar("R")
 
-Questions = Generator[tuple[str, tuple[Part[Any], ...]], Answered[Any], R]
+Questions = Generator[tuple[str, tuple[QueryPart[Any], ...]], Answered[Any], R]
 """Yields a source and what to ask it, is sent the answer, returns what it found."""
 
 Correct = Callable[[Fragment[Any], Sight], Any]
@@ -48,19 +49,21 @@ def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
 
 
 def bind_step(
-    view: JoinView, step: Step, terms: tuple[Term[B], ...], log: Log[B], needed: Tick
+    view: JoinView, step: TermStep, terms: tuple[Term[B], ...], log: Log[B], needed: Tick
 ) -> Questions[tuple[Term[B], ...]]:
     """Bind one occurrence in several terms, to its rows at one tick: one message, one part for each term.
 
     An occurrence that is read whole is read once for all of them.
     """
-    return _bind(view, step, terms, lambda only, sight: rebase(only.probe, as_answer(only, sight), log, needed))
+    return _bind(view, step, terms, lambda only, sight: rebase(only.request, only.result(sight), log, needed))
 
 
-def _bind(view: JoinView, step: Step, terms: tuple[Term[B], ...], correct: Correct) -> Questions[tuple[Term[B], ...]]:
+def _bind(
+    view: JoinView, step: TermStep, terms: tuple[Term[B], ...], correct: Correct
+) -> Questions[tuple[Term[B], ...]]:
     carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
     source = view.occurrence(step.alias).relation.name.source
-    answered = yield source, tuple(Part(carried=rows, steps=(step,)) for rows in carried)
+    answered = yield source, tuple(QueryPart(carried=rows, steps=(step,)) for rows in carried)
     found = [correct(only, answered.sight) for (only,) in answered.fragments]
     if step.via is None:
         found *= len(terms)

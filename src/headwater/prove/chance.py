@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from typing import TypeVar
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName
 
 T = TypeVar("T")
 
@@ -59,6 +59,10 @@ class Chance:
 
     random: random.Random
     names: int = field(default=0)
+    views: list[Item] = field(default_factory=list)
+    """The views that were drawn before and may be read."""
+    read: list[str] = field(default_factory=list)
+    """The names of those that were read."""
 
     def fresh(self, letter: str) -> str:
         """Return a name that was not used yet."""
@@ -79,6 +83,12 @@ class Chance:
         """Return a base relation."""
         relation = self.random.choice(RELATIONS)
         return Item(str(relation.name), tuple((column.name, column.type) for column in relation.columns))
+
+    def view(self) -> Item:
+        """Return a view that was drawn before."""
+        item = self.random.choice(self.views)
+        self.read.append(item.text)
+        return item
 
     def column(self, item: Item, alias: str, kind: str = INT) -> str:
         """Return a column of a type; where there is none, an expression of that type over another column."""

@@ -12,31 +12,31 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from headwater.deltas.compare import Difference, difference
 from headwater.demo.recompute import shown_history
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.service.start import start_maintainer
 from headwater.errors import HeadwaterError
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Difference, difference
 from headwater.judge.grade_changes import History
 from headwater.judge.sample import spread
-from headwater.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
-from headwater.position import Tick
-from headwater.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
+from headwater.model.position import Tick
+from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
+from headwater.observe.events import unheard
+from headwater.project.resolve import Understood, understand
 from headwater.prove.chance import RELATIONS
 from headwater.prove.trial import Trial, TrialView
 from headwater.prove.truth import Truth, state_at, states
-from headwater.relation import RelationName
-from headwater.runtime.events import unheard
-from headwater.runtime.maintainer import Maintainer
-from headwater.runtime.start import start_maintainer
-from headwater.runtime.understand import Understood, understand
 from headwater.sources.scripted import Changes, ScriptedSource
 from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.query import Warehouse
@@ -62,25 +62,37 @@ class Played:
     states: Counter[str] = field(default_factory=Counter)
     """How many states were compared, by view."""
     refused: dict[str, HeadwaterError] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
+    """Views that read a view that was refused."""
     stopped: dict[str, Stopped] = field(default_factory=dict)
     """Views that could not go on, and why."""
     judged_by_spark: set[str] = field(default_factory=set)
+    unjudged: dict[str, str] = field(default_factory=dict)
+    """Views whose text no engine could run over whole relations, and what it said."""
     wrong: list[Wrong] = field(default_factory=list)
 
 
 def play_aside(spark: SparkSession, trial: Trial) -> Played:
     """Play a trial in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="headwater-prove-") as folder:
-        return _play(spark, trial, Path(folder))
+        return play_in(spark, trial, Path(folder), sources_of(trial))
 
 
-def _play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
+def sources_of(trial: Trial, done: int = 0) -> dict[str, ScriptedSource]:
+    """Return the sources of a trial, before its views are born or after so many of its transactions."""
     sources = {
         name: ScriptedSource(name, tuple(one for one in RELATIONS if one.name.source == name))
         for name in sorted({relation.name.source for relation in RELATIONS})
     }
-    for source, changes in trial.before:
+    for source, changes in (*trial.before, *trial.after[:done]):
         sources[source].commit(changes)
+    return sources
+
+
+def play_in(
+    spark: SparkSession, trial: Trial, folder: Path, sources: Mapping[str, ScriptedSource], done: int = 0
+) -> Played:
+    """Play a trial from after so many of its transactions, which the warehouse in the folder holds already."""
     played = Played()
     views = _accepted(spark, trial, folder, sources, played)
     if not views:
@@ -93,7 +105,7 @@ def _play(spark: SparkSession, trial: Trial, folder: Path) -> Played:
         _settle(maintainer, played)
         ahead = 0
         for count in trial.cuts:
-            _commit(trial.after[ahead : ahead + count], sources, maintainer)
+            _commit(trial.after[max(ahead, done) : ahead + count], sources, maintainer)
             ahead += count
             _settle(maintainer, played)
     finally:
@@ -118,6 +130,9 @@ def _accepted(
     """Return the views that are not refused."""
     accepted = []
     for view in trial.views:
+        if played.refused.keys() & {name for name, _ in view.lower}:
+            played.left_out.add(view.name)
+            continue
         for tried in (view, _plainly(view)):
             try:
                 _understood(spark, [tried], folder, sources)
@@ -132,7 +147,7 @@ def _accepted(
 
 def _plainly(view: TrialView) -> TrialView:
     """Return a view without what its author chose for how it is kept: some choices do not go with some views."""
-    return TrialView(name=view.name, sql=view.sql, constructs=view.constructs)
+    return TrialView(name=view.name, sql=view.sql, constructs=view.constructs, lower=view.lower)
 
 
 def _understood(
@@ -153,9 +168,15 @@ def _understood(
             )
             for name in sources
         ),
-        views=tuple(_view_file(view, folder) for view in views),
+        views=tuple(_view_file(view, folder) for view in _with_lower(views)),
     )
     return understand(project, spark, connect=lambda _, name: sources[name])
+
+
+def _with_lower(views: Sequence[TrialView]) -> Iterable[TrialView]:
+    """Return views and those that they read, each once."""
+    named = {name: TrialView(name=name, sql=sql, constructs=()) for view in views for name, sql in view.lower}
+    return {**named, **{view.name: view for view in views}}.values()
 
 
 def _view_file(view: TrialView, folder: Path) -> ViewFile:
@@ -164,7 +185,7 @@ def _view_file(view: TrialView, folder: Path) -> ViewFile:
         sql=view.sql,
         file=folder / f"{view.name}.sql",
         guarantee=None if view.guarantee is None else Guarantee(view.guarantee),
-        algorithm=DEFAULT_ALGORITHM,
+        algorithm=view.algorithm or DEFAULT_ALGORITHM,
         maintenance=None if view.maintenance is None else Maintenance(view.maintenance),
         refresh=Continuous(),
         group_tables=AllGroupTables() if view.group_tables else TheseGroupTables(()),
@@ -175,8 +196,7 @@ def _settle(maintainer: Maintainer, played: Played) -> None:
     """Let the maintainer work until every view has come to the end of the log, or stopped."""
     while maintainer.step() or maintainer.is_bringing_in():
         maintainer.acceptor.wait_for_news(0.005)
-    for name, error in maintainer.unborn().items():
-        played.refused[name] = error
+    played.refused |= maintainer.unborn()
     for view in maintainer.views.values():
         if view.stopped is not None:
             played.stopped[view.name] = view.stopped
@@ -191,43 +211,56 @@ def _compare(spark: SparkSession, trial: Trial, understood: Understood, path: st
     )
     entries = warehouse.catalog().views
     born = [view for view in trial.views if view.name in entries]
-    births = {view.name: entries[view.name].birth for view in born}
-    right = history.by_duckdb({view.name: view.sql for view in born}, births)
+    claimed = {
+        view.name: _claimed(warehouse, view.name, history.ticks_of(understood.views[view.name].view.relations))
+        for view in born
+    }
+    right = history.by_duckdb(born, claimed)
     for view in born:
-        reads = understood.views[view.name].view.relations
-        _compare_view(spark, view, frozenset(reads), warehouse, history, right.get(view.name), played)
+        _compare_view(spark, view, claimed[view.name], warehouse, history, right.get(view.name), played)
+
+
+def _claimed(warehouse: Warehouse, view: str, changed: set[Tick]) -> set[Tick]:
+    """Return the ticks of the states that a view claims to have shown, of those at which something changed."""
+    entry, through = warehouse.view(view), warehouse.frontier(view)
+    claimed = {tick for tick in changed if entry.birth <= tick <= through}
+    if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
+        claimed &= {one.record.frontiers.get(view, entry.birth) for one in warehouse.commits.read()}
+    return claimed | {entry.birth}
 
 
 def _compare_view(
     spark: SparkSession,
     view: TrialView,
-    reads: frozenset[RelationName],
+    claimed: set[Tick],
     warehouse: Warehouse,
     truth: Truth,
     right: History | None,
     played: Played,
 ) -> None:
     """Compare the states that a view claims, as DuckDB has them; where it has none, or others, Spark is asked."""
-    entry, through = warehouse.view(view.name), warehouse.frontier(view.name)
-    shown = shown_history(spark, warehouse, view.name, through)
-    claimed = {Tick(tick) for tick in range(entry.birth, through + 1)}
-    if Guarantee(entry.guarantee) is not Guarantee.COMPLETE:
-        ends = (one.record.frontiers.get(view.name, entry.birth) for one in warehouse.commits.read())
-        claimed &= {entry.birth, *ends}
-    claimed &= {entry.birth, *truth.ticks_of(reads)}
-    suspects = claimed if right is None else claimed & _different(right, shown, through)
+    shown = shown_history(spark, warehouse, view.name, max(claimed))
+    suspects = claimed if right is None else _different(right, shown, claimed)
     judged = spread(sorted(suspects), _SPARK_STATES)
     played.states[view.name] = len(claimed - suspects) + len(judged)
     if judged:
         played.judged_by_spark.add(view.name)
-    for tick in judged:
-        differs = difference(truth.on_spark(spark, view.sql, tick), state_at(shown, tick))
-        if differs:
-            played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
-            return
+    try:
+        for tick, expected in zip(judged, truth.on_spark(spark, view, judged), strict=True):
+            differs = difference(expected, state_at(shown, tick))
+            if differs:
+                played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
+                return
+    except PySparkException as error:
+        played.states[view.name] = len(claimed - suspects)
+        played.unjudged[view.name] = str(error).splitlines()[0]
 
 
-def _different(right: History, shown: History, through: Tick) -> set[Tick]:
-    """Return the ticks at which two histories have different states."""
-    pairs = zip(states(right, through), states(shown, through), strict=True)
-    return {tick for (tick, expected), (_, actual) in pairs if expected != actual and difference(expected, actual)}
+def _different(right: History, shown: History, ticks: set[Tick]) -> set[Tick]:
+    """Return the ticks, of these, at which two histories have different states."""
+    pairs = zip(states(right, max(ticks)), states(shown, max(ticks)), strict=True)
+    return {
+        tick
+        for (tick, expected), (_, actual) in pairs
+        if tick in ticks and expected != actual and difference(expected, actual)
+    }

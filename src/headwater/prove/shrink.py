@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from headwater.judge.compare import Difference
+from headwater.deltas.compare import Difference
+from headwater.model.relation import RelationName
 from headwater.prove.chance import RELATIONS
 from headwater.prove.play import Wrong, play_aside
 from headwater.prove.trial import Trial
-from headwater.relation import RelationName
 from headwater.sources.scripted import Changes, Values
 
 _MOST_TRIES = 24

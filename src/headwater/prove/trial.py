@@ -14,15 +14,21 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Self
 
-from headwater.prove.chance import MONEY, RELATIONS, Chance, family
-from headwater.prove.constructs import CONSTRUCTS
-from headwater.relation import Relation, RelationName
+from headwater.model.relation import Relation, RelationName
+from headwater.prove.chance import INT, MONEY, RELATIONS, Chance, Item, family
+from headwater.prove.constructs.every import CONSTRUCTS
 from headwater.sources.scripted import Changes, Values
 
 _FORMAT = 1
 _MOST_ROWS = 9
-_CUTS = (1, 5, 40, 100, 160)
-"""So many transactions are in a batch: the smallest, some, and so many that few batches hold many states."""
+_CUTS: tuple[tuple[int, ...], ...] = ((), (), (), (1,), (5,), (40,), (1, 7), (200,))
+"""How many transactions the first batches take; the last one takes the others, so that few batches hold many states."""
+_RUNS = (1, 1, 2, 3, 8, 20)
+"""So many transactions of one source follow each other."""
+_STRONG_SHARE = 0.1
+"""Such a view claims fewer states: those at the ends of batches."""
+_NEVER_FILLED_SHARE = 0.06
+"""Now and then a relation has no row, ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +41,15 @@ class TrialView:
     guarantee: str | None = None
     maintenance: str | None = None
     group_tables: bool = True
+    algorithm: str | None = None
+    """A published algorithm that keeps it; the engine's own without one."""
+    lower: tuple[tuple[str, str], ...] = ()
+    """Names and texts of the views that it reads, itself or through others, each after those that it reads."""
+
+    @property
+    def whole_text(self) -> str:
+        """Its text after those of the views that it reads."""
+        return ";\n".join([*(sql for _, sql in self.lower), self.sql])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +82,7 @@ class Trial:
         told = json.loads(text)
         return cls(
             seed=told["seed"],
-            views=tuple(TrialView(**{**view, "constructs": tuple(view["constructs"])}) for view in told["views"]),
+            views=tuple(_read_view(view) for view in told["views"]),
             before=tuple(_read(one) for one in told["before"]),
             after=tuple(_read(one) for one in told["after"]),
             cuts=tuple(told["cuts"]),
@@ -92,35 +107,63 @@ class Trial:
 def draw_history(seed: int, tick_count: int) -> Trial:
     """Return a trial without views: rows that are there before, and transactions of both sources."""
     chance = Chance(random=random.Random(seed))  # noqa: S311 - reproducible on purpose
-    held: dict[RelationName, Counter[Values]] = {relation.name: Counter() for relation in RELATIONS}
-    sources = sorted({relation.name.source for relation in RELATIONS})
+    filled = [one for one in RELATIONS if chance.random.random() >= _NEVER_FILLED_SHARE] or list(RELATIONS)
+    held: dict[RelationName, Counter[Values]] = {relation.name: Counter() for relation in filled}
+    sources = sorted({relation.name.source for relation in filled})
     before = tuple((source, _transaction(chance, source, held, fills=True)) for source in sources)
     after: list[tuple[str, Changes]] = []
-    for _ in range(tick_count):
-        changes: Changes = {}
-        while not changes:
-            source = chance.pick(*sources)
-            changes = _transaction(chance, source, held, fills=False)
-        after.append((source, changes))
-    cuts: list[int] = []
-    while sum(cuts) < tick_count:
-        cuts.append(min(chance.pick(*_CUTS), tick_count - sum(cuts)))
-    return Trial(seed=seed, views=(), before=before, after=tuple(after), cuts=tuple(cuts))
+    while len(after) < tick_count:
+        source = chance.pick(*sources)
+        for _ in range(min(chance.pick(*_RUNS), tick_count - len(after))):
+            changes: Changes = {}
+            while not changes:
+                changes = _transaction(chance, source, held, fills=False)
+            after.append((source, changes))
+    first = chance.pick(*_CUTS)
+    cuts = (*first, tick_count - sum(first)) if sum(first) < tick_count else (tick_count,)
+    return Trial(seed=seed, views=(), before=before, after=tuple(after), cuts=cuts)
 
 
-def draw_view(chance: Chance, name: str, constructs: Sequence[str]) -> TrialView:
-    """Return a view in which constructs are put on top of each other, the first one at the bottom."""
+def draw_view(chance: Chance, name: str, constructs: Sequence[str], others: Mapping[str, TrialView]) -> TrialView:
+    """Return a view in which constructs are put on top of each other, the first one at the bottom.
+
+    It may read others, which were drawn before.
+    """
+    chance.names, chance.read = 0, []  # what is made of the same has the same text
     item = chance.base()
     for construct in constructs[:-1]:
         item = CONSTRUCTS[construct](chance, item).as_item()
     query = CONSTRUCTS[constructs[-1]](chance, item)
+    chance.views.append(Item(name, query.columns))
+    below = [pair for read in chance.read for pair in (*others[read].lower, (read, others[read].sql))]
     return TrialView(
         name=name,
         sql=query.text,
         constructs=tuple(constructs),
-        guarantee=chance.pick(None, None, None, "strong"),
-        maintenance=chance.pick(None, None, "probe", "runtime", None),
+        guarantee="strong" if chance.random.random() < _STRONG_SHARE else None,
+        maintenance=chance.pick(None, None, None, "self", "probe", "runtime"),
         group_tables=chance.pick(True, True, False),
+        lower=tuple(dict.fromkeys(below)),
+    )
+
+
+def draw_published(chance: Chance, name: str, algorithms: Sequence[str]) -> TrialView:
+    """Return a join that shows the keys of its relations, kept by a published algorithm."""
+    tables = [chance.pick(("a.t", "x"), ("b.u", "y")) for _ in range(chance.pick(2, 2, 3))]
+    joined = f"{tables[0][0]} AS q0"
+    for number, (table, column) in enumerate(tables[1:], 1):
+        before = chance.random.randrange(number)
+        joined += f" JOIN {table} AS q{number} ON q{number}.{column} = q{before}.{tables[before][1]}"
+    columns = ", ".join(
+        f"q{number}.id AS k{number}, q{number}.{tables[number][1]} AS c{number}" for number in range(len(tables))
+    )
+    kept = chance.pick("", f" WHERE q0.{tables[0][1]} <> {chance.literal(INT)}")
+    return TrialView(
+        name=name,
+        sql=f"SELECT {columns} FROM {joined}{kept}",
+        constructs=("join", "published algorithm"),
+        maintenance="probe",
+        algorithm=chance.pick(*algorithms),
     )
 
 
@@ -128,9 +171,9 @@ def _transaction(
     chance: Chance, source: str, held: Mapping[RelationName, Counter[Values]], *, fills: bool
 ) -> dict[RelationName, dict[Values, int]]:
     """Draw what a transaction of a source does, and do it to the rows that are held."""
-    own = [relation for relation in RELATIONS if relation.name.source == source]
+    own = [relation for relation in RELATIONS if relation.name.source == source and relation.name in held]
     changes: dict[RelationName, dict[Values, int]] = {}
-    for relation in own if fills else chance.some(own):
+    for relation in own if fills or chance.pick(True, False) else chance.some(own):
         rows = held[relation.name]
         change: Counter[Values] = Counter()
         there = list(rows.elements())
@@ -178,6 +221,11 @@ def _written(source: str, changes: Changes) -> dict[str, Any]:
             for name, rows in changes.items()
         },
     }
+
+
+def _read_view(told: Mapping[str, Any]) -> TrialView:
+    lower = tuple((name, sql) for name, sql in told.get("lower", ()))
+    return TrialView(**{**told, "constructs": tuple(told["constructs"]), "lower": lower})
 
 
 def _read(told: Mapping[str, Any]) -> tuple[str, Changes]:

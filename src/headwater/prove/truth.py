@@ -8,24 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-import sqlglot
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
+from headwater.deltas.compare import Row, hashable_row
 from headwater.deltas.on_spark import to_dataframe
 from headwater.judge.audit import AuditedChange
-from headwater.judge.compare import Row
 from headwater.judge.grade_changes import History
 from headwater.judge.replay import ReplayedView, replay
-from headwater.judge.settle_orders import settled_text
-from headwater.position import Tick
+from headwater.judge.settle_orders import known_columns, output_columns, read_text, settle_orders
+from headwater.model.position import Tick
+from headwater.model.relation import Relation, RelationName
 from headwater.prove.chance import RELATIONS
-from headwater.relation import Relation, RelationName
+from headwater.prove.trial import TrialView
 from headwater.sources.scripted import Changes, Values, table_of
+from headwater.views.text.spark_text import spark_text
 
 _PREFIX = "truth_"
 
@@ -51,23 +51,25 @@ class Truth:
         """Return the ticks at which one of these relations changed."""
         return {tick for tick, changes in self._by_tick.items() if any(name in changes for name in relations)}
 
-    def by_duckdb(self, views: Mapping[str, str], births: Mapping[str, Tick]) -> dict[str, History]:
-        """Return what views should have been, by name; one that DuckDB cannot run is left out."""
-        import duckdb  # noqa: PLC0415 - only who proves needs it
-
-        asked = [ReplayedView(name=name, sql=sql, birth=births[name]) for name, sql in views.items()]
-        known = [view for view in asked if _runs(view)]
-        try:
-            return self._replayed(known)
-        except duckdb.Error:  # one of them fails on rows; the others are asked for one by one
-            found: dict[str, History] = {}
-            for view in known:
-                with suppress(duckdb.Error):
-                    found |= self._replayed([view])
-            return found
-
-    def _replayed(self, views: Sequence[ReplayedView]) -> dict[str, History]:
-        return replay(relations=RELATIONS, views=views, history=self._audited, before=(), ticks=self.ticks)
+    def by_duckdb(self, views: Sequence[TrialView], ticks: Mapping[str, Collection[Tick]]) -> dict[str, History]:
+        """Return what views should have been at these ticks, by name; one that DuckDB cannot run is left out."""
+        return replay(
+            relations=RELATIONS,
+            views=[
+                ReplayedView(
+                    name=view.name,
+                    sql=view.sql,
+                    birth=min(ticks[view.name]),
+                    lower=view.lower,
+                    ticks=frozenset(ticks[view.name]),
+                )
+                for view in views
+            ],
+            history=self._audited,
+            before=(),
+            ticks=self.ticks,
+            unable=lambda _: None,
+        )
 
     @cached_property
     def _audited(self) -> list[AuditedChange]:
@@ -80,28 +82,34 @@ class Truth:
                 found += _audited_rows(source, numbers[source], relation, changes)
         return found
 
-    def on_spark(self, spark: SparkSession, sql: str, tick: Tick) -> Counter[Row]:
-        """Return what the author's text gives at a tick, on Spark."""
-        for relation in RELATIONS:
-            rows: Counter[Values] = Counter()
-            for at, changes in self._by_tick.items():
-                if at <= tick:
-                    rows.update(dict(changes.get(relation.name, {})))
-            table = table_of(relation, list(rows.elements()))
-            to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
-        found = spark.sql(_renamed(settled_text(sql, RELATIONS))).toArrow()
-        return Counter(zip(*(column.to_pylist() for column in found.columns), strict=True))
+    def on_spark(self, spark: SparkSession, view: TrialView, ticks: Sequence[Tick]) -> Iterator[Counter[Row]]:
+        """Yield what the author's text gives at ticks, in their order, on Spark."""
+        *lower, text = _settled(view)
+        rows: dict[RelationName, Counter[Values]] = {relation.name: Counter() for relation in RELATIONS}
+        done = Tick(0)
+        for tick in ticks:
+            for at in range(done + 1, tick + 1):
+                for name, changes in self._by_tick.get(Tick(at), {}).items():
+                    rows[name].update(dict(changes))
+            done = tick
+            for relation in RELATIONS:
+                table = table_of(relation, list(rows[relation.name].elements()))
+                to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
+            for (lower_view, _), below in zip(view.lower, lower, strict=True):
+                spark.sql(below).createOrReplaceTempView(lower_view)
+            found = spark.sql(text).toArrow()
+            yield Counter(map(hashable_row, zip(*(column.to_pylist() for column in found.columns), strict=True)))
 
 
-def _runs(view: ReplayedView) -> bool:
-    """Tell whether DuckDB can run a text at all: over tables without rows."""
-    import duckdb  # noqa: PLC0415 - as above
-
-    try:
-        replay(relations=RELATIONS, views=[view], history=(), before=(), ticks=())
-    except duckdb.Error:
-        return False
-    return True
+def _settled(view: TrialView) -> list[str]:
+    """Return the texts of the views that a view reads, and its own, with all orders, over the placed relations."""
+    known = known_columns(RELATIONS)
+    texts = []
+    for name, sql in (*view.lower, (view.name, view.sql)):
+        tree = settle_orders(read_text(sql), known)
+        known[name,] = output_columns(tree, known)
+        texts.append(_renamed(tree))
+    return texts
 
 
 def states(history: History, through: Tick) -> Iterator[tuple[Tick, Counter[Row]]]:
@@ -124,15 +132,16 @@ def state_at(history: History, tick: Tick) -> Counter[Row]:
     return Counter({row: count for row, count in state.items() if count})
 
 
-def _renamed(sql: str) -> str:
-    tree = sqlglot.parse_one(sql, read="spark")
+def _renamed(tree: exp.Expr) -> str:
+    """Return a text that reads relations from where they are placed; whatever else belongs to a table stays."""
     for table in list(tree.find_all(exp.Table)):
         if table.db:
             name = RelationName(source=table.db, name=table.name)
-            new = exp.to_table(_placed(name))
-            new.set("alias", table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name)))
-            table.replace(new)
-    return tree.sql(dialect="spark")
+            if not table.alias:
+                table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
+            table.set("this", exp.to_identifier(_placed(name)))
+            table.set("db", None)
+    return spark_text(tree)
 
 
 def _placed(name: RelationName) -> str:

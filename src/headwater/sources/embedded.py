@@ -61,7 +61,7 @@ class EmbeddedServer:
         self.version = version
         self.settings = {**DEFAULT_SETTINGS, **(settings or {})}
         self.port = 0
-        self._binaries = _find_binaries(version)
+        self.binaries = _find_binaries(version)
         self._account = _ACCOUNT if os.geteuid() == 0 else None
         # The account's own group too: in root's group it could not pass through folders that root alone may enter.
         self._group = None if self._account is None else pwd.getpwnam(self._account).pw_gid
@@ -97,7 +97,7 @@ class EmbeddedServer:
                     "-c",
                     _WATCH,
                     "sh",
-                    str(self._binaries / "postgres"),
+                    str(self.binaries / "postgres"),
                     "-D",
                     str(self.directory),
                     *arguments,
@@ -158,7 +158,7 @@ class EmbeddedServer:
             return
         made = subprocess.run(  # noqa: S603 - a binary of a wheel we depend on
             [
-                str(self._binaries / "initdb"),
+                str(self.binaries / "initdb"),
                 *("-D", str(self.directory), "-U", "postgres", "--auth=trust"),
                 *("--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"),
             ],
@@ -185,7 +185,7 @@ class EmbeddedServer:
         if self.directory.stat().st_uid != owner.pw_uid:
             os.chown(self.directory, owner.pw_uid, owner.pw_gid)
         self.directory.chmod(0o700)
-        for parent in (*self.directory.parents, *self._binaries.parents):
+        for parent in (*self.directory.parents, *self.binaries.parents):
             mode = parent.stat().st_mode
             if not mode & stat.S_IXOTH:
                 parent.chmod(stat.S_IMODE(mode) | stat.S_IXOTH)
@@ -207,7 +207,7 @@ class EmbeddedServer:
                 self.stop()
                 raise SourceUnavailable(
                     "the embedded PostgreSQL server does not start",
-                    code="HW-301",
+                    code="HW-340",
                     detail=(self.directory / "log").read_text(errors="replace")[-2000:].strip() or str(error),
                     hint=f'look at "{self.directory / "log"}"',
                 ) from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

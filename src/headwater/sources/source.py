@@ -9,18 +9,18 @@ what it says in its log are two channels; `Seen` and `Position` are what lets th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol, Self
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
-from headwater.position import Position, format_offset
-from headwater.relation import Relation, RelationName
+from headwater.model.position import Distance, Position
+from headwater.model.relation import Relation, RelationName
+from headwater.model.transaction import Capture, Seen
 from headwater.sources.measure import SourceMeasure
-from headwater.transaction import Capture, Seen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,12 @@ class SlotState:
     is_in_use: bool
     held_bytes: int
     """How much of its log the source keeps for it."""
-    lost: str = ""
-    """Why the source has thrown away what it should have kept, if it has."""
+    what: str
+    """What the source calls it, with its name."""
+    drop: str
+    """What somebody runs at the source to get rid of it."""
+    lost: SourceLost | None = None
+    """That the source has thrown away what it should have kept, if it has."""
 
 
 def require_held(slot: str, forgotten_to: Position, held_to: Position) -> None:
@@ -61,12 +65,32 @@ def require_held(slot: str, forgotten_to: Position, held_to: Position) -> None:
         raise SourceLost(
             f'source "{source}" has already forgotten changes that this warehouse does not have',
             code="HW-314",
-            detail=f'its replication slot "{slot}" stands at {format_offset(forgotten_to.offset)}, the change log '
-            f"holds it up to {format_offset(held_to.offset)}: another copy of this warehouse has used the slot, or "
+            detail=f'its slot "{slot}" stands at {forgotten_to.text}, the change log '
+            f"holds it up to {held_to.text}: another copy of this warehouse has used the slot, or "
             "an older copy of the warehouse was put back",
             hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again, by a "
             "slot that only this warehouse has",
         )
+
+
+def missing_slot(source: str, what: str) -> SourceLost:
+    """Return the error of a source that has no slot of a name any more; `what` is the source's word for a slot."""
+    return SourceLost(
+        f'source "{source}" has no {what}',
+        code="HW-313",
+        detail="it was dropped, or the server was restored without it",
+        hint=f"run `headwater teardown --source {source}`, then `headwater run`: it is read anew",
+    )
+
+
+def missing_relation(name: RelationName, detail: str) -> SourceRefused:
+    """Return the error of a relation that is not there; the detail says what was looked for."""
+    return SourceRefused(
+        f'source "{name.source}" has no relation "{name}"',
+        code="HW-323",
+        detail=detail,
+        hint="check the name in the view, and the account's rights on the schema",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,8 +148,12 @@ class Snapshot(Protocol):
         ...
 
     @property
-    def server_run(self) -> str:
-        """Which run of the server this was taken on; one that crashes may lose what it showed."""
+    def token(self) -> str:
+        """What snapshots have in common whose rows may be mixed; a server that crashed may have lost what it showed."""
+        ...
+
+    def read_seen(self, said: Mapping[str, Any]) -> Seen:
+        """Return what an earlier snapshot of this source has `written` of what it saw."""
         ...
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
@@ -191,12 +219,65 @@ class Follower(Protocol):
         ...
 
 
+class Memory(Protocol):
+    """Where a source keeps a text that it has to know in the next run of the same warehouse."""
+
+    def read(self) -> str | None:
+        """Return the text written last; None if none was."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Replace the text, durably."""
+        ...
+
+
+class ProcessMemory:
+    """A memory that ends with the process."""
+
+    def __init__(self, text: str | None = None) -> None:
+        """Remember a text from the beginning, or nothing."""
+        self._text = text
+
+    def read(self) -> str | None:
+        """Return the text written last."""
+        return self._text
+
+    def write(self, text: str) -> None:
+        """Replace the text."""
+        self._text = text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSettings:
+    """What a project says of a source, and what a kind of source makes one from."""
+
+    name: str
+    """The name views use for it."""
+    url: Callable[[], str]
+    """Returns the address as it is kept now, passwords and all; read again when a login is refused."""
+    project: str
+    """Whose warehouses will follow it: what is made at the source is named after it."""
+    probe_timeout_seconds: float = 60.0
+    connection_limit: int = 4
+    """How many connections may read a snapshot at once."""
+    tells_prepared: bool = False
+    """Whether the ids of prepared transactions are needed, because they are parts of global ones."""
+    memory: Memory = field(default_factory=ProcessMemory)
+    declared_in: str = ""
+    """File and line, for a person."""
+
+
 class Source(Protocol):
     """An autonomous database."""
 
     @property
     def name(self) -> str:
         """The name views use for it."""
+        ...
+
+    @property
+    def default_schema(self) -> str:
+        """What it calls the schema of relations that are named without one (`DEFAULT_SCHEMA` in their names)."""
         ...
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
@@ -236,6 +317,14 @@ class Source(Protocol):
 
     def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        ...
+
+    def distance(self, earlier: Position, later: Position) -> Distance:
+        """Say how much of the log lies between two positions of one history; asks nobody."""
+        ...
+
+    def index_hint(self, relation: Relation, columns: Sequence[str]) -> str | None:
+        """Return what the owner runs so that probes by these columns find their rows; None where nothing helps."""
         ...
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.changelog.data_file import DataFile, write_rows
-from headwater.changelog.fenced_table import FencedTable
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
-from headwater.position import Tick
+from headwater.model.position import Tick
+from headwater.storage.data_file import DataFile, write_rows
+from headwater.storage.fenced_table import FencedTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,13 +78,14 @@ class Checkpoint:
     def write(self, rows: pa.Table, at: Tick) -> bool:
         """Replace the rows by those of a later tick; False if the checkpoint is at that tick or later already."""
         schema = self.table.schema()
-        ordered = rows.select(schema.names).cast(schema)
-        return self._replace([write_rows(self.table.path, ordered)] if rows.num_rows else [], at)
+        order = self.order()
+        typed = _sorted(rows.select(schema.names).cast(schema), order)
+        return self._replace([write_rows(self.table.path, typed, bounded=order)] if rows.num_rows else [], at)
 
     def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
         """Replace the rows as `write` does, letting the executors write the data files."""
         from headwater.deltas.on_spark import quoted  # noqa: PLC0415 - who only reads needs no Spark
-        from headwater.warehouse.spark_files import write_files  # noqa: PLC0415 - as above
+        from headwater.storage.spark_files import write_files  # noqa: PLC0415 - as above
 
         ordered = frame.select(*quoted(self.table.schema().names))
         return self._replace(write_files(ordered, self.table.path, self.order()), at)
@@ -95,3 +97,9 @@ class Checkpoint:
                 reach("after checkpoint write")
                 return True
         return False
+
+
+def _sorted(rows: pa.Table, order: Sequence[str]) -> pa.Table:
+    """Return rows in the order of columns, NULL first; nested values have no order in Arrow, and stay as they came."""
+    keys = [(name, "ascending", "at_start") for name in order if not pa.types.is_nested(rows.schema.field(name).type)]
+    return rows.take(pc.sort_indices(rows, sort_keys=keys)) if keys else rows

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from headwater.position import Tick
+from headwater.model.position import Tick
 
 TIERS = (1 << 20, 16 << 20, 256 << 20)
 

@@ -13,7 +13,8 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from headwater.position import Position, Tick
+from headwater.model.position import LSN, Notation, Position, Tick
+from headwater.observe.probe_stats import AskedCount
 
 
 class CommitKind(Enum):
@@ -31,17 +32,6 @@ class Stopped:
     code: str
     summary: str
     hint: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedCount:
-    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received, rows rebased."""
-
-    probe_count: int
-    key_count: int
-    row_count: int
-    byte_count: int
-    corrected_row_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +100,9 @@ def commit_text(commit: Commit) -> str:
     True
     """
     value = asdict(commit) | {"kind": commit.kind.value}
+    for source, position in commit.record.positions.items():
+        if position.notation == LSN:  # goes without saying, as it did before notations were stored
+            del value["record"]["positions"][source]["notation"]
     return json.dumps(value, sort_keys=True, default=datetime.isoformat)
 
 
@@ -134,11 +127,15 @@ def _parse_record(value: dict[str, Any]) -> CommitRecord:
     return CommitRecord(
         frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
         stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
-        positions={source: Position(**position) for source, position in value["positions"].items()},
+        positions={source: _parse_position(position) for source, position in value["positions"].items()},
         holder=value["holder"],
         statistics=statistics,
         refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},
     )
+
+
+def _parse_position(value: dict[str, Any]) -> Position:
+    return Position(**value | {"notation": Notation(**value["notation"]) if "notation" in value else LSN})
 
 
 def _parse_delta(value: dict[str, Any]) -> ViewDelta:

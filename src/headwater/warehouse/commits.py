@@ -19,20 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headwater.changelog.data_file import place
-from headwater.changelog.fenced_table import FencedTable
-from headwater.changelog.storage_errors import stored
 from headwater.errors import LeaseLost
 from headwater.fail_points import reach
-from headwater.position import Tick
+from headwater.model.position import Tick
+from headwater.storage.data_file import place
+from headwater.storage.fenced_table import FencedTable
+from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog, catalog_text, parse_catalog
-from headwater.warehouse.commit_record import (
-    Commit,
-    CommitKind,
-    CommitRecord,
-    commit_text,
-    parse_commit,
-)
+from headwater.warehouse.commit_record import Commit, CommitKind, CommitRecord, commit_text, parse_commit
 
 SCHEMA = pa.schema(
     [

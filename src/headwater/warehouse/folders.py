@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 
 def changelog_folder(warehouse: str) -> str:

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from headwater.changelog.data_file import read_note
-from headwater.position import Position
+from headwater.model.position import Position, read_position
+from headwater.storage.data_file import read_note
 from headwater.warehouse.folders import status_file
 
 
@@ -30,11 +30,8 @@ def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def said_position(source: str, said: Mapping[str, Any]) -> Position | None:
     """Return how far a source was followed, from what was said of it."""
-    match said.get("position"):
-        case [history, offset]:
-            return Position(source=source, history=str(history), offset=int(offset))
-        case _:
-            return None
+    position = said.get("position")
+    return None if position is None else read_position(source, position)
 
 
 def followed_positions(warehouse: str) -> dict[str, Position]:

@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from headwater.changelog.data_file import read_note, read_text, write_text
-from headwater.changelog.storage_errors import stored
 from headwater.errors import WarehouseRefused
+from headwater.storage.data_file import read_note, read_text, write_text
+from headwater.storage.storage_errors import stored
 
 FORMAT = 3
 _READABLE = (2, FORMAT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from headwater.changelog.data_file import delete_folder
+from headwater.storage.data_file import delete_folder
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import CommitKind
 from headwater.warehouse.folders import replica_folder, segment_folder, view_folder

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from headwater.position import Tick
-from headwater.warehouse.commit_record import AskedCount, Commit
+from headwater.model.position import Tick
+from headwater.observe.probe_stats import AskedCount
+from headwater.warehouse.commit_record import Commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,10 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from headwater.changelog.change_log import HORIZON
-from headwater.changelog.data_file import delete_folder
-from headwater.changelog.fenced_table import FencedTable
 from headwater.fail_points import reach
-from headwater.position import Tick
+from headwater.model.position import Tick
+from headwater.storage.data_file import delete_folder
+from headwater.storage.fenced_table import FencedTable
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.chores import Chore, CleanLog, Compact, DropRows, Policy, TableFacts, Vacuum, chores, droppable
 from headwater.warehouse.commit_record import CommitRecord

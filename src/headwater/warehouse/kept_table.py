@@ -22,14 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.changelog.change_log import HORIZON
-from headwater.changelog.fenced_table import FencedTable
 from headwater.changelog.layout import stamped_schema
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK
+from headwater.storage.fenced_table import FencedTable
+from headwater.storage.few_rows import read_few
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
-from headwater.warehouse.few_rows import read_few
 
 if TYPE_CHECKING:  # small tables are read without Spark, and quicker without importing it
     from pyspark.sql import DataFrame, SparkSession
@@ -105,7 +105,7 @@ class KeptTable:
 
     def changes_dataframe(self, spark: SparkSession, after: Tick, upto: Tick) -> DataFrame:
         """Return the signed rows with after < tick <= upto."""
-        from headwater.warehouse.spark_files import read_files  # noqa: PLC0415 - as above
+        from headwater.storage.spark_files import read_files  # noqa: PLC0415 - as above
 
         files = self._change_files(after, upto)
         frame = read_files(spark, files, stamped_schema(self.schema))
@@ -196,7 +196,7 @@ class KeptTable:
         return roll(rows, changes.drop(TICK), back=at < snapshot.tick)
 
     def _checkpoint_rows(self, spark: SparkSession, snapshot: CheckpointSnapshot) -> DataFrame:
-        from headwater.warehouse.spark_files import read_files  # noqa: PLC0415 - as above
+        from headwater.storage.spark_files import read_files  # noqa: PLC0415 - as above
 
         return read_files(spark, snapshot.files, self.schema)
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.changelog.data_file import read_note, write_text
 from headwater.errors import WarehouseRefused
+from headwater.storage.data_file import read_note, write_text
 
 ALIVE_FOR = timedelta(seconds=30)
 _FILE = "lease.json"

@@ -10,9 +10,9 @@ from pyspark.sql.types import StructField
 from headwater.changelog import ChangeLog
 from headwater.changelog.layout import row_schema, shapes, stamped_schema
 from headwater.deltas.on_spark import to_dataframe
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK, RelationName
-from headwater.warehouse.spark_files import read_files, spark_schema
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, RelationName
+from headwater.storage.spark_files import read_files, spark_schema
 
 
 def spark_rows(

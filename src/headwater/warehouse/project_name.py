@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 
-from headwater.changelog.data_file import read_note, sync, write_text
 from headwater.errors import WarehouseRefused
+from headwater.storage.data_file import read_note, sync, write_text
 
 FILE = "project.json"
 

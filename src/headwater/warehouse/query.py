@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Self, assert_never
 import pyarrow as pa
 
 from headwater.changelog import ChangeLog
-from headwater.errors import NotReadable
-from headwater.moment import AtPosition, AtTick, AtTime, Moment
-from headwater.position import Position, Tick
-from headwater.toml_table import did_you_mean
+from headwater.errors import NotReadable, did_you_mean
+from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
+from headwater.model.position import Position, Tick
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -175,7 +174,7 @@ class Warehouse:
         if tick is not None:
             return tick
         first, last = self._followed_from(moment.source), self._followed_to(moment.source)
-        if self.log.horizon() or first is None or moment.offset < first.offset:
+        if self.log.horizon() or first is None or first.notation.parse(moment.text) < first.offset:
             raise NotReadable(
                 f"the state at {moment} is not known",
                 code="HW-150",
@@ -192,14 +191,15 @@ class Warehouse:
         A position beyond what was followed is refused: transactions up to it may still come.
         """
         known = self._followed_to(moment.source)
-        if known is None or moment.offset > known.offset:
+        offset = None if known is None else known.notation.parse(moment.text)
+        if known is None or offset is None or offset > known.offset:
             raise NotReadable(
                 f"the change log has not come to {moment} yet",
                 code="HW-417",
                 detail=f"it has come to {known}" if known else f'it holds nothing of a source "{moment.source}"',
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
-        return self.log.tick_at(moment.source, replace(known, offset=moment.offset))
+        return self.log.tick_at(moment.source, replace(known, offset=offset))
 
     def _followed_to(self, source: str) -> Position | None:
         """Return up to which position the change log holds all of a source's transactions."""

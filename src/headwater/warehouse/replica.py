@@ -13,13 +13,13 @@ from typing import Self
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.changelog.fenced_table import FencedTable
 from headwater.deltas.on_spark import quoted
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK
+from headwater.storage.fenced_table import FencedTable
+from headwater.storage.few_rows import read_few
+from headwater.storage.spark_files import read_files
 from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
-from headwater.warehouse.few_rows import read_few
-from headwater.warehouse.spark_files import read_files
 from headwater.warehouse.state import net
 
 
@@ -77,15 +77,10 @@ class Replica:
         """The copied columns."""
         return [name for name in self.schema.names if name != COUNT]
 
-    def write(self, rows: pa.Table, at: Tick) -> bool:
-        """Replace the rows: netted, with `_count`, in key order."""
-        return self.checkpoint.write(rows, at)
-
-    def write_from_dataframe(self, frame: DataFrame, at: Tick, key: tuple[str, ...]) -> bool:
-        """Replace the rows: with `_count`, not necessarily netted."""
+    def netted(self, frame: DataFrame, key: tuple[str, ...]) -> DataFrame:
+        """Return rows with `_count` as they are stored: netted, in key order."""
         netted = net(frame, self.columns)
-        ordered = netted.sortWithinPartitions(*quoted(key)) if key else netted
-        return self.checkpoint.write_from_dataframe(ordered, at)
+        return netted.sortWithinPartitions(*quoted(key)) if key else netted
 
     def newest(self, spark: SparkSession) -> ReplicaState:
         """Return the newest state."""
@@ -96,4 +91,5 @@ class Replica:
         newest = self.newest(spark)
         if newest.tick >= upto:
             return False
-        return self.write_from_dataframe(newest.dataframe.unionByName(changes.drop(TICK)), upto, key)
+        rows = newest.dataframe.unionByName(changes.drop(TICK))
+        return self.checkpoint.write_from_dataframe(self.netted(rows, key), upto)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from headwater.changelog.data_file import place
-from headwater.position import Tick
-from headwater.relation import COUNT, TICK
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK
+from headwater.storage.data_file import place
 from headwater.warehouse.kept_table import KeptTable
 
 

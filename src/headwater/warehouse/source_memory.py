@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from headwater.changelog.data_file import read_text, sync, write_text
-from headwater.changelog.storage_errors import parse_stored
+from headwater.storage.data_file import read_text, sync, write_text
+from headwater.storage.storage_errors import parse_stored
 
 
 class SourceMemory:
-    """See `headwater.sources.postgres.partitions.Memory`."""
+    """See `headwater.sources.source.Memory`."""
 
     def __init__(self, warehouse: str, source: str) -> None:
         """Say where; nothing is read yet, and the warehouse need not be there."""

@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
 from headwater.deltas.on_spark import quoted
-from headwater.relation import COUNT
+from headwater.model.relation import COUNT
 
 _COPIES = "_copies"
 

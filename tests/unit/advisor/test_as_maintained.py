@@ -12,9 +12,9 @@ from headwater.advisor.flow import Question
 from headwater.advisor.from_segments import Measured, structure_of
 from headwater.advisor.statistics import RelationStatistics, SystemStatistics, UsageStatistics
 from headwater.advisor.structure import GroupTable, ReadsBehind, SegmentNode, Structure
-from headwater.keeping import TheseGroupTables
-from headwater.views.group_tables import keep_group_tables
-from headwater.views.segments import SegmentedView
+from headwater.model.keeping import TheseGroupTables
+from headwater.views.steps.group_tables import keep_group_tables
+from headwater.views.steps.segments import SegmentedView
 
 WORLD = World(
     [

@@ -12,7 +12,7 @@ from headwater.advisor.cost_model import CostModel, local, remote, write
 from headwater.advisor.flow import Question, met
 from headwater.advisor.statistics import SystemStatistics, UnionStatistics, UsageStatistics
 from headwater.advisor.structure import SegmentNode, Structure
-from headwater.lab.papers.views import figure_14, high_profit, tpc_d_views
+from headwater_lab.papers.views import figure_14, high_profit, tpc_d_views
 
 SYSTEM = SystemStatistics(block_size=1000, disk_cost=10)
 

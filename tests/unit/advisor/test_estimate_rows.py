@@ -6,9 +6,9 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.advisor.estimate_rows import RowEstimates
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 from headwater.sources.measure import ColumnMeasure, RelationMeasure
-from headwater.views.segments import SegmentedView
+from headwater.views.steps.segments import SegmentedView
 
 WORLD = World(
     [

@@ -15,8 +15,10 @@ from headwater.advisor.from_segments import Measured, structure_of
 from headwater.advisor.statistics import RelationStatistics, SystemStatistics, UnionStatistics, UsageStatistics
 from headwater.advisor.structure import Structure
 from headwater.errors import UnsupportedView
-from headwater.lab.papers.views import high_profit
-from headwater.views.segments import GroupStep, RecomputeStep, SegmentedView
+from headwater.views.steps.group_step import GroupStep
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.steps.segments import SegmentedView
+from headwater_lab.papers.views import high_profit
 
 WORLD = World(
     [

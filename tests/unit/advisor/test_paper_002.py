@@ -8,7 +8,7 @@ import pytest
 
 from headwater.advisor.kinds import corrected, printed
 from headwater.advisor.kinds.parameters import Case, MaintenanceKind, Parameters
-from headwater.lab.papers.space_and_rows import crossings
+from headwater_lab.papers.space_and_rows import crossings
 
 DEFAULT = Parameters()
 SMR, NSMR, SMIM, NSMIM = MaintenanceKind

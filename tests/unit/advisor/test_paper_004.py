@@ -10,15 +10,15 @@ import pytest
 from volume import volume
 
 from headwater.advisor.algorithms.choice import Choice
-from headwater.advisor.algorithms.choose import ALGORITHMS, optimality
+from headwater.advisor.algorithms.choose import ALGORITHMS, exhaustive
 from headwater.advisor.algorithms.exact import exact
-from headwater.advisor.algorithms.exhaustive import exhaustive
 from headwater.advisor.algorithms.greedy import greedy
 from headwater.advisor.algorithms.three_step import three_step
 from headwater.advisor.cost_model import CostModel
-from headwater.lab.papers.literal_three_step import literal_three_step
-from headwater.lab.papers.random_statistics import with_random_statistics
-from headwater.lab.papers.views import failing_views, high_profit
+from headwater_lab.papers.advice import optimality
+from headwater_lab.papers.literal_three_step import literal_three_step
+from headwater_lab.papers.random_statistics import with_random_statistics
+from headwater_lab.papers.views import failing_views, high_profit
 
 HIGH_PROFIT = CostModel(high_profit())
 FAILING = {name: CostModel(structure) for name, structure in failing_views().items()}

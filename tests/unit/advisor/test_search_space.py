@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.advisor.algorithms.exhaustive import exhaustive
+from headwater.advisor.algorithms.choose import exhaustive
 from headwater.advisor.candidates import search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.errors import HeadwaterError
-from headwater.lab.papers.views import high_profit, regular_view, tpc_d_views
+from headwater_lab.papers.views import high_profit, regular_view, tpc_d_views
 
 
 def test_high_profit_has_576_sets_not_384() -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from headwater.changelog import ChangeLog
 from headwater.changelog.capture_parts import global_ids, join_captures, slice_capture, split_capture
+from headwater.deltas.lookup import SawTransactions
+from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.errors import SourceUnavailable
-from headwater.maintenance.questions import SawTransactions
-from headwater.position import Position, Tick
-from headwater.project import IdColumn, PreparedId
-from headwater.relation import RelationName
-from headwater.runtime.accepted_log import AcceptedLog
-from headwater.transaction import Capture, SeenTransactions, Transaction
+from headwater.model.position import Position, Tick
+from headwater.model.project import IdColumn, PreparedId
+from headwater.model.relation import RelationName
+from headwater.model.transaction import Capture, SeenUpTo, Transaction
 
 
 def capture(
@@ -106,7 +106,7 @@ def test_a_joint_capture_is_one_tick_and_a_half_seen_tick_is_asked_for_again(tmp
 
     def saw(*identities: int) -> SawTransactions:
         running = frozenset(range(10)) - set(identities)
-        return SawTransactions(seen=SeenTransactions(xmin=0, xmax=10, running=running))
+        return SawTransactions(seen=SeenUpTo(last=9, hidden=running))
 
     assert len(accepted.unseen_upto(legs, ("transfer",), saw(1), Tick(3))) == 2
     assert len(accepted.seen_after(legs, ("transfer",), saw(1, 2, 3), Tick(1))) == 2

@@ -9,9 +9,9 @@ import pytest
 from headwater.changelog import ChangeLog
 from headwater.changelog.mark import LogMark, LogSlot
 from headwater.errors import LeaseLost, SourceLost
-from headwater.position import Position, Tick
-from headwater.relation import Column, Relation, RelationName
-from headwater.transaction import Capture, Transaction
+from headwater.model.position import Position, Tick
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.model.transaction import Capture, Transaction
 
 SALES = RelationName(source="shop", name="sales")
 ITEMS = RelationName(source="shop", name="items")

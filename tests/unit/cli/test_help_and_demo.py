@@ -1,24 +1,57 @@
-"""`-h`, `status --watch`, one way to name rows, and a demo without its packages."""
+"""`-h`, help that is told whole, `status --watch`, one way to name rows, and a demo without its packages."""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import shlex
 import sys
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from headwater.cli import status as status_module
 from headwater.cli.app import VERBS, app
-from headwater.cli.lab import LAB_VERBS
-from headwater.position import Tick
-from headwater.results.status import StatusResult
+from headwater.model.position import Tick
+from headwater.observe.status import StatusResult
+from headwater_lab.cli.app import LAB_VERBS
 
 COMMANDS = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
+TOLD = dict(zip(map(" ".join, COMMANDS), (inspect.getdoc(verb) for verb in (*VERBS, *LAB_VERBS)), strict=True))
+
+
+def shown_help(*command: str) -> str:
+    """Return a command's help on a narrow terminal."""
+    shown = CliRunner().invoke(app, [*command, "--help"], prog_name="headwater", env={"COLUMNS": "80"})
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    return " ".join(shown.stdout.split())
+
+
+@pytest.mark.parametrize("command", [[], ["lab"]], ids=" ".join)
+def test_no_sentence_is_cut_off_in_the_list_of_verbs(command: list[str]) -> None:
+    shown = shown_help(*command)
+    listed = {name: told for name, told in TOLD.items() if name.split()[:-1] == command}
+    assert listed
+    for name, told in listed.items():
+        sentence = " ".join(told.split("\n\n")[0].split())
+        assert f"{name.split()[-1]} {sentence}" in shown
+        assert sentence.endswith(".")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_no_sentence_is_cut_off_in_the_help_of_a_verb(command: list[str]) -> None:
+    shown = shown_help(*command)
+    assert " ".join(TOLD[" ".join(command)].split()) in shown
+    asked: Any = get_command(app)
+    for name in command:
+        asked = asked.commands[name]
+    helps = [parameter.help for parameter in asked.params if not getattr(parameter, "hidden", False)]
+    assert helps
+    assert not [text for text in helps if not text or " ".join(text.split()) not in shown]
 
 
 @pytest.mark.parametrize("command", [[], ["lab"], *COMMANDS], ids=" ".join)

@@ -12,13 +12,9 @@ import pyarrow as pa
 from typer.testing import CliRunner
 
 from headwater.cli.app import app
-from headwater.lineage.obstacles import Kind, Obstacle
-from headwater.lineage.reading import Origin
-from headwater.lineage.traced import Traced
-from headwater.moment import AtPosition, AtTick, Moment
-from headwater.position import Position, Tick
-from headwater.relation import RelationName
-from headwater.results.lineage import (
+from headwater.deltas.lookup import Origin
+from headwater.lineage.obstacles import Obstacle, ObstacleKind
+from headwater.lineage.result import (
     ChangedRows,
     DerivedRows,
     ImpactResult,
@@ -28,8 +24,12 @@ from headwater.results.lineage import (
     TraceResult,
     WhyNotResult,
 )
-from headwater.results.status import Stop
-from headwater.runtime.events import Listener
+from headwater.lineage.traced import Traced
+from headwater.model.moment import AtPosition, AtTick, Moment
+from headwater.model.position import Position, Tick
+from headwater.model.relation import RelationName, SegmentName
+from headwater.observe.events import Listener
+from headwater.observe.status import Stop
 
 SALES = RelationName(source="shop", name="sales")
 POSITION = Position(source="shop", history="1:1", offset=0x16B3748)
@@ -46,7 +46,7 @@ LEAF = Traced(
     rows=ints(store=[1, 1, 2], amount=[5, 7, 9], _count=[2, 1, 1], of_=[0, 0, 1]),
 )
 GROUP = Traced(
-    name=RelationName(source="segments", name="group_1"),
+    name=SegmentName(name="group_1"),
     title="group by sales.store",
     origin=Origin.HIDDEN_TABLE,
     rows=pa.table({"sales.store": [1, 2], "COUNT(*)": [3, 1], "_count": [1, 1], "#of": [0, 1]}),
@@ -109,7 +109,7 @@ class MadeUp:
             row={"store": 9, "city": None},
             obstacles=()
             if row == "there"
-            else (Obstacle(kind=Kind.NO_ROW, text="no row of shop.sales has store = 9"),),
+            else (Obstacle(kind=ObstacleKind.NO_ROW, text="no row of shop.sales has store = 9"),),
             pending=(Pending(tick=Tick(43), position=POSITION, text="shop.sales gets such a row"),),
             stopped=Stop(tick=Tick(41), code="HW-521", summary="it cannot go on", hint="rebuild it"),
         )
@@ -168,7 +168,7 @@ def test_a_trace_as_json_has_rows_relations_and_the_tree() -> None:
 def test_an_impact_shows_what_went_and_what_came() -> None:
     project = MadeUp()
     text = shown(project, "impact", "shop:0/16B3748")
-    assert project.asked == [AtPosition(source="shop", offset=0x16B3748)]
+    assert project.asked == [AtPosition(source="shop", text="0/16B3748")]
     assert text.splitlines()[1:] == [
         "shop.sales",
         "└── + amount 7",

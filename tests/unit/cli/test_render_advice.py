@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from headwater.advisor.advice import Advice, AdviceResult, AdvisedTable, Alternative, MeasuredRelation, Unadvised
 from headwater.advisor.candidates import AuxiliaryKind
-from headwater.cli.page import plain_text
-from headwater.cli.render_advice import draw_advice
+from headwater.cli.render.advice import draw_advice
+from headwater.cli.render.page import plain_text
 
 
 def alternative(*tables: AdvisedTable, maintaining: float = 10.0, tracing: float = 2_000.0) -> Alternative:

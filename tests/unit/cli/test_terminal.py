@@ -13,19 +13,19 @@ from typer.testing import CliRunner
 
 from headwater.cli.app import app
 from headwater.cli.progress import progress
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import Verdict
-from headwater.position import Position, Tick
-from headwater.relation import RelationName
-from headwater.results.checking import CheckResult, DemoResult, Sample, ViewCheck
-from headwater.runtime.events import BatchCommitted, BootstrapProgress, Idle, Listener, TransactionsAccepted
+from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Position, Tick
+from headwater.model.relation import RelationName
+from headwater.observe.events import BatchCommitted, BootstrapProgress, Idle, Listener, TransactionsAccepted
 
 PROGRAM = """
-from headwater.cli.page import Grid, Line, print_page
+from headwater.cli.render.page import Grid, Line, print_page
 from headwater.cli.progress import progress
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.runtime.events import BatchCommitted, BootstrapProgress
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.observe.events import BatchCommitted, BootstrapProgress
 
 print_page([Line(text="fine [bold]", style="green"), Grid(headings=("view", "rows"), rows=(("sales", "7"),))])
 with progress(as_json=False, debug=False) as listener:

@@ -9,38 +9,32 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Self
+from xml.etree import ElementTree as ET
 
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from headwater.advisor.analysis import AnalyzeResult, KindCost, MeasuredCost, ViewAnalysis
 from headwater.advisor.kinds.parameters import Parameters, Rows
+from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
 from headwater.cli.app import app
 from headwater.cli.init import create_project
+from headwater.deltas.compare import difference
 from headwater.errors import ConfirmationNeeded, SourceRefused, SourceUnavailable, several_errors
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import difference
+from headwater.explain.result import ExplainResult
 from headwater.judge.grade import Verdict
-from headwater.moment import AtPosition, AtTick, Moment
-from headwater.position import Position, Tick
-from headwater.project_file import load
-from headwater.results.checking import CheckResult, ViewCheck
-from headwater.results.keeping import AnalyzeResult, KindCost, MeasuredCost, RefreshedView, RefreshResult, ViewAnalysis
-from headwater.results.planning import (
-    Action,
-    OwnerSql,
-    OwnerSqlResult,
-    PlanResult,
-    PlanStep,
-    RunEnd,
-    RunResult,
-    Subject,
-)
-from headwater.results.reading import ExplainResult, HistoryEntry, HistoryResult, QueryResult
-from headwater.results.status import (
+from headwater.judge.result import CheckResult, ViewCheck
+from headwater.model.guarantee import Guarantee
+from headwater.model.moment import AtPosition, AtTick, Moment
+from headwater.model.position import Position, Tick
+from headwater.observe.events import BatchCommitted, Listener, unheard
+from headwater.observe.status import (
     CommitStatus,
     MaintainerStatus,
     MessageCount,
+    RefreshedView,
+    RefreshResult,
     ReleaseResult,
     SelfMaintenanceCount,
     SourceState,
@@ -50,8 +44,18 @@ from headwater.results.status import (
     ViewStatus,
     WaitingPart,
 )
-from headwater.results.teardown import Dropped, TeardownResult
-from headwater.runtime.events import BatchCommitted, Listener, unheard
+from headwater.project.file import load
+from headwater.project.plan_result import (
+    Action,
+    OwnerSql,
+    OwnerSqlResult,
+    PlanResult,
+    PlanStep,
+    RunEnd,
+    RunResult,
+    Subject,
+)
+from headwater.project.teardown_result import Dropped, TeardownResult
 
 AT = datetime(2026, 11, 15, 10, 30, tzinfo=UTC)
 RIGHT = Verdict(guarantee=Guarantee.COMPLETE, states_checked=42)
@@ -177,7 +181,8 @@ class MadeUpProject:
         return HistoryResult(view=view, birth=Tick(1), commits=entries)
 
     def explain(self, view: str) -> ExplainResult:
-        return ExplainResult(view=view, text=f"{view}\n└─ join", data={"view": view, "relations": ["shop.sales"]})
+        data = {"view": view, "relations": ["shop.sales"]}
+        return ExplainResult(view=view, summary=("verdict      good",), text=f"{view}\n└─ join", data=data)
 
     def check(self, view: str | None, *, ticks: int | None, steps: bool) -> CheckResult:
         self.asked.append(("check", ticks, *(["steps"] if steps else [])))
@@ -364,13 +369,15 @@ def test_analyze_shows_what_was_predicted_and_measured_and_writes_it_as_a_page(t
     written = invoke(MadeUpProject(), "analyze", "ratio", "--to", str(tmp_path / "page"))
     assert f"wrote {tmp_path / 'page' / 'index.html'}" in written.stdout
     assert "<td>recompute-self</td>" in (tmp_path / "page" / "index.html").read_text()
-    assert (tmp_path / "page" / "ratio.png").stat().st_size > 1000
+    drawn = ET.parse(tmp_path / "page" / "ratio.svg")  # noqa: S314 - we wrote it
+    told = {one.text for one in drawn.iter("{http://www.w3.org/2000/svg}title")}
+    assert {"SMIM, measured: 40 rows", "SMIM, measured: 0.5 seconds"} <= told
 
 
 def test_query_reads_moments_and_keeps_numbers_exact() -> None:
     project = MadeUpProject()
     text = invoke(project, "query", "SELECT 1", "--at", "5", "--after", "shop:0/1F").stdout
-    assert project.asked[1] == ("SELECT 1", AtTick(tick=5), AtPosition(source="shop", offset=31))
+    assert project.asked[1] == ("SELECT 1", AtTick(tick=5), AtPosition(source="shop", text="0/1F"))
     assert text.splitlines() == [
         "product  amount  rate",
         "pen       15.00   0.5",
@@ -425,8 +432,10 @@ def test_history_shows_what_sources_were_asked() -> None:
     assert re.search(r"3–7 +shop +4 +0 +1,200 +0 +7\n", text)
 
 
-def test_explain_prints_the_tree_as_it_is() -> None:
-    assert invoke(MadeUpProject(), "explain", "sales").stdout == "sales\n└─ join\n"
+def test_explain_prints_a_summary_and_in_full_the_tree_as_it_is() -> None:
+    lines = invoke(MadeUpProject(), "explain", "sales").stdout.splitlines()
+    assert lines == ["verdict      good", "`headwater explain sales --full` shows every step"]
+    assert invoke(MadeUpProject(), "explain", "sales", "--full").stdout == "sales\n└─ join\n"
 
 
 def test_a_broken_promise_is_2_with_the_smallest_difference() -> None:

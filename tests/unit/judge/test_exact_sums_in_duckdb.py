@@ -9,8 +9,8 @@ import pytest
 
 from headwater.judge.audit import AuditedChange
 from headwater.judge.replay import ReplayedView, replay
-from headwater.position import Tick
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import Column, Relation, RelationName
 
 NUMBERS = Relation(
     name=RelationName(source="lab", name="numbers"),

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.guarantee import Guarantee
-from headwater.judge.compare import Bag, difference
+from headwater.deltas.compare import Bag, difference
 from headwater.judge.grade import Observation, Verdict, grade, grade_sequence
 from headwater.judge.grade_changes import History, grade_changes
-from headwater.position import Tick
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
 
 A: Bag = {("a",): 1}
 B: Bag = {("b",): 1}

@@ -6,12 +6,12 @@ from decimal import Decimal
 import pytest
 
 from headwater.errors import UnfaithfulLog
-from headwater.guarantee import Guarantee
 from headwater.judge.audit import AuditedChange
 from headwater.judge.grade_changes import History, grade_changes
 from headwater.judge.replay import ReplayedView, replay
-from headwater.position import Tick
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import Column, Relation, RelationName
 
 STORES = Relation(
     name=RelationName(source="geo", name="stores"),

@@ -8,7 +8,7 @@ import pytest
 from in_duckdb import World, relation
 from lineage_cases import InMemory, counted, lineage_by_row, new_world, traced_rows
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 R, S = (RelationName(source="a", name=name) for name in ("r", "s"))
 ROWS: dict[RelationName, list[tuple[Any, ...]]] = {
@@ -104,8 +104,8 @@ def test_only_what_leads_to_the_rows_is_read() -> None:
     reading = InMemory({name: counted(world.catalog[name], ROWS.get(name, [])) for name in world.catalog})
     view = world.compile(sql)
     traced_rows(view, [(1, 90)], reading, world.catalog)
-    assert {str(wish.name) for wish in reading.wishes} >= {"a.r", "a.s"}
-    assert all(wish.within is not None for wish in reading.wishes)
+    assert {str(one.relation) for one in reading.requests} >= {"a.r", "a.s"}
+    assert all(one.within is not None for one in reading.requests)
 
 
 def test_nothing_is_read_twice() -> None:
@@ -114,7 +114,7 @@ def test_nothing_is_read_twice() -> None:
     sql = "SELECT r.x AS x, s.w AS w FROM a.r AS r FULL JOIN a.s AS s ON r.x = s.x AND s.w > r.y"
     reading = InMemory({name: counted(world.catalog[name], ROWS.get(name, [])) for name in world.catalog})
     traced_rows(world.compile(sql), [(1, 20), (1, None), (2, None)], reading, world.catalog)
-    read = [(str(wish.name), wish.columns, str(wish.within)) for wish in reading.wishes]
+    read = [(str(one.relation), one.wanted, str(one.within)) for one in reading.requests]
     assert len(read) == len(set(read)) > 3
 
 

@@ -14,10 +14,10 @@ from random_views import Chance
 from stamped_history import run_on_duckdb
 from volume import volume
 
-from headwater.lineage.obstacles import Kind, Obstacle
+from headwater.lineage.obstacles import Obstacle, ObstacleKind
 from headwater.lineage.why_not import why_not
-from headwater.relation import RelationName
-from headwater.views.segments import SegmentedView
+from headwater.model.relation import RelationName
+from headwater.views.steps.segments import SegmentedView
 
 SEEDS = volume(25, 1_000)
 ROWS: Mapping[RelationName, list[tuple[object, ...]]] = {
@@ -38,32 +38,37 @@ FIRST = "SELECT r.y AS y FROM a.r AS r ORDER BY r.y LIMIT 2"
     ("sql", "row", "kind", "text"),
     [
         (JOIN, {"x": 1, "w": 7}, None, ""),
-        (JOIN, {"x": 9}, Kind.NO_ROW, "no row of a.r has x = 9"),
-        (JOIN, {"x": 3}, Kind.NO_PARTNER, "no row of a.s has x = 3"),
-        (JOIN, {"x": 1, "w": 8}, Kind.VALUE, "w is not 8 (with s.w = 7)"),
+        (JOIN, {"x": 9}, ObstacleKind.NO_ROW, "no row of a.r has x = 9"),
+        (JOIN, {"x": 3}, ObstacleKind.NO_PARTNER, "no row of a.s has x = 3"),
+        (JOIN, {"x": 1, "w": 8}, ObstacleKind.VALUE, "w is not 8 (with s.w = 7)"),
         (GROUP, {"x": 1, "total": 21}, None, ""),
-        (GROUP, {"x": 9}, Kind.NO_ROW, "no row of a.r has x = 9"),
-        (GROUP, {"x": 1, "total": 22}, Kind.VALUE, "total is not 22 (with total = 21)"),
-        (GROUP, {"x": 2}, Kind.CONDITION, "not true: COUNT(*) > 1 (with COUNT(*) = 1)"),
+        (GROUP, {"x": 9}, ObstacleKind.NO_ROW, "no row of a.r has x = 9"),
+        (GROUP, {"x": 1, "total": 22}, ObstacleKind.VALUE, "total is not 22 (with total = 21)"),
+        (GROUP, {"x": 2}, ObstacleKind.CONDITION, "not true: COUNT(*) > 1 (with COUNT(*) = 1)"),
         (STRANGERS, {"x": 3}, None, ""),
-        (STRANGERS, {"x": 1}, Kind.TAKEN_AWAY, "there is a row that must not be there: one with s.x = r.x"),
+        (STRANGERS, {"x": 1}, ObstacleKind.TAKEN_AWAY, "there is a row that must not be there: one with s.x = r.x"),
         (LEFT, {"x": 3, "w": None}, None, ""),
-        (LEFT, {"x": 1, "w": None}, Kind.VALUE, "s.w is not NULL (with s.w = 7)"),
-        (FIRST, {"y": 30}, Kind.NOT_FIRST, "it is at place 4, the first 2 are shown"),
-        (FIRST, {"y": 31}, Kind.NO_ROW, "no row of a.r has y = 31"),
-        (f"{FIRST} OFFSET 1", {"y": 10}, Kind.NOT_FIRST, "it is at place 1, places 2 to 3 are shown"),
-        (FIRST.replace("LIMIT 2", "LIMIT 1"), {"y": 30}, Kind.NOT_FIRST, "it is at place 4, only the first is shown"),
-        (EXTREMES, {"x": 2, "n": 9}, Kind.VALUE, "there is another value: n = 1"),
-        (f"{EXTREMES} HAVING COUNT(*) > 1", {"x": 2}, Kind.CONDITION, "not true: n > 1 (with n = 1)"),
+        (LEFT, {"x": 1, "w": None}, ObstacleKind.VALUE, "s.w is not NULL (with s.w = 7)"),
+        (FIRST, {"y": 30}, ObstacleKind.NOT_FIRST, "it is at place 4, the first 2 are shown"),
+        (FIRST, {"y": 31}, ObstacleKind.NO_ROW, "no row of a.r has y = 31"),
+        (f"{FIRST} OFFSET 1", {"y": 10}, ObstacleKind.NOT_FIRST, "it is at place 1, places 2 to 3 are shown"),
+        (
+            FIRST.replace("LIMIT 2", "LIMIT 1"),
+            {"y": 30},
+            ObstacleKind.NOT_FIRST,
+            "it is at place 4, only the first is shown",
+        ),
+        (EXTREMES, {"x": 2, "n": 9}, ObstacleKind.VALUE, "there is another value: n = 1"),
+        (f"{EXTREMES} HAVING COUNT(*) > 1", {"x": 2}, ObstacleKind.CONDITION, "not true: n > 1 (with n = 1)"),
         (
             f"{EXTREMES} HAVING SUM(r.z) > 9",
             {"x": 2},
-            Kind.CONDITION,
+            ObstacleKind.CONDITION,
             "not true: SUM(r.z) > 9 (with SUM(r.z) = 5 and COUNT(r.z) = 1)",
         ),
     ],
 )
-def test_the_first_obstacle_is_named(sql: str, row: dict[str, Any], kind: Kind | None, text: str) -> None:
+def test_the_first_obstacle_is_named(sql: str, row: dict[str, Any], kind: ObstacleKind | None, text: str) -> None:
     world = new_world()
     view = world.compile(sql)
     found = obstacles(world, view, ROWS, row)

@@ -8,22 +8,22 @@ from random import Random
 
 import pytest
 
-from headwater.deltas.in_memory import InMemoryBag, InMemoryKeys
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import grade_sequence
-from headwater.lab.ledger import Rows
-from headwater.lab.literal.c_strobe_key_delete import C_STROBE_KEY_DELETE
-from headwater.lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
-from headwater.lab.world import Installed, Sent, Setting, World
-from headwater.maintenance.c_strobe import c_strobe
-from headwater.maintenance.eca_key import eca_key
-from headwater.maintenance.install_in_memory import install_in_memory
-from headwater.maintenance.messages import Algorithm, Install
-from headwater.maintenance.strobe import strobe
-from headwater.maintenance.terms import Term
-from headwater.position import Tick
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.declaration import declare
+from headwater.maintenance.published.c_strobe import c_strobe
+from headwater.maintenance.published.eca_key import eca_key
+from headwater.maintenance.published.messages import Algorithm, Install
+from headwater.maintenance.published.strobe import strobe
+from headwater.maintenance.published.terms import Term
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.views.text.declaration import declare
+from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys
+from headwater_lab.in_memory.install import install_in_memory
+from headwater_lab.ledger import Rows
+from headwater_lab.literal.c_strobe_key_delete import C_STROBE_KEY_DELETE
+from headwater_lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
+from headwater_lab.world import Installed, Sent, World, WorldSetting
 
 Row = tuple[int, ...]
 
@@ -32,7 +32,7 @@ def name_of(place: int, *, one_source: bool = False) -> RelationName:
     return RelationName(source="s" if one_source else f"s{place}", name=f"r{place}")
 
 
-def chain(*rows: list[Row], one_source: bool = False, places: tuple[int, ...] | None = None) -> Setting:
+def chain(*rows: list[Row], one_source: bool = False, places: tuple[int, ...] | None = None) -> WorldSetting:
     """Return a chain of relations (k, a, b) with these rows, one for each place; a place given twice is a self-join."""
     columns = tuple(Column(name=name, type="int", native="int4") for name in "kab")
     names = [name_of(place, one_source=one_source) for place in range(len(rows))]
@@ -42,7 +42,9 @@ def chain(*rows: list[Row], one_source: bool = False, places: tuple[int, ...] | 
     tables = ", ".join(f"{names[place]} x{i}" for i, place in enumerate(mentioned))
     joined = " AND ".join(f"x{i}.b = x{i + 1}.a" for i in range(len(mentioned) - 1))
     view = declare("v", f"SELECT {outputs} FROM {tables} WHERE {joined}", catalog)
-    return Setting(view=view, catalog=catalog, rows={name: Counter(own) for name, own in zip(names, rows, strict=True)})
+    return WorldSetting(
+        view=view, catalog=catalog, rows={name: Counter(own) for name, own in zip(names, rows, strict=True)}
+    )
 
 
 def guarantee(world: World) -> Guarantee:
@@ -67,7 +69,7 @@ def commit(world: World, place: int, *changes: tuple[Row, int]) -> None:
     world.commit(name.source, {name: dict(changes)})
 
 
-def busy(random: Random, setting: Setting, algorithm: Algorithm, transactions: list[Rows]) -> World:
+def busy(random: Random, setting: WorldSetting, algorithm: Algorithm, transactions: list[Rows]) -> World:
     """Play transactions in a random interleaving."""
     world = World(setting, algorithm)
     waiting = list(transactions)
@@ -84,7 +86,7 @@ def busy(random: Random, setting: Setting, algorithm: Algorithm, transactions: l
     return world
 
 
-def transactions(random: Random, setting: Setting, count: int) -> list[Rows]:
+def transactions(random: Random, setting: WorldSetting, count: int) -> list[Rows]:
     """Return transactions of one source each; rows 1 and 2 of each relation may go, row 0 never: answers hold rows."""
     left = {name: [1, 2] for name in setting.catalog}
     made: list[Rows] = []
@@ -102,7 +104,7 @@ def transactions(random: Random, setting: Setting, count: int) -> list[Rows]:
     return made
 
 
-def inserted_into(setting: Setting, changes: Rows) -> int:
+def inserted_into(setting: WorldSetting, changes: Rows) -> int:
     """Return how many occurrences a transaction inserts into."""
     names = {name for name, change in changes.items() if any(count > 0 for count in change.values())}
     return sum(occurrence.relation.name in names for occurrence in setting.view.occurrences)

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from world import CATALOG, TICKS_OF_A_HOT_KEY, Oracle, World, hot_world, random_view, random_world, to_arrow
 
-from headwater.deltas.in_memory import InMemoryBag
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.maintenance import combinations
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import estimate_combinations, pieces
-from headwater.maintenance.law_in_memory import change_in_memory
-from headwater.position import Tick
-from headwater.relation import RelationName
-from headwater.views.declaration import declare
-from headwater.views.normal_form import JoinView
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
+from headwater.views.text.declaration import declare
+from headwater_lab.in_memory.bag import InMemoryBag
+from headwater_lab.in_memory.law import change_in_memory
 
 ORACLE = Oracle()
 TICKS = 8

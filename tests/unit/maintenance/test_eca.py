@@ -7,9 +7,9 @@ from math import prod
 import pytest
 from small_worlds import answer, arrive, chain, finish, grade_of, installs
 
-from headwater.guarantee import Guarantee
-from headwater.lab.world import Sent, World
-from headwater.maintenance.eca import eca
+from headwater.maintenance.published.eca import eca
+from headwater.model.guarantee import Guarantee
+from headwater_lab.world import Sent, World
 
 
 def one_source(relation_count: int) -> World:

@@ -7,22 +7,22 @@ from typing import Any
 import pytest
 from small_worlds import answer, arrive, chain, finish, grade_of, installs, query_count, states
 
-from headwater.guarantee import Guarantee
 from headwater.judge.grade import Observation, grade
-from headwater.lab.chance import Chances, play
-from headwater.lab.world import World
-from headwater.maintenance.messages import Algorithm, History, Running
-from headwater.maintenance.nested_sweep import absorbs_upto, nested_sweep, run_nested
-from headwater.maintenance.sweep import parallel_sweep, pipelined_sweep, sweep
-from headwater.position import Tick
-from headwater.views.normal_form import JoinView
+from headwater.maintenance.published.messages import Algorithm, Running, ViewHistory
+from headwater.maintenance.published.nested_sweep import absorbs_upto, nested_sweep, run_nested
+from headwater.maintenance.published.sweep import parallel_sweep, pipelined_sweep, sweep
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.views.steps.join import JoinView
+from headwater_lab.chance import Chances, play
+from headwater_lab.world import World
 
 FIGURE_5 = ([(1, 3), (2, 3)], [(3, 7)], [(5, 6), (7, 8)])
 FIGURE_5_STATES = [{(7, 8): 2}, {(5, 6): 2, (7, 8): 2}, {(5, 6): 2}, {(5, 6): 1}]
 
 
 def cut_off_after(count: int | None) -> Algorithm:
-    def run(view: JoinView, lo: Tick, log: History[Any]) -> Running:
+    def run(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
         return run_nested(view, lo, log, absorbs_upto(count))
 
     return run

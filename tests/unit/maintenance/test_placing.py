@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.maintenance.placing import is_half_seen, place, seen_upto
-from headwater.position import Tick
-from headwater.transaction import SeenTransactions
+from headwater.model.position import Tick
+from headwater.model.transaction import SeenUpTo
 
 LOG = [(Tick(3), 30), (Tick(5), 50), (Tick(6), 60), (Tick(8), 80)]
 """A source's ticks; its transactions are known by ten times as much."""
@@ -12,8 +12,8 @@ JOINT = [(Tick(3), 30), (Tick(5), 50), (Tick(5), 51), (Tick(6), 60)]
 """Two of its transactions share tick 5."""
 
 
-def saw(*identities: int) -> SeenTransactions:
-    return SeenTransactions(xmin=0, xmax=100, running=frozenset(range(100)) - set(identities))
+def saw(*identities: int) -> SeenUpTo:
+    return SeenUpTo(last=99, hidden=frozenset(range(100)) - set(identities))
 
 
 @pytest.mark.parametrize(

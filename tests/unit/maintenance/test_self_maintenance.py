@@ -7,19 +7,19 @@ from random import Random
 from small_views import change, guarantee, play_out, relation, sent, setting
 from volume import volume
 
-from headwater.guarantee import Guarantee
-from headwater.lab.chance import Chances, random_transaction
-from headwater.lab.lossy_world import Faults, LossyWorld
-from headwater.lab.world import Setting, World
-from headwater.maintenance.messages import Algorithm
-from headwater.maintenance.version_numbers import self_maintaining, version_numbers
+from headwater.maintenance.published.messages import Algorithm
+from headwater.maintenance.published.version_numbers import self_maintaining, version_numbers
+from headwater.model.guarantee import Guarantee
+from headwater_lab.chance import Chances, random_transaction
+from headwater_lab.lossy_world import Faults, LossyWorld
+from headwater_lab.world import World, WorldSetting
 
 JOINED = "FROM one.r1 r1, two.r2 r2, three.r3 r3 WHERE r1.a = r2.k AND r2.a = r3.k"
 WHOLE = f"SELECT r1.k AS k1, r1.a AS a1, r2.k AS k2, r2.a AS a2, r3.k AS k3, r3.b AS b3 {JOINED}"
 WITHOUT_KEY = f"SELECT r1.k AS k1, r1.a AS a1, r2.a AS a2, r3.b AS b3 {JOINED}"
 
 
-def _chain(sql: str = WHOLE) -> Setting:
+def _chain(sql: str = WHOLE) -> WorldSetting:
     """Return relations (k, a, b), each of which refers to the key of the next one."""
     relations = [
         relation(f"{source}.r{place}(k, a, b)", key=("k",)) for place, source in ((1, "one"), (2, "two"), (3, "three"))

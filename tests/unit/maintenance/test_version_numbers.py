@@ -7,24 +7,24 @@ from random import Random
 import pytest
 from small_views import change, guarantee, name_of, play_out, relation, sent, setting
 
-from headwater.guarantee import Guarantee
-from headwater.lab.chance import Chances, play
-from headwater.lab.ledger import Entry, Ledger, Rows
-from headwater.lab.literal.completion_order_install import COMPLETION_ORDER_INSTALL
-from headwater.lab.literal.initial_versions import INITIAL_VERSIONS_AFTER, INITIAL_VERSIONS_BEFORE
-from headwater.lab.literal.no_follow_up import NO_FOLLOW_UP
-from headwater.lab.literal.versions_on_tuples import VERSIONS_ON_TUPLES
-from headwater.lab.world import Installed, Setting, World
-from headwater.maintenance.irrelevant import Reference, references
-from headwater.maintenance.messages import Algorithm, changes_of
-from headwater.maintenance.telescope import telescope
-from headwater.maintenance.version_numbers import version_numbers
+from headwater.maintenance.published.irrelevant import Reference, references
+from headwater.maintenance.published.messages import Algorithm, changes_of
+from headwater.maintenance.published.telescope import telescope
+from headwater.maintenance.published.version_numbers import version_numbers
 from headwater.maintenance.visit_plan import plan
 from headwater.maintenance.visits import layout_of
-from headwater.position import Tick
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater_lab.chance import Chances, play
+from headwater_lab.ledger import Ledger, LedgerEntry, Rows
+from headwater_lab.literal.completion_order_install import COMPLETION_ORDER_INSTALL
+from headwater_lab.literal.initial_versions import INITIAL_VERSIONS_AFTER, INITIAL_VERSIONS_BEFORE
+from headwater_lab.literal.no_follow_up import NO_FOLLOW_UP
+from headwater_lab.literal.versions_on_tuples import VERSIONS_ON_TUPLES
+from headwater_lab.world import Installed, World, WorldSetting
 
 
-def _example_1() -> Setting:
+def _example_1() -> WorldSetting:
     """R1 holds (a1, b1), R2 is empty; V = π_C (R1 ⋈ R2)."""
     r1, r2 = relation("one.r1(a, b)", key=("a",)), relation("two.r2(b, c)", key=("b",))
     return setting("SELECT r2.c FROM one.r1 r1, two.r2 r2 WHERE r1.b = r2.b", {r1: [(1, 1)], r2: []})
@@ -179,7 +179,7 @@ def test_a_modification_is_one_change() -> None:
     assert sent(world) == 1
 
 
-def _orders(*, parents: bool = True, outputs: str = "o.total, c.city") -> Setting:
+def _orders(*, parents: bool = True, outputs: str = "o.total, c.city") -> WorldSetting:
     """Orders of customers, all at one source, and the goods they are of, at another."""
     customers = relation("shop.customers(id, city)", key=("id",))
     orders = relation(
@@ -234,7 +234,7 @@ def test_the_order_inside_a_transaction_puts_the_parent_on_the_right_side(count:
 
 def _bags(world: World, changes: Rows) -> dict[object, object]:
     ledger = Ledger(world.setting.catalog)
-    ledger.append(Entry(source="shop", version=1, changes=changes))
+    ledger.append(LedgerEntry(source="shop", version=1, changes=changes))
     return dict(changes_of(world.setting.view, ledger, Tick(0), Tick(1)))
 
 
@@ -258,7 +258,7 @@ def test_foreign_keys_keep_it_complete_and_save_queries() -> None:
     assert asked[True] < asked[False]
 
 
-def _busy_shop(random: Random, beginning: Setting) -> World:
+def _busy_shop(random: Random, beginning: WorldSetting) -> World:
     """Play transactions that keep the reference, each of one or more relations of the shop, in any interleaving."""
     world = World(beginning, version_numbers)
     remaining = 14

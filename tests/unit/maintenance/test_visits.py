@@ -8,17 +8,17 @@ from random import Random
 import pytest
 from small_views import Row, change, guarantee, play_out, relation, sent, setting
 
-from headwater.guarantee import Guarantee
-from headwater.lab.chance import Chances, play
-from headwater.lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
-from headwater.lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
-from headwater.lab.world import Sent, Setting, World
-from headwater.maintenance.messages import Algorithm
-from headwater.maintenance.multi_appearance import multi_appearance, multi_appearance_with_closure
 from headwater.maintenance.probe_plan import plan_visits
-from headwater.maintenance.sweep import sweep
+from headwater.maintenance.published.messages import Algorithm
+from headwater.maintenance.published.multi_appearance import multi_appearance, multi_appearance_with_closure
+from headwater.maintenance.published.sweep import sweep
 from headwater.maintenance.visit_plan import Layout, plan
 from headwater.maintenance.visits import layout_of
+from headwater.model.guarantee import Guarantee
+from headwater_lab.chance import Chances, play
+from headwater_lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
+from headwater_lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
+from headwater_lab.world import Sent, World, WorldSetting
 
 PAGE = Path(__file__).parents[3] / "docs" / "theory" / "visits.md"
 TABLE = [
@@ -28,7 +28,7 @@ TABLE = [
 ]
 
 
-def chain(shape: str, changed: str) -> tuple[Setting, list[Row]]:
+def chain(shape: str, changed: str) -> tuple[WorldSetting, list[Row]]:
     """Return a chain of relations (a, b), each at a source of its own, and rows whose change reaches all through it.
 
     For each appearance of the changed relation there is one such row, which leads through the chain by values that lead

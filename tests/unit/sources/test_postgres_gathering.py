@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from headwater.errors import SourceRefused
-from headwater.position import Position
-from headwater.relation import COUNT, Column, ColumnUse, Relation, RelationName
+from headwater.model.position import Position
+from headwater.model.relation import COUNT, Column, ColumnUse, Relation, RelationName
+from headwater.model.transaction import ORDINAL, Capture
 from headwater.sources.postgres import messages, row_buffer
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.messages import WireRelation
-from headwater.transaction import ORDINAL, Capture
 
 NAME = RelationName(source="shop", name="sales")
 SALES = Relation(

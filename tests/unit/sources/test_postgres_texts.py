@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import SourceRefused
-from headwater.relation import Column, RelationName
+from headwater.model.relation import Column, RelationName
 from headwater.sources.postgres.texts import array_elements, typed_column
 
 NAME = RelationName(source="shop", name="sales")

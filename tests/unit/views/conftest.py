@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName
 
 
 def relation(

@@ -6,8 +6,8 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.errors import HeadwaterError
-from headwater.views import bounds
-from headwater.views.lower_views import ViewText, views_below
+from headwater.views.text import bounds
+from headwater.views.text.upstream_views import ViewText, views_below
 
 WORLD = World([relation("a", "r", x="int", y="int"), relation("a", "s", x="int")])
 

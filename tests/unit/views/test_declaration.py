@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from headwater.relation import Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater.views import JoinView, declare, describe_view
-from headwater.views.spark_text import spark_text
+from headwater.views.text.spark_text import spark_text
 
 Catalog = Mapping[RelationName, Relation]
 
@@ -138,10 +138,9 @@ def test_a_view_is_described_in_words(catalog: Catalog) -> None:
         "  joins on\n"
         "    c.id = s.customer\n"
         "  keeps rows where\n"
-        "    c.id = s.customer   (probe edge)\n"
-        "    s.price > 10   (filter)\n"
-        "    s.price / s.amount > 2   (after netting)\n"
+        "    s.price > 10\n"
+        "    s.price / s.amount > 2   (computed last: it may fail on rows that are gone)\n"
         "  gives\n"
         "    Name = c.Name\n"
-        "    each = s.price / s.amount   (after netting)"
+        "    each = s.price / s.amount   (computed last: it may fail on rows that are gone)"
     )

@@ -6,16 +6,16 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.errors import InvalidView
-from headwater.keeping import AllGroupTables, TheseGroupTables
-from headwater.views.group_tables import (
+from headwater.model.keeping import AllGroupTables, TheseGroupTables
+from headwater.views.steps.group_tables import (
     computed_segments,
     group_tables,
     keep_group_tables,
     looked_up_below,
     must_keep,
 )
-from headwater.views.segment_names import shape
-from headwater.views.segments import SegmentedView
+from headwater.views.steps.segment_names import shape
+from headwater.views.steps.segments import SegmentedView
 
 WORLD = World(
     [

@@ -6,9 +6,9 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.errors import InvalidView
-from headwater.lineage_wish import LineageKind, LineageWish
-from headwater.views.keep_lineage import joins_with_lineage, keep_lineage
-from headwater.views.segments import SegmentedView
+from headwater.model.keeping import LineageKind, LineageWish
+from headwater.views.steps.keep_lineage import joins_with_lineage, keep_lineage
+from headwater.views.steps.segments import SegmentedView
 
 WORLD = World(
     [

@@ -10,7 +10,7 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName
 from headwater.views import JoinView, declare, law_sql, recompute_sql
 
 R = RelationName(source="one", name="r")

@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from headwater.deltas.selection import Selection
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.declaration import declare
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.views.text.declaration import declare
 
 SALES = Relation(
     name=RelationName(source="shop", name="sales"),

@@ -8,12 +8,12 @@ import pytest
 import sqlglot
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName
 from headwater.views import declare, law_sql, recompute_sql
-from headwater.views.fallibility import is_fallible
-from headwater.views.functions import NOT_REPEATABLE_FUNCTIONS, READER_FUNCTIONS, SCALAR_FUNCTIONS
-from headwater.views.reader_query import read_query
-from headwater.views.spark_text import spark_text
+from headwater.views.text.fallibility import is_fallible
+from headwater.views.text.functions import NOT_REPEATABLE_FUNCTIONS, READER_FUNCTIONS, SCALAR_FUNCTIONS
+from headwater.views.text.reader_query import read_query
+from headwater.views.text.spark_text import spark_text
 
 EVERYTHING = RelationName(source="one", name="everything")
 A, B, C = (RelationName(source="one", name=name) for name in "abc")

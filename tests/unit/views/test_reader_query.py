@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import HeadwaterError
-from headwater.views.reader_query import read_condition, read_query
-from headwater.views.row_text import read_row
+from headwater.views.text.reader_query import read_condition, read_query
+from headwater.views.text.row_text import read_row
 
 
 @pytest.mark.parametrize(

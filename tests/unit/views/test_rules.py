@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from sqlglot import exp
 
-from headwater.relation import Relation, RelationName
-from headwater.views.normalize import RULES
-from headwater.views.scope import find_relations
-from headwater.views.spark_text import spark_text
-from headwater.views.statement import read_statement
+from headwater.model.relation import Relation, RelationName
+from headwater.views.text.normalize import RULES
+from headwater.views.text.scope import find_relations
+from headwater.views.text.spark_text import spark_text
+from headwater.views.text.statement import read_statement
 
 FOLDER = Path(__file__).parents[2] / "rules"
 BY_NAME = {rule.__name__: rule for rule in RULES}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from in_duckdb import World, relation
 
-from headwater.relation import Column, Relation
-from headwater.views.segment_names import shape
+from headwater.model.relation import Column, Relation
+from headwater.views.steps.segment_names import shape
 
 FILE = Path(__file__).with_name("compile") / "constructs.sql"
 CONSTRUCTS = [

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from headwater.keeping import AllGroupTables, TheseGroupTables
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.compile import compile_view
-from headwater.views.group_tables import keep_group_tables
-from headwater.views.segment_costs import ViewCost, view_cost
-from headwater.views.segments import SegmentedView
+from headwater.model.keeping import AllGroupTables, TheseGroupTables
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.views.compile.compile_view import compile_view
+from headwater.views.steps.group_tables import keep_group_tables
+from headwater.views.steps.segment_costs import ViewCost, view_cost
+from headwater.views.steps.segments import SegmentedView
 
 SALES = RelationName(source="shop", name="sales")
 PRODUCTS = RelationName(source="shop", name="products")

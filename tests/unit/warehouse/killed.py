@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
-from headwater.position import Position, Tick
-from headwater.relation import RelationName
-from headwater.transaction import Capture, Transaction
+from headwater.model.position import Position, Tick
+from headwater.model.relation import RelationName
+from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
 from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import view_folder

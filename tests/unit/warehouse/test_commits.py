@@ -7,9 +7,10 @@ import pytest
 
 from headwater.deltas.extent import EVERYTHING
 from headwater.errors import LeaseLost, WarehouseRefused
-from headwater.position import Position, Tick
+from headwater.model.position import Position, Tick
+from headwater.observe.probe_stats import AskedCount
 from headwater.warehouse.catalog import Catalog, ViewEntry, parse_catalog
-from headwater.warehouse.commit_record import AskedCount, BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
+from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.format import check_format, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease

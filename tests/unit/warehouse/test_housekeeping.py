@@ -9,9 +9,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.errors import LeaseLost, NotReadable
-from headwater.position import Position, Tick
-from headwater.relation import RelationName
-from headwater.transaction import Capture, Transaction
+from headwater.model.position import Position, Tick
+from headwater.model.relation import RelationName
+from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
 from headwater.warehouse.chores import CleanLog, Compact, DropRows, Policy, Vacuum
 from headwater.warehouse.folders import next_generation, replica_folder, view_folder

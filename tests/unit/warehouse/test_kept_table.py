@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.deltas.summed_up import summed_up
 from headwater.errors import NotReadable
-from headwater.position import Tick
+from headwater.model.position import Tick
 from headwater.warehouse.kept_table import KeptTable
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.position import Tick
-from headwater.relation import RelationName
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
 from headwater.warehouse import Warehouse
 
 SALES = RelationName(source="shop", name="sales")

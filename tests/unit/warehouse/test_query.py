@@ -12,11 +12,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.errors import NotReadable, WarehouseRefused
-from headwater.moment import AtPosition, AtTick, AtTime, Moment
-from headwater.position import Position, Tick
-from headwater.relation import RelationName
-from headwater.runtime.impact import find_impact
-from headwater.transaction import Capture, Transaction
+from headwater.lineage.impact import find_impact
+from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
+from headwater.model.position import LSN, Position, Tick
+from headwater.model.relation import RelationName
+from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse import (
     BatchStatistics,
     Catalog,
@@ -102,11 +102,11 @@ def test_a_stopped_view_says_why(path: str) -> None:
 def test_moments_have_ticks(path: str) -> None:
     warehouse = Warehouse.open(path)
     assert warehouse.resolve_at("v", None) == 5
-    assert warehouse.resolve_at("v", AtPosition(source="shop", offset=450)) == 4
+    assert warehouse.resolve_at("v", AtPosition(source="shop", text=LSN.text(450))) == 4
     at = warehouse.commits.read()[-2].committed_at
     assert warehouse.resolve_at("v", AtTime(time=at)) == 4
     with pytest.raises(NotReadable) as too_new:
-        warehouse.resolve_at("v", AtPosition(source="shop", offset=999))
+        warehouse.resolve_at("v", AtPosition(source="shop", text=LSN.text(999)))
     assert too_new.value.code == "HW-417"
 
 
@@ -115,9 +115,9 @@ def test_moments_have_ticks(path: str) -> None:
     [
         (AtTime(time=datetime(1999, 1, 1, tzinfo=UTC)), "HW-152"),
         (AtTime(time=datetime(2999, 1, 1, tzinfo=UTC)), "HW-151"),
-        (AtPosition(source="shop", offset=0), "HW-150"),
-        (AtPosition(source="shop", offset=601), "HW-417"),
-        (AtPosition(source="nosuch", offset=100), "HW-417"),
+        (AtPosition(source="shop", text=LSN.text(0)), "HW-150"),
+        (AtPosition(source="shop", text=LSN.text(601)), "HW-417"),
+        (AtPosition(source="nosuch", text=LSN.text(100)), "HW-417"),
         (AtTick(tick=Tick(-1)), "HW-414"),
     ],
 )
@@ -160,12 +160,12 @@ def test_what_was_followed_has_come(path: str) -> None:
     """A log goes on past its newest transaction: what the maintainer followed has come, only what is beyond has not."""
     warehouse = Warehouse.open(path)
     with pytest.raises(NotReadable) as not_yet:
-        warehouse.newest_tick_upto(AtPosition(source="shop", offset=650))
+        warehouse.newest_tick_upto(AtPosition(source="shop", text=LSN.text(650)))
     assert not_yet.value.code == "HW-417"
     say_followed(path, 700)
-    assert warehouse.newest_tick_upto(AtPosition(source="shop", offset=650)) == 6
+    assert warehouse.newest_tick_upto(AtPosition(source="shop", text=LSN.text(650))) == 6
     with pytest.raises(NotReadable) as beyond:
-        warehouse.newest_tick_upto(AtPosition(source="shop", offset=701))
+        warehouse.newest_tick_upto(AtPosition(source="shop", text=LSN.text(701)))
     assert (beyond.value.code, beyond.value.detail) == ("HW-417", "it has come to shop:0/2BC")
 
 
@@ -175,9 +175,9 @@ def test_a_source_that_was_followed_and_quiet_has_the_first_state(tmp_path: Path
     followed = {"shop": Position(source="shop", history="1:1", offset=50)}
     warehouse.commits.commit(CommitKind.CATALOG, Tick(0), CommitRecord(positions=followed), epoch=epoch)
     say_followed(warehouse.path, 70)
-    assert warehouse.tick_at(AtPosition(source="shop", offset=60)) == 0
+    assert warehouse.tick_at(AtPosition(source="shop", text=LSN.text(60))) == 0
     with pytest.raises(NotReadable) as before:
-        warehouse.tick_at(AtPosition(source="shop", offset=49))
+        warehouse.tick_at(AtPosition(source="shop", text=LSN.text(49)))
     assert (before.value.code, before.value.hint) == ("HW-150", "ask for a position from shop:0/32 to shop:0/46")
 
 
@@ -187,14 +187,14 @@ def no_spark() -> NoReturn:
 
 def test_the_impact_of_a_position_is_that_of_the_newest_transaction_up_to_it(path: str) -> None:
     warehouse = Warehouse.open(path)
-    found = find_impact(no_spark, warehouse, AtPosition(source="shop", offset=550))
+    found = find_impact(no_spark, warehouse, AtPosition(source="shop", text=LSN.text(550)))
     assert (found.tick, str(found.asked), [str(one) for one in found.positions]) == (5, "shop:0/226", ["shop:0/1F4"])
     assert [(one.name, one.rows.to_pylist()) for one in found.views] == [("v", [{"id": 500, "_count": 1}])]
     say_followed(path, 700)
-    assert find_impact(no_spark, warehouse, AtPosition(source="shop", offset=700)).not_yet == ("v",)
+    assert find_impact(no_spark, warehouse, AtPosition(source="shop", text=LSN.text(700))).not_yet == ("v",)
     for offset, code in ((701, "HW-417"), (99, "HW-419")):
         with pytest.raises(NotReadable) as refused:
-            find_impact(no_spark, warehouse, AtPosition(source="shop", offset=offset))
+            find_impact(no_spark, warehouse, AtPosition(source="shop", text=LSN.text(offset)))
         assert refused.value.code == code
 
 

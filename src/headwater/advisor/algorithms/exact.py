@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headwater.advisor.algorithms.choice import Choice
-from headwater.advisor.algorithms.combined import combined
+from headwater.advisor.algorithms.three_step import combined
 from headwater.advisor.candidates import NOTHING, Auxiliary, Kept, search_space
 from headwater.advisor.cost_model import CostModel, Fetched
 from headwater.advisor.flow import Question

@@ -11,9 +11,10 @@ one of the two may help. Here: the cheaper of the two, if it is cheaper than nei
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from headwater.advisor.algorithms.choice import Choice, Move, Pricing
-from headwater.advisor.algorithms.greedy import take_in
+from headwater.advisor.algorithms.greedy import greedy, take_in
 from headwater.advisor.candidates import NOTHING, Auxiliary, AuxiliaryKind, Kept, search_space
 from headwater.advisor.cost_model import CostModel
 
@@ -63,3 +64,10 @@ def _give_up(pricing: Pricing, kept: Kept, contents: list[Auxiliary]) -> tuple[K
         kept -= {least}
         moves += (Move(table=least, is_added=False, total=pricing.total(kept)),)
     return kept, moves
+
+
+def combined(model: CostModel) -> Choice:
+    """Return the better of two answers."""
+    answers = (greedy(model), three_step(model))
+    best = min(answers, key=lambda answer: answer.total)
+    return replace(best, priced_count=sum(answer.priced_count for answer in answers))

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.errors import SourceRefused
-from headwater.relation import Column, ForeignKey, Identity, Relation, RelationName
+from headwater.model.relation import Column, ForeignKey, Identity, Relation, RelationName
 from headwater.sources.postgres.connect import Connection
 from headwater.sources.postgres.followable import CatalogEntry, later_partitions, refusal
 from headwater.sources.postgres.partitions import leaf_obstacles
 from headwater.sources.postgres.types import TYPES_SQL, TypeCatalog
+from headwater.sources.source import missing_relation
 
 GENERATED_PUBLISHED_FROM = 180000
 
@@ -99,7 +100,7 @@ Of PostgreSQL 18: one that is NOT ENFORCED is not validated either, and one with
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
+class DescribedTable:
     """A relation, its number in the catalog, and what we may and must still do about it."""
 
     relation: Relation
@@ -148,7 +149,7 @@ def native_name(connection: Connection, oid: int, modifier: int) -> str:
     return str(row[0])
 
 
-def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Described | SourceRefused, ...]:
+def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[DescribedTable | SourceRefused, ...]:
     """Describe relations in the order asked; for one that is not there, the error that says so."""
     rows = connection.execute(_TABLES_SQL, ([name.schema for name in names], [name.name for name in names])).fetchall()
     found = {(row[0], row[1]): row[2:] for row in rows}
@@ -170,17 +171,14 @@ def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Des
             of_leaves=of_leaves,
         )
         if (name.schema, name.name) in found
-        else SourceRefused(
-            f'source "{name.source}" has no relation "{name}"',
-            code="HW-323",
-            detail=f'there is no table "{name.schema}"."{name.name}", or it cannot be seen by this account',
-            hint="check the name in the view, and the account's rights on the schema",
+        else missing_relation(
+            name, f'there is no table "{name.schema}"."{name.name}", or it cannot be seen by this account'
         )
         for name in names
     )
 
 
-def describe_all(connection: Connection, names: Sequence[RelationName]) -> tuple[Described, ...]:
+def describe_all(connection: Connection, names: Sequence[RelationName]) -> tuple[DescribedTable, ...]:
     """Describe relations that can all be followed; the first that cannot is refused."""
     found = []
     for each in describe(connection, names):
@@ -202,7 +200,7 @@ def _described(
     references: Sequence[tuple[Any, ...]],
     types: TypeCatalog,
     of_leaves: Mapping[int, str],
-) -> Described:
+) -> DescribedTable:
     (
         oid,
         kind,
@@ -248,7 +246,7 @@ def _described(
         not_null=frozenset(not_null),
         foreign_keys=tuple(_foreign_key(name, *row[1:]) for row in references if row[0] == oid),
     )
-    return Described(
+    return DescribedTable(
         relation=relation,
         oid=oid,
         owned=owned,

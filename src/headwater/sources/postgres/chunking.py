@@ -13,7 +13,7 @@ import psycopg
 from psycopg import sql
 
 from headwater.deltas.extent import Remainder
-from headwater.relation import Relation
+from headwater.model.relation import Relation
 from headwater.sources.postgres.probing import column_list, relation_identifier
 from headwater.sources.postgres.selecting import conditions
 from headwater.sources.source import Chunk

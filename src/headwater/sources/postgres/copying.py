@@ -19,7 +19,7 @@ from psycopg.errors import error_from_result
 from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
-from headwater.relation import Relation
+from headwater.model.relation import Relation
 from headwater.sources.postgres.texts import typed_table
 
 TABLE_ROWS = 262_144

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.errors import SourceRefused
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 _READ_ITS_TABLES = "let the view read the tables that it selects from"
 _KINDS = {

@@ -35,12 +35,12 @@ import time
 import psycopg
 
 from headwater.errors import HeadwaterError
-from headwater.position import Position
+from headwater.model.position import Position
+from headwater.model.transaction import Capture
 from headwater.sources.postgres.connect import Address, Connection
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.partitions import Partitions
 from headwater.sources.postgres.replication import ReplicationStream
-from headwater.transaction import Capture
 
 CAPTURE_ROWS = 20_000
 _CAPTURE_SECONDS = 0.05

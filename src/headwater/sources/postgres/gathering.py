@@ -19,13 +19,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, assert_never
 
 from headwater.errors import SourceRefused
-from headwater.position import Position
-from headwater.relation import Column, ColumnUse, Relation, RelationName
+from headwater.model.position import Position
+from headwater.model.relation import Column, ColumnUse, Relation, RelationName
+from headwater.model.transaction import Capture, Transaction
 from headwater.sources.postgres import messages
 from headwater.sources.postgres.messages import (
     Begin,
     BeginPrepare,
-    Commit,
+    CommitMessage,
     CommitPrepared,
     Values,
     WireColumn,
@@ -35,7 +36,6 @@ from headwater.sources.postgres.partitions import Leaves, rows_unknown
 from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
-from headwater.transaction import Capture, Transaction
 
 SPILL_ROWS = 200_000
 _CHANGES = frozenset((messages.INSERT, messages.UPDATE, messages.DELETE))
@@ -187,7 +187,7 @@ class Gathering:
         if self._touched and not self._repeated:
             self._add(commit)
 
-    def _add(self, commit: Commit | CommitPrepared) -> None:
+    def _add(self, commit: CommitMessage | CommitPrepared) -> None:
         """Add the transaction that commits, with the id widened last."""
         position = Position(source=self._after.source, history=self._after.history, offset=commit.end_offset)
         gid = commit.gid if isinstance(commit, CommitPrepared) else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName
 from headwater.sources.measure import ColumnMeasure, RelationMeasure, SourceMeasure
 from headwater.sources.postgres.connect import Connection
 

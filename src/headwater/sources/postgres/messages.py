@@ -45,7 +45,7 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class CommitMessage:
     """A transaction ends: where its commit record ends, and when it committed."""
 
     end_offset: int
@@ -97,10 +97,10 @@ def parse_begin(message: bytes) -> Begin:
     return Begin(commit_offset=commit_offset, xid=xid)
 
 
-def parse_commit(message: bytes) -> Commit:
+def parse_commit(message: bytes) -> CommitMessage:
     """Read a Commit."""
     _, _, end_offset, microseconds = _COMMIT.unpack_from(message, 1)
-    return Commit(end_offset=end_offset, committed_at=_time(microseconds))
+    return CommitMessage(end_offset=end_offset, committed_at=_time(microseconds))
 
 
 def parse_begin_prepare(message: bytes) -> BeginPrepare:

@@ -22,14 +22,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from psycopg import sql
 
 from headwater.errors import SourceRefused
-from headwater.relation import Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater.sources.postgres.connect import Connection
 from headwater.sources.postgres.messages import WireRelation
+from headwater.sources.source import Memory
 
 _log = logging.getLogger(__name__)
 
@@ -74,34 +75,6 @@ FROM pg_publication p WHERE p.pubname = %(publication)s
 """
 """Whether a table is published to us for itself, or in a tree that nobody follows."""
 _ROOTS_SQL = "SELECT oid FROM pg_class WHERE oid = ANY(%s) AND relkind = 'p'"
-
-
-class Memory(Protocol):
-    """A short text that is kept from one run to the next, with what was read of a source."""
-
-    def read(self) -> str | None:
-        """Return the text written last; None if none was."""
-        ...
-
-    def write(self, text: str) -> None:
-        """Replace the text, durably."""
-        ...
-
-
-class ProcessMemory:
-    """A memory that ends with the process."""
-
-    def __init__(self, text: str | None = None) -> None:
-        """Start with nothing, or with this text."""
-        self._text = text
-
-    def read(self) -> str | None:
-        """Return the text written last."""
-        return self._text
-
-    def write(self, text: str) -> None:
-        """Replace the text."""
-        self._text = text
 
 
 def remember_partitions(

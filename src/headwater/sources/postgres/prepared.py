@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

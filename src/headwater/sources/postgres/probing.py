@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from psycopg import sql
 
-from headwater.relation import Column, Relation
+from headwater.model.relation import Column, Relation
 from headwater.sources.postgres.types import is_blank_padded
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
-from headwater.position import Position, parse_offset
+from headwater.model.position import LSN, Position
 from headwater.sources.postgres.blocking import blocking_sessions
-from headwater.sources.postgres.catalog import GENERATED_PUBLISHED_FROM, Described
+from headwater.sources.postgres.catalog import GENERATED_PUBLISHED_FROM, DescribedTable
 from headwater.sources.postgres.connect import TOOK_TOO_LONG, Address, Connection
 from headwater.sources.source import SlotState
 
@@ -113,10 +113,12 @@ def find_slots(connection: Connection, channel: str, source: str, history: str) 
     return {
         name: SlotState(
             name=name,
-            forgotten_to=Position(source=source, history=history, offset=parse_offset(confirmed)),
+            forgotten_to=Position(source=source, history=history, offset=LSN.parse(confirmed)),
             is_in_use=is_in_use,
             held_bytes=held_bytes,
-            lost=lost,
+            what=f"replication slot {name}",
+            drop=f"SELECT pg_drop_replication_slot('{name}')",
+            lost=_thrown_away(source, name, lost) if lost else None,
         )
         for name, confirmed, is_in_use, held_bytes, lost in rows
     }
@@ -131,7 +133,7 @@ def find_publication(connection: Connection, channel: str) -> Publication | None
 
 
 def publication_sql(
-    connection: Connection, channel: str, found: Publication | None, wanted: Sequence[Described]
+    connection: Connection, channel: str, found: Publication | None, wanted: Sequence[DescribedTable]
 ) -> tuple[str, ...]:
     """Return the statements that make our publication hold the wanted relations, whole."""
     options = "publish = 'insert, update, delete, truncate', publish_via_partition_root = false"
@@ -164,14 +166,19 @@ def find_slot(connection: Connection, address: Address, slot: str) -> Slot | Non
             hint="rename the project, or drop the slot",
         )
     if wal_status == "lost" or invalidation or confirmed is None:
-        raise SourceLost(
-            f'source "{address.source}" ({address.place}) has thrown away log that we still need',
-            code="HW-311",
-            detail=f'replication slot "{slot}": wal_status {wal_status}, {invalidation or "no reason given"}',
-            hint=f"`headwater teardown --source {address.source}` and `headwater run` read this source again; raise "
-            "max_slot_wal_keep_size so that it does not happen again",
-        )
-    return Slot(confirmed_offset=parse_offset(confirmed), two_phase=two_phase)
+        why = f"wal_status {wal_status}, {invalidation or 'no reason given'}"
+        raise _thrown_away(address.source, slot, why)
+    return Slot(confirmed_offset=LSN.parse(confirmed), two_phase=two_phase)
+
+
+def _thrown_away(source: str, slot: str, why: str) -> SourceLost:
+    return SourceLost(
+        f'source "{source}" has thrown away log that we still need',
+        code="HW-311",
+        detail=f'replication slot "{slot}": {why}',
+        hint=f"`headwater teardown --source {source}` and `headwater run` read this source again; raise "
+        "max_slot_wal_keep_size so that it does not happen again",
+    )
 
 
 def create_slot(connection: Connection, address: Address, slot: str) -> Slot:

@@ -21,7 +21,7 @@ from struct import Struct
 import psycopg
 from psycopg import pq, sql
 
-from headwater.position import format_offset
+from headwater.model.position import LSN
 from headwater.sources.postgres.connect import Connection
 
 _DATA, _KEEPALIVE = ord("w"), ord("k")
@@ -57,7 +57,7 @@ class ReplicationStream:
         told = ", ".join(
             f"{sql.Identifier(name).as_string()} {sql.Literal(value).as_string()}" for name, value in options.items()
         )
-        name, at = sql.Identifier(slot).as_string(), format_offset(offset)
+        name, at = sql.Identifier(slot).as_string(), LSN.text(offset)
         command = f"START_REPLICATION SLOT {name} LOGICAL {at} ({told})"
         result = self._pgconn.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:

@@ -20,7 +20,7 @@ FROM pg_roles WHERE rolname = current_user
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class ServerRequirement:
     """Something that must hold, and what to say where it does not."""
 
     is_met: bool
@@ -43,49 +43,49 @@ def replication_refusals(connection: Connection, address: Address, *, prepared: 
     is_standby, wal_level, encoding, account, may_replicate, most_prepared = row
     version = connection.info.server_version // 10000
     requirements = (
-        Requirement(
+        ServerRequirement(
             is_met=version >= _OLDEST_VERSION,
             code="HW-334",
             what="is too old",
             detail=f"it is PostgreSQL {version}",
             hint=f"use PostgreSQL {_OLDEST_VERSION} or later",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=not is_standby,
             code="HW-324",
             what="is a standby",
             detail="what a standby shows is not ordered with its log",
             hint="point the source at the primary server",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=encoding != "SQL_ASCII",
             code="HW-335",
             what="does not know the encoding of its texts",
             detail="the database was made with encoding SQL_ASCII, so that its texts may be anything",
             hint="move it to a database with encoding UTF8",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=wal_level == "logical",
             code="HW-325",
             what="does not log what we need",
             detail=f"wal_level is {wal_level}, and must be logical",
             hint="let an administrator run: ALTER SYSTEM SET wal_level = logical; and restart the server",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=may_replicate,
             code="HW-326",
             what=f"does not let {account} follow its log",
             detail="the account lacks the REPLICATION attribute",
             hint=f"let an administrator run: ALTER ROLE {account} REPLICATION",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=not prepared or version >= _TELLS_PREPARED_FROM,
             code="HW-336",
             what="is too old to tell of prepared transactions",
             detail=f"it is PostgreSQL {version}, and [global_transactions] goes by their ids",
             hint=f"use PostgreSQL {_TELLS_PREPARED_FROM} or later, or ids in a column",
         ),
-        Requirement(
+        ServerRequirement(
             is_met=not prepared or most_prepared > 0,
             code="HW-337",
             what="takes no prepared transactions",

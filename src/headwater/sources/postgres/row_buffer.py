@@ -17,10 +17,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.relation import COUNT, Relation
+from headwater.model.relation import COUNT, Relation
+from headwater.model.transaction import ORDINAL
 from headwater.sources.postgres.messages import Values
 from headwater.sources.postgres.texts import typed_table
-from headwater.transaction import ORDINAL
 
 SEGMENT_ROWS = 65_536
 

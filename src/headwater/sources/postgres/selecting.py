@@ -14,7 +14,7 @@ from psycopg import sql
 
 from headwater.deltas.extent import Extent, Remainder
 from headwater.deltas.selection import SIGNS, Selection
-from headwater.relation import Column, Relation
+from headwater.model.relation import Column, Relation
 from headwater.sources.postgres.probing import PLAIN_TEXT
 from headwater.sources.postgres.types import is_blank_padded
 
@@ -24,7 +24,7 @@ _NUMBER_OR_DATE = re.compile(r"smallint|integer|bigint|date|numeric(\(\d+,-?\d+\
 def conditions(relation: Relation, rows: Remainder) -> list[sql.Composable]:
     """Return tests, of the alias `r`, that every row of a remainder passes.
 
-    >>> from headwater.relation import RelationName
+    >>> from headwater.model.relation import RelationName
     >>> sales = Relation(name=RelationName(source="shop", name="sales"), columns=(
     ...     Column(name="n", type="int", native="integer"), Column(name="city", type="string", native="text")))
     >>> few = Extent.of([Selection(column="n", compare="less", values=(3,))])

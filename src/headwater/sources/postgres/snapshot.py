@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 from psycopg import sql
 
 from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceUnavailable
-from headwater.position import Position, parse_offset
-from headwater.relation import Relation, RelationName
+from headwater.model.position import LSN, Position
+from headwater.model.relation import Relation, RelationName
 from headwater.sources.postgres.chunking import chunk_query, divide
 from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
 from headwater.sources.postgres.copying import copy_tables
 from headwater.sources.postgres.probing import probe_query
-from headwater.sources.postgres.visibility import parse_snapshot
+from headwater.sources.postgres.visibility import SeenTransactions, parse_snapshot
 from headwater.sources.source import Chunk
-from headwater.transaction import SeenTransactions
 
 HISTORY_SQL = (
     "(SELECT system_identifier FROM pg_control_system())::text || ':'"
@@ -78,7 +77,7 @@ class PostgresSnapshot:
         shown, self._exported, offset, history, started_at = row
         self._started_at = str(started_at)
         self._seen = parse_snapshot(shown)
-        self._position = Position(source=source, history=history, offset=parse_offset(offset))
+        self._position = Position(source=source, history=history, offset=LSN.parse(offset))
         self._exporter = _Reader(connection=connection, timeout_seconds=0.0)
         self._free = [self._exporter]
         self._broken = False
@@ -100,9 +99,13 @@ class PostgresSnapshot:
         return self._position
 
     @property
-    def server_run(self) -> str:
-        """Which run of the server this was taken on: when it started."""
+    def token(self) -> str:
+        """When the server started that this was taken on."""
         return self._started_at
+
+    def read_seen(self, said: Mapping[str, Any]) -> SeenTransactions:
+        """Return what an earlier snapshot of this source has `written` of what it saw."""
+        return SeenTransactions.read(said)
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""

@@ -8,18 +8,20 @@ import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Self
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
-from headwater.position import Position
-from headwater.relation import Relation, RelationName
+from headwater.model.position import Distance, Position
+from headwater.model.relation import Relation, RelationName
+from headwater.model.transaction import Capture
 from headwater.sources.measure import SourceMeasure
 from headwater.sources.postgres.blocking import blocking_sessions
-from headwater.sources.postgres.catalog import Described, TypeNames, describe, describe_all
+from headwater.sources.postgres.catalog import DescribedTable, TypeNames, describe, describe_all
 from headwater.sources.postgres.connect import SLOT_IN_USE, Address, Connection, ConnectionPool
 from headwater.sources.postgres.follower import PostgresFollower
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.measuring import measure
-from headwater.sources.postgres.partitions import Memory, Partitions, ProcessMemory, remember_partitions
+from headwater.sources.postgres.partitions import Partitions, remember_partitions
 from headwater.sources.postgres.publishing import (
     Slot,
     channel_name,
@@ -33,8 +35,17 @@ from headwater.sources.postgres.publishing import (
 from headwater.sources.postgres.replication import ReplicationStream, sender_timeout
 from headwater.sources.postgres.requirements import replication_refusals
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
-from headwater.sources.source import Inspection, ProjectSlots, SlotState, TornDown, require_held
-from headwater.transaction import Capture
+from headwater.sources.source import (
+    Inspection,
+    Memory,
+    ProcessMemory,
+    ProjectSlots,
+    SlotState,
+    SourceSettings,
+    TornDown,
+    missing_slot,
+    require_held,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +90,19 @@ class PostgresSource:
         """Where the log ended when relations were last inspected."""
         self._finalizer = weakref.finalize(self, self._pool.close)
 
+    @classmethod
+    def connect(cls, settings: SourceSettings) -> Self:
+        """Return the source that a project's settings describe; nothing is connected yet."""
+        return cls(
+            settings.name,
+            settings.url,
+            settings.project,
+            probe_timeout_seconds=settings.probe_timeout_seconds,
+            connection_limit=settings.connection_limit,
+            tells_prepared=settings.tells_prepared,
+            memory=settings.memory,
+        )
+
     def __repr__(self) -> str:
         """Return the place without user or password."""
         return f"PostgresSource({self._name!r}, {self._address.place!r})"
@@ -87,6 +111,11 @@ class PostgresSource:
     def name(self) -> str:
         """The name views use for it."""
         return self._name
+
+    @property
+    def default_schema(self) -> str:
+        """What PostgreSQL calls the schema of relations that are named without one."""
+        return "public"
 
     def close(self) -> None:
         """Close the idle connections; also happens by itself when the source is no longer used."""
@@ -100,13 +129,13 @@ class PostgresSource:
             assert row is not None
             self._described_at = row[0]
             found = describe(connection, names)
-            described = [each for each in found if isinstance(each, Described)]
+            described = [each for each in found if isinstance(each, DescribedTable)]
             return replace(
                 self._inspection(connection, [each for each in described if each.refusal is None]),
                 relations=tuple(each.relation for each in described),
                 refusals=(
                     *replication_refusals(connection, self._address, prepared=self._tells_prepared),
-                    *filter(None, (each.refusal if isinstance(each, Described) else each for each in found)),
+                    *filter(None, (each.refusal if isinstance(each, DescribedTable) else each for each in found)),
                 ),
             )
 
@@ -199,13 +228,24 @@ class PostgresSource:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
 
+    def distance(self, earlier: Position, later: Position) -> Distance:
+        """Return the bytes of log between two positions."""
+        return Distance(amount=max(0, later.offset - earlier.offset), unit="bytes")
+
+    def index_hint(self, relation: Relation, columns: Sequence[str]) -> str | None:
+        """Return the statement that makes an index on these columns."""
+        return f"CREATE INDEX ON {relation.name.name} ({', '.join(columns)})"
+
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
         """Say how large relations are, and how long it takes to ask; changes nothing."""
         with self._connected() as connection:
             return measure(connection, relations)
 
     def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
-        """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it."""
+        """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it.
+
+        A publication that the tables' owner made is the owner's to drop, and holds nothing back.
+        """
         dropped: list[str] = []
         with self._connected() as connection:
             mine = None if slot is None else self._slots(connection).get(slot)
@@ -218,7 +258,8 @@ class PostgresSource:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", (slot,))
                 dropped.append(f"replication slot {slot}")
             left = tuple(self._slots(connection).values())
-            if not left and find_publication(connection, self._channel) is not None:
+            publication = find_publication(connection, self._channel)
+            if not left and publication is not None and publication.owned:
                 connection.execute(f"DROP PUBLICATION {self._channel}".encode())
                 dropped.append(f"publication {self._channel}")
         self._pool.close()
@@ -230,7 +271,7 @@ class PostgresSource:
         with contextlib.closing(connection), self._address.explained():
             yield connection
 
-    def _inspection(self, connection: Connection, described: Sequence[Described]) -> Inspection:
+    def _inspection(self, connection: Connection, described: Sequence[DescribedTable]) -> Inspection:
         publication = find_publication(connection, self._channel)
         identity_sql = dict.fromkeys(
             statement for each in described for statement in (*each.identity_sql, *each.partition_identity_sql)
@@ -288,12 +329,7 @@ class PostgresSource:
         return gathering, partitions, start, found
 
     def _without_slot(self, slot: str) -> SourceLost:
-        return SourceLost(
-            f'source "{self._name}" has no replication slot "{slot}"',
-            code="HW-313",
-            detail="it was dropped, or the server was restored without it",
-            hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
-        )
+        return missing_slot(self._name, f'replication slot "{slot}"')
 
     def _slots(self, connection: Connection) -> dict[str, SlotState]:
         return find_slots(connection, self._channel, self._name, _history(connection))
@@ -388,7 +424,7 @@ def _is_ours(slot: SlotState, held_to: Position | None) -> bool:
     return held_to is None or held_to.history != slot.forgotten_to.history or slot.forgotten_to <= held_to
 
 
-def _oids(described: Sequence[Described]) -> dict[int, RelationName]:
+def _oids(described: Sequence[DescribedTable]) -> dict[int, RelationName]:
     return {each.oid: each.relation.name for each in described}
 
 

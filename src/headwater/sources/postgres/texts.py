@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.errors import SourceRefused
-from headwater.relation import Column, ColumnUse, Relation, RelationName, arrow_type
+from headwater.model.relation import Column, ColumnUse, Relation, RelationName, arrow_type
 from headwater.sources.postgres.types import is_blank_padded
 
 _ELEMENT = re.compile(r'"((?:[^"\\]|\\.)*)"|([^",{}]+)', re.DOTALL)

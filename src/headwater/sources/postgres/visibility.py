@@ -7,10 +7,41 @@ synchronous standby or asynchronous commit the two orders differ. The log names 
 
 from __future__ import annotations
 
-from headwater.transaction import SeenTransactions
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 _EPOCH = 1 << 32
 _HALF = 1 << 31
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTransactions:
+    """Transactions that a snapshot shows: all before `xmin`, none from `xmax` on, else all but `running`.
+
+    >>> seen = SeenTransactions(xmin=10, xmax=13, running=frozenset({11}))
+    >>> [seen.sees(identity) for identity in (9, 11, 12, 13)]
+    [True, False, True, False]
+    >>> SeenTransactions.read(seen.written()) == seen
+    True
+    """
+
+    xmin: int
+    xmax: int
+    running: frozenset[int]
+
+    def sees(self, identity: int) -> bool:
+        """Tell whether the committed transaction with this identity was visible."""
+        return identity < self.xmin or (identity < self.xmax and identity not in self.running)
+
+    def written(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {"xmin": self.xmin, "xmax": self.xmax, "running": sorted(self.running)}
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Self:
+        """Return what was written."""
+        return cls(xmin=int(said["xmin"]), xmax=int(said["xmax"]), running=frozenset(said["running"]))
 
 
 def parse_snapshot(text: str) -> SeenTransactions:

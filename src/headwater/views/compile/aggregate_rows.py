@@ -11,20 +11,20 @@ from sqlglot import exp
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, columns_in, settle
 from headwater.views.compile.keep_matching import own_conditions
-from headwater.views.compile.plan import ROWS, Frame, Node, Occurrence, known_of, total_of
+from headwater.views.compile.plan import ROWS, Frame, Node, PlannedOccurrence, known_of, total_of
 from headwater.views.compile.reasons import DOUBLES, EXTREME, NO_TOTAL, SEVERAL_DISTINCT
-from headwater.views.compile.reduce_aggregates import Cell, Need, Reduced, one_where_known
-from headwater.views.compile.rounding import find_float_aggregate, float_aggregate_text, in_parts
-from headwater.views.float_sums import sum_of_parts
-from headwater.views.segments import Aggregates
-from headwater.views.spark_text import quoted, spark_text
+from headwater.views.compile.reduce_aggregates import KeptColumn, Need, Reduced, one_where_known
+from headwater.views.compile.rounding import find_float_aggregates, float_aggregate_text, in_parts
+from headwater.views.laws.float_sums import sum_of_parts
+from headwater.views.steps.computed import Aggregates
+from headwater.views.text.spark_text import quoted, spark_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aggregated:
     """Groups, with expressions for their keys, the aggregates' values and how many rows they have."""
 
-    occurrence: Occurrence
+    occurrence: PlannedOccurrence
     keys: tuple[exp.Expr, ...]
     values: tuple[exp.Expr, ...]
     rows: exp.Expr
@@ -47,8 +47,7 @@ _BY_VALUES = frozenset({Need.EXTREME, Need.PARTS})
 
 def aggregate_rows(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> Aggregated:
     """Return the groups by keys, whose names are found, in the cheapest way that gives all aggregates."""
-    type_of = partial(_type_of, frame, draft)
-    sums = [find_float_aggregate(one.call, type_of) for one in reduced]
+    sums = find_float_aggregates([one.call for one in reduced], partial(_types_of, frame, draft))
     reduced = [in_parts(one, found) if found else one for one, found in zip(reduced, sums, strict=True)]
     if any(one.need is Need.ROWS for one in reduced):
         return _from_rows(frame, keys, reduced, draft, NO_TOTAL.code)
@@ -64,8 +63,8 @@ def aggregate_rows(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Red
     return _by_totals(projected, reduced, draft)
 
 
-def _type_of(frame: Frame, draft: Draft, value: exp.Expr) -> str:
-    return draft.types_of(frame.occurrences, [settle(value, frame.columns)])[0]
+def _types_of(frame: Frame, draft: Draft, values: Sequence[exp.Expr]) -> tuple[str, ...]:
+    return draft.types_of(frame.occurrences, [settle(value, frame.columns) for value in values])
 
 
 def _project(frame: Frame, keys: Sequence[exp.Expr], reduced: Sequence[Reduced], draft: Draft) -> _Projected:
@@ -83,8 +82,8 @@ def _by_totals(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) 
         draft.group(projected.node, projected.keys, [name for names in projected.columns for name in names])
     )
 
-    def cell(name: str) -> Cell:
-        return Cell(
+    def cell(name: str) -> KeptColumn:
+        return KeptColumn(
             total=column(found.alias, total_of(name)),
             known=column(found.alias, known_of(name)),
             type=projected.type_of(name),
@@ -128,14 +127,16 @@ def _by_distinct(
     def kind_of(name: str) -> str:
         return next(one.type for one in inner.node.columns if one.name == name)
 
-    def cell(one: Reduced, name: str) -> Cell:
+    def cell(one: Reduced, name: str) -> KeptColumn:
         if one.need is Need.TOTALS:
             held_total = total(total_of(name), kind_of(total_of(name)))
-            return Cell(total=held_total, known=total(known_of(name), "bigint"), type=projected.type_of(name))
+            return KeptColumn(total=held_total, known=total(known_of(name), "bigint"), type=projected.type_of(name))
         once_only = total("once", "bigint")
         if not one.summed:
-            return Cell(total=once_only, known=once_only, type="bigint")
-        return Cell(total=column(found.alias, total_of(place[name])), known=once_only, type=projected.type_of(name))
+            return KeptColumn(total=once_only, known=once_only, type="bigint")
+        return KeptColumn(
+            total=column(found.alias, total_of(place[name])), known=once_only, type=projected.type_of(name)
+        )
 
     rows = total(ROWS, "bigint")
     return Aggregated(
@@ -170,8 +171,8 @@ def _by_values(projected: _Projected, reduced: Sequence[Reduced], draft: Draft) 
     why = EXTREME if any(one.need is Need.EXTREME for one in reduced) else DOUBLES
     found = draft.occurrence(draft.regroup(node, projected.keys, step, why=why.code))
 
-    def cell(name: str) -> Cell:
-        return Cell(
+    def cell(name: str) -> KeptColumn:
+        return KeptColumn(
             total=column(found.alias, f"sum_{total_of(name)}"),
             known=column(found.alias, f"sum_{known_of(name)}"),
             type=projected.type_of(name),
@@ -230,8 +231,8 @@ def _text_from_rows(one: Reduced, held: Mapping[tuple[str, str], exp.Expr]) -> s
     return spark_text(call) if one.adds is None else float_aggregate_text(call)
 
 
-def _value(one: Reduced, rows: exp.Expr, cells: Sequence[Cell]) -> exp.Expr:
-    make: Callable[[exp.Expr, Sequence[Cell]], exp.Expr] | None = one.value
+def _value(one: Reduced, rows: exp.Expr, cells: Sequence[KeptColumn]) -> exp.Expr:
+    make: Callable[[exp.Expr, Sequence[KeptColumn]], exp.Expr] | None = one.value
     assert make is not None, "an aggregate over totals says how its value is made"
     return make(rows, cells)
 

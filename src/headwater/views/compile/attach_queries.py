@@ -21,7 +21,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headwater.views.compile.context import Context
-from headwater.views.compile.draft import Draft, Part
+from headwater.views.compile.draft import Draft, DraftPart
 from headwater.views.compile.expressions import (
     REJECT_NULL,
     SUBQUERIES,
@@ -37,7 +37,7 @@ from headwater.views.compile.expressions import (
     split_equality,
 )
 from headwater.views.compile.find_members import (
-    Test,
+    MembershipTest,
     bare_query,
     compile_tested,
     conditions_of,
@@ -51,8 +51,8 @@ from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, SINGLE_VALUE, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.unknown_tests import is_decided, move_not_to_tests
-from headwater.views.segments import Aggregates
-from headwater.views.spark_text import quoted
+from headwater.views.steps.computed import Aggregates
+from headwater.views.text.spark_text import quoted
 
 _STRICT = (*REJECT_NULL, exp.Between, exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Neg, exp.Paren, exp.Cast)
 
@@ -112,7 +112,7 @@ def _attach(
     inner = replace(context, around=(sight, *context.around), is_outermost=False)
     block = context.compile(query, inner)
     if len(block.values) != 1:
-        raise NoIncrementalForm(UNCOMMON, query.sql(dialect="spark"))
+        raise NoIncrementalForm(UNCOMMON, context.statement.words_of(query))
     if block.empty is None or own_conditions(block):
         block = _single_value(block, context.draft)
     assert block.empty is not None, "a value that no rows give is known for what is one value"
@@ -130,7 +130,7 @@ def _attach(
 
 
 def _attach_test(
-    test: Test, name: tuple[str, str], frame: Frame, sight: Sight, context: Context, *, is_sure: bool
+    test: MembershipTest, name: tuple[str, str], frame: Frame, sight: Sight, context: Context, *, is_sure: bool
 ) -> Frame:
     block = compile_tested(test, sight, context)
     if test.wanted and not is_sure and not is_never_unknown(block, test, frame):
@@ -190,9 +190,9 @@ def _choose(
     found = replace(matched, conditions=own_conditions(matched))
     node = draft.unite_parts(
         [
-            Part(frame=found, values=(*carried, value), sign=1),
-            Part(frame=plain, values=(*carried, otherwise), sign=1),
-            Part(frame=found, values=(*carried, otherwise), sign=-1),
+            DraftPart(frame=found, values=(*carried, value), sign=1),
+            DraftPart(frame=plain, values=(*carried, otherwise), sign=1),
+            DraftPart(frame=found, values=(*carried, otherwise), sign=-1),
         ],
         kinds,
     )

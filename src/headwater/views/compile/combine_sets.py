@@ -17,13 +17,14 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headwater.views.compile.context import Context
-from headwater.views.compile.draft import Draft, Part
+from headwater.views.compile.draft import Draft, DraftPart
 from headwater.views.compile.expressions import column, is_linked
-from headwater.views.compile.plan import Block, Node, Occurrence, known_of
+from headwater.views.compile.plan import Block, Node, PlannedOccurrence, known_of
 from headwater.views.compile.reasons import COPIES, LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.take_first import take_first
-from headwater.views.segments import Windows
-from headwater.views.spark_text import quoted
+from headwater.views.steps.computed import Windows
+from headwater.views.text.spark_text import quoted
+from headwater.views.text.statement import Statement
 
 
 def combine_sets(query: exp.SetOperation, context: Context) -> Block:
@@ -37,7 +38,7 @@ def combine_sets(query: exp.SetOperation, context: Context) -> Block:
     if len(left.values) != len(right.values):
         raise NoIncrementalForm(UNCOMMON, f"{query.key.upper()} of different numbers of columns")
     combined = _combine(query, left, right, context)
-    order = _read_order(query, combined)
+    order = _read_order(query, combined, context.statement)
     return take_first(query, combined, order, context.draft)
 
 
@@ -48,7 +49,8 @@ def _combine(query: exp.SetOperation, left: Block, right: Block, context: Contex
     one, none = exp.Literal.number(1), exp.cast(exp.null(), exp.DataType.build("int", dialect="spark"))
     tags: tuple[tuple[exp.Expr, ...], tuple[exp.Expr, ...]] = ((one, none), (none, one)) if tagged else ((), ())
     parts = [
-        Part(frame=block, values=(*block.values, *tag), sign=1) for block, tag in zip((left, right), tags, strict=True)
+        DraftPart(frame=block, values=(*block.values, *tag), sign=1)
+        for block, tag in zip((left, right), tags, strict=True)
     ]
     node = draft.unite_parts(parts, [*kinds, *("int" for _ in tags[0])])
     names = [held.name for held in node.columns]
@@ -89,7 +91,7 @@ def _copies(
 
 
 def _over(
-    alias: str, names: list[str], left: Block, conditions: tuple[exp.Expr, ...], *, occurrence: Occurrence
+    alias: str, names: list[str], left: Block, conditions: tuple[exp.Expr, ...], *, occurrence: PlannedOccurrence
 ) -> Block:
     return Block(
         occurrences=(occurrence,),
@@ -113,7 +115,7 @@ def _common_types(left: Block, right: Block, context: Context) -> tuple[str, ...
     return tuple(one.type for one in typed)
 
 
-def _read_order(query: exp.SetOperation, block: Block) -> list[exp.Expr]:
+def _read_order(query: exp.SetOperation, block: Block, statement: Statement) -> list[exp.Expr]:
     if not (query.args.get("limit") or query.args.get("offset")) or not query.args.get("order"):
         return []
     by_name = {name.lower(): value for name, value in zip(block.names, block.values, strict=True)}
@@ -123,6 +125,6 @@ def _read_order(query: exp.SetOperation, block: Block) -> list[exp.Expr]:
             return block.values[int(asked.name) - 1]
         if isinstance(asked, exp.Column) and not asked.table and asked.name.lower() in by_name:
             return by_name[asked.name.lower()]
-        raise NoIncrementalForm(UNCOMMON, f"ORDER BY {asked.sql(dialect='spark')} of a set operation")
+        raise NoIncrementalForm(UNCOMMON, f"ORDER BY {statement.words_of(asked)} of a set operation")
 
     return [meant(ordered.this) for ordered in query.args["order"].expressions]

@@ -8,14 +8,13 @@ from functools import cache
 
 from sqlglot import exp
 
-from headwater.views import support
 from headwater.views.compile.combine_sets import combine_sets
 from headwater.views.compile.compile_select import compile_select
 from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, settle
-from headwater.views.compile.plan import Block, Node, Source
+from headwater.views.compile.plan import Block, Node, SourceRelation
 from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
-from headwater.views.statement import Statement
+from headwater.views.text.statement import Statement
 
 _PARENTHESES = frozenset({"this", "alias", "with_"})
 
@@ -31,7 +30,7 @@ def compile_query(query: exp.Expr, context: Context) -> Block:
         case exp.Subquery() if not any(value for part, value in query.args.items() if part not in _PARENTHESES):
             return compile_query(query.this, context)
         case _:
-            raise NoIncrementalForm(MAKES_ROWS, query.sql(dialect="spark"))
+            raise NoIncrementalForm(MAKES_ROWS, context.statement.words_of(query))
 
 
 def _with_common(query: exp.Expr, context: Context) -> Context:
@@ -68,7 +67,7 @@ def _named_query(common: exp.CTE, context: Context) -> Callable[[], Block]:
         block = context.compile(common.this, context)
         listed = tuple(one.name for one in common.args["alias"].args.get("columns") or ())
         if listed and len(listed) != len(block.names):
-            raise context.statement.refusal(support.CLAUSE, common, because="as many names as columns are needed")
+            raise NoIncrementalForm(UNCOMMON, f"WITH {common.alias} of another number of columns")  # Spark refuses it
         return replace(block, names=listed or block.names)
 
     return compiled
@@ -110,7 +109,7 @@ def _node_of(block: Block, context: Context) -> tuple[Node, tuple[exp.Expr, ...]
     Values over one node need no node of their own: whoever reads the query computes them.
     """
     only = block.occurrences[0].node if len(block.occurrences) == 1 and not block.conditions else None
-    if only is not None and not isinstance(only, Source):
+    if only is not None and not isinstance(only, SourceRelation):
         bare = {(block.occurrences[0].alias, held.name): _bare(held.name) for held in only.columns}
         return only, tuple(settle(value, bare) for value in block.values)
     node, names = context.draft.join(block.occurrences, block.conditions, block.values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headwater.views.bounds import excess_of_value
 from headwater.views.compile.attach_queries import attach_queries
 from headwater.views.compile.compute_windows import compute_windows
 from headwater.views.compile.context import Context
@@ -15,12 +14,14 @@ from headwater.views.compile.named_windows import spell_out_windows
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.read_from import read_from
-from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
+from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.remove_duplicates import remove_duplicates
 from headwater.views.compile.take_first import take_first
 from headwater.views.compile.written import Written
-from headwater.views.rules.expand_stars import expand_stars
-from headwater.views.rules.name_outputs import name_outputs
+from headwater.views.text.bounds import excess_of_value
+from headwater.views.text.expand_stars import expand_stars
+from headwater.views.text.functions import MAKE_ROWS
+from headwater.views.text.name_outputs import name_outputs
 
 _KNOWN_CLAUSES = frozenset(
     {
@@ -77,6 +78,8 @@ def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written
     found: list[tuple[str, exp.Expr]] = []
     for item in listed:
         bare = item.this if isinstance(item, exp.Alias) else item
+        if isinstance(bare, MAKE_ROWS):
+            raise NoIncrementalForm(MAKES_ROWS, context.statement.words_of(bare))
         found.append((item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else "", find_names(bare, sight)))
     if context.is_outermost:
         name_outputs(exp.Select(expressions=[_named(item) for item in listed]), sight.scope)
@@ -113,7 +116,9 @@ def _read_order(select: exp.Select, items: list[tuple[str, exp.Expr]], sight: Si
     found = []
     for ordered in select.args["order"].expressions:
         asked = ordered.this
-        if isinstance(asked, exp.Literal) and not asked.is_string and 1 <= int(asked.name) <= len(items):
+        if isinstance(asked, exp.Var):
+            raise NoIncrementalForm(UNCOMMON, f"ORDER BY {asked.name}")
+        if isinstance(asked, exp.Literal) and asked.is_int and 1 <= int(asked.name) <= len(items):
             found.append(items[int(asked.name) - 1][1])
         else:
             found.append(find_names(asked, sight, outputs=by_name))

@@ -14,9 +14,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headwater.errors import HeadwaterError, InvalidView
-from headwater.relation import Column, Relation, RelationName
-from headwater.views import support
-from headwater.views.checks import JOIN_CHECKS
+from headwater.model.relation import Column, Relation, RelationName, SegmentName
 from headwater.views.compile.compile_query import compile_query, with_lower_views
 from headwater.views.compile.complete_orders import complete_orders
 from headwater.views.compile.context import Context
@@ -26,12 +24,15 @@ from headwater.views.compile.plan import Block, Joined
 from headwater.views.compile.reasons import CHOSEN, UNTYPED, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
-from headwater.views.declaration import check_view, declare
-from headwater.views.lower_views import ViewText, completed_text, whole_text
-from headwater.views.other_dialects import find_quoted_column
-from headwater.views.scope import look_up_all, relation_name, relations_read
-from headwater.views.segments import SEGMENTS, JoinStep, Segment, SegmentedView
-from headwater.views.statement import Span, Statement
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.segments import Segment, SegmentedView
+from headwater.views.text import support
+from headwater.views.text.checks import JOIN_CHECKS
+from headwater.views.text.declaration import check_view, declare
+from headwater.views.text.other_dialects import find_quoted_column
+from headwater.views.text.scope import look_up_all, relation_name, relations_read
+from headwater.views.text.statement import Span, Statement
+from headwater.views.text.upstream_views import ViewText, completed_text, whole_text
 
 UNTYPED_CODE = "HW-244"
 
@@ -59,7 +60,7 @@ def compile_view(
     text = completed or whole_text(sql, lower)
     try:
         if recomputed:
-            chosen = NoIncrementalForm(CHOSEN, "maintenance")
+            chosen = NoIncrementalForm(CHOSEN, "")
             found = recompute_view(statement, text, catalog, types, chosen, keeps_copies=False)
         else:
             found = _plain_join(statement, catalog, types) or _segments(statement, text, catalog, types)
@@ -116,13 +117,13 @@ def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], 
     join = declare(statement.name, statement.sql, catalog, path=statement.path)
     columns = types(statement.sql, look_up_all(statement, catalog))
     _check_typed(statement, columns)
-    relation = Relation(name=RelationName(source=SEGMENTS, name=statement.name), columns=columns)
+    relation = Relation(name=SegmentName(name=statement.name), columns=columns)
     segment = Segment(relation=relation, step=JoinStep(view=join), is_kept=True)
     return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
 
 
 def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
-    unreadable = NoIncrementalForm(UNTYPED, statement.name)
+    unreadable = NoIncrementalForm(UNTYPED, "")
     draft = Draft(types=_types_of_parts(types, unreadable))
     context = Context(
         draft=draft,
@@ -166,8 +167,8 @@ def _types_of_parts(types: Types, unreadable: NoIncrementalForm) -> Types:
 def _check_joins(segments: Sequence[Segment], types: Types) -> None:
     """See to it that NULLs that were given a type are not compared with values of another."""
     for segment in segments:
-        if isinstance(segment.step, JoinStep):
-            join = segment.step.view
+        join = segment.step.join
+        if join is not None:
             types(join.sql, {o.relation.name: o.relation for o in join.occurrences})
 
 

@@ -30,11 +30,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headwater.relation import Relation, RelationName
-from headwater.views import support
+from headwater.model.relation import Relation, RelationName
 from headwater.views.compile.query_rows import Level, QueryRows, RowColumns, UnknownColumnsError, group_keys, is_grouped
-from headwater.views.spark_text import spark_text
-from headwater.views.statement import Statement
+from headwater.views.text import support
+from headwater.views.text.spark_text import spark_text
+from headwater.views.text.statement import Statement
 
 _NUMBER_ROWS = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead)
 _PICK_ROWS = (exp.FirstValue, exp.LastValue, exp.NthValue)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -25,11 +26,11 @@ from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.keep_matching import carried_columns
 from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Frame
-from headwater.views.compile.reasons import LINKED, WHOLE_WINDOW, WINDOW, NoIncrementalForm
-from headwater.views.compile.rounding import find_float_aggregate, float_aggregate_text
+from headwater.views.compile.reasons import LINKED, UNCOMMON, WHOLE_WINDOW, WINDOW, NoIncrementalForm
+from headwater.views.compile.rounding import find_float_aggregates, float_aggregate_text
 from headwater.views.compile.written import Written
-from headwater.views.segments import Windows
-from headwater.views.spark_text import quoted, spark_text
+from headwater.views.steps.computed import Windows
+from headwater.views.text.spark_text import quoted, spark_text
 
 _PARTITION = "{partition}"
 
@@ -43,6 +44,9 @@ def compute_windows(written: Written, frame: Frame, sight: Sight, context: Conte
         return filter_rows(frame, written.qualify, sight, context), replace(written, qualify=())
     if any(is_linked(condition) for condition in frame.conditions):
         raise NoIncrementalForm(LINKED, "a window function in a linked sub-query")
+    if any(isinstance(node, exp.Window) and node is not call for call in calls for node in walk_outside(call)):
+        # rows of the outer one's touched partitions are not all that the inner one looks at
+        raise NoIncrementalForm(UNCOMMON, "a window function inside another one")
     number = context.draft.number()
     marks: dict[exp.Expr, exp.Column] = {
         call: column(f"{UNSETTLED}{number}", f"w{place}") for place, call in enumerate(calls)
@@ -68,10 +72,10 @@ def _compute(
 ) -> Frame:
     draft = context.draft
     settled = {call: settle(one, frame.columns) for call, one in calls.items()}
-    sums = {
-        call: find_float_aggregate(one.this, lambda value: draft.types_of(frame.occurrences, [value])[0]) is not None
-        for call, one in settled.items()
-    }
+    found_sums = find_float_aggregates(
+        [one.this for one in settled.values()], partial(draft.types_of, frame.occurrences)
+    )
+    sums = {call: found is not None for call, found in zip(settled, found_sums, strict=True)}
     inside = [
         found
         for one in settled.values()

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.relation import Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.names import Sight
 from headwater.views.compile.plan import Block
-from headwater.views.statement import Statement
+from headwater.views.text.statement import Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

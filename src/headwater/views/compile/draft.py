@@ -8,8 +8,17 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.compile.expressions import cast_to, column, held_type, implied, is_linked, outer_names, settle
+from headwater.model.relation import Column, Relation, RelationName, SegmentName
+from headwater.views.compile.expressions import (
+    cast_to,
+    column,
+    columns_in,
+    held_type,
+    implied,
+    is_linked,
+    outer_names,
+    settle,
+)
 from headwater.views.compile.never_null import is_never_null
 from headwater.views.compile.plan import (
     ROWS,
@@ -19,18 +28,18 @@ from headwater.views.compile.plan import (
     Grouped,
     Joined,
     Node,
-    Occurrence,
+    PlannedOccurrence,
     Regrouped,
-    Source,
+    SourceRelation,
     United,
     known_of,
     total_of,
 )
 from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.select_text import select_text
-from headwater.views.segments import SEGMENTS, Aggregates, First, Windows
-from headwater.views.spark_text import quoted, spark_text
-from headwater.views.value_kinds import Kind, value_of_type
+from headwater.views.steps.computed import Aggregates, First, Windows
+from headwater.views.text.spark_text import quoted, spark_text
+from headwater.views.text.value_kinds import ValueKind, value_of_type
 
 Types = Callable[[str, Mapping[RelationName, Relation]], tuple[Column, ...]]
 """Gives the columns of a SELECT over relations, with Spark's types."""
@@ -40,7 +49,7 @@ _SUM_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class DraftPart:
     """Values of a frame's rows, added to a union or taken away."""
 
     frame: Frame | Block
@@ -63,6 +72,8 @@ class Draft:
     _origin: str = ""
     _made: dict[object, Node] = field(default_factory=dict)
     _numbers: dict[Node, int] = field(default_factory=dict)
+    _types: dict[str, str] = field(default_factory=dict)
+    """The types of expressions, by their texts with the type of every column in place of its alias."""
     _given: int = 0
 
     def number(self) -> int:
@@ -85,38 +96,62 @@ class Draft:
 
     def source(self, relation: Relation) -> Node:
         """Return the node that is a relation of a source."""
-        return self._made.setdefault(("source", relation.name), Source(relation=relation))
+        return self._made.setdefault(("source", relation.name), SourceRelation(relation=relation))
 
-    def occurrence(self, node: Node) -> Occurrence:
+    def occurrence(self, node: Node) -> PlannedOccurrence:
         """Return a new appearance of a node."""
-        return Occurrence(alias=f"o{self.number()}", node=node)
+        return PlannedOccurrence(alias=f"o{self.number()}", node=node)
 
     def relation(self, node: Node) -> Relation:
         """Return a node as a relation, for Spark to type what reads it."""
-        if isinstance(node, Source):
+        if isinstance(node, SourceRelation):
             return node.relation
         number = self._numbers.setdefault(node, len(self._numbers))
-        return Relation(name=RelationName(source=SEGMENTS, name=f"n{number}"), columns=node.columns)
+        return Relation(name=SegmentName(name=f"n{number}"), columns=node.columns)
 
-    def types_of(self, occurrences: Sequence[Occurrence], values: Sequence[exp.Expr]) -> tuple[str, ...]:
-        """Return the Spark types of expressions over occurrences; Spark is asked only about what is no column."""
+    def types_of(self, occurrences: Sequence[PlannedOccurrence], values: Sequence[exp.Expr]) -> tuple[str, ...]:
+        """Return the Spark types of expressions over occurrences; Spark is asked once about each that is no column.
+
+        The types of its columns decide about the type of an expression, wherever it stands.
+        """
         check_settled(values)
         by_alias = {occurrence.alias: occurrence.node for occurrence in occurrences}
-        unknown = list(dict.fromkeys(value for value in values if not isinstance(value, exp.Column)))
-        found: dict[exp.Expr, str] = {}
+        keys = {
+            value: _typed_text(value, by_alias) for value in dict.fromkeys(values) if not isinstance(value, exp.Column)
+        }
+        unknown = {key: value for value, key in keys.items() if key not in self._types}
         if unknown:
-            relations = {alias: self.relation(node) for alias, node in by_alias.items()}
-            named = [(f"c{place}", value) for place, value in enumerate(unknown)]
-            text = select_text({alias: relation.name for alias, relation in relations.items()}, (), named)
-            typed = self.types(text, {relation.name: relation for relation in relations.values()})
-            found = {value: one.type for value, one in zip(unknown, typed, strict=True)}
+            self._types |= zip(unknown, self._ask(by_alias, list(unknown.values())), strict=True)
         return tuple(
-            _column_type(by_alias[value.table], value.name) if isinstance(value, exp.Column) else found[value]
+            _column_type(by_alias[value.table], value.name)
+            if isinstance(value, exp.Column)
+            else self._types[keys[value]]
             for value in values
         )
 
+    def _ask(self, by_alias: Mapping[str, Node], values: Sequence[exp.Expr]) -> list[str]:
+        """Return the types that Spark gives expressions, over the columns that they name and no others."""
+        named = {(found.table, found.name): None for value in values for found in columns_in(value)}
+        if not named:
+            some, node = next(iter(by_alias.items()))
+            named = {(some, node.columns[0].name): None}
+        relations = {alias: self.relation(by_alias[alias]) for alias in dict.fromkeys(alias for alias, _ in named)}
+        read = {(relations[alias].name, name) for alias, name in named}
+        text = select_text(
+            {alias: relation.name for alias, relation in relations.items()},
+            (),
+            [(f"c{place}", value) for place, value in enumerate(values)],
+        )
+        asked = {
+            relation.name: replace(
+                relation, columns=tuple(one for one in relation.columns if (relation.name, one.name) in read), key=()
+            )
+            for relation in relations.values()
+        }
+        return [one.type for one in self.types(text, asked)]
+
     def join(
-        self, occurrences: Sequence[Occurrence], conditions: Iterable[exp.Expr], values: Sequence[exp.Expr]
+        self, occurrences: Sequence[PlannedOccurrence], conditions: Iterable[exp.Expr], values: Sequence[exp.Expr]
     ) -> tuple[Node, tuple[str, ...]]:
         """Return a node that has these values, and the columns that hold them.
 
@@ -132,7 +167,7 @@ class Draft:
         return node, tuple(node.columns[distinct.index(value)].name for value in values)
 
     def _joined(
-        self, occurrences: Sequence[Occurrence], conditions: tuple[exp.Expr, ...], values: list[exp.Expr]
+        self, occurrences: Sequence[PlannedOccurrence], conditions: tuple[exp.Expr, ...], values: list[exp.Expr]
     ) -> Node:
         neutral = {o.alias: f"o{place}" for place, o in enumerate(occurrences)}
         meant = {(o.alias, c.name): column(neutral[o.alias], c.name) for o in occurrences for c in o.node.columns}
@@ -202,7 +237,7 @@ class Draft:
         partition = ", ".join(map(quoted, keys)) or "1"
         values = [f"{text.replace('{partition}', partition)} AS {quoted(name)}" for name, text in computed.outputs]
         grouping = f" GROUP BY {partition}" if isinstance(computed, Aggregates) and keys else ""
-        text = f"SELECT {', '.join(values)} FROM {quoted(SEGMENTS)}.{quoted(relation.name.name)}{grouping}"
+        text = f"SELECT {', '.join(values)} FROM {quoted(relation.name.source)}.{quoted(relation.name.name)}{grouping}"
         typed = self.types(text, {relation.name: relation})
         if any(one.type != held_type(one.type) for one in typed):
             raise NoIncrementalForm(UNCOMMON, "a function of NULL, which has no type")
@@ -226,13 +261,13 @@ class Draft:
             self._make(key, united)
         return self._made[key]
 
-    def unite_parts(self, parts: Sequence[Part], kinds: Sequence[str]) -> Node:
+    def unite_parts(self, parts: Sequence[DraftPart], kinds: Sequence[str]) -> Node:
         """Return the signed sum of joins, each value cast to the kind of its place where it has another."""
         held = [held_type(kind) for kind in kinds]
         self.holds_untyped |= held != list(kinds)
         return self.unite([(*self._join_part(part, held), part.sign) for part in parts])
 
-    def _join_part(self, part: Part, kinds: Sequence[str]) -> tuple[Node, tuple[str, ...]]:
+    def _join_part(self, part: DraftPart, kinds: Sequence[str]) -> tuple[Node, tuple[str, ...]]:
         own = self.types_of(part.frame.occurrences, part.values)
         alike = [
             value if is_type == wanted else cast_to(value, wanted)
@@ -257,6 +292,15 @@ def check_settled(expressions: Iterable[exp.Expr]) -> None:
             raise NoIncrementalForm(LINKED, outer_names(expression))
 
 
+def _typed_text(value: exp.Expr, by_alias: Mapping[str, Node]) -> str:
+    """Return an expression's text with the type of every column in place of its alias."""
+    meant = {
+        (found.table, found.name): column(_column_type(by_alias[found.table], found.name), found.name)
+        for found in columns_in(value)
+    }
+    return spark_text(settle(value, meant))
+
+
 def _column(name: str, kind: str) -> Column:
     return Column(name=name, type=kind, native=kind)
 
@@ -268,7 +312,7 @@ def _column_type(node: Node, name: str) -> str:
 def _total_type(kind: str) -> str:
     """Return the type that Spark gives SUM."""
     value = value_of_type(kind)
-    if value.kind is Kind.DECIMAL:
+    if value.kind is ValueKind.DECIMAL:
         digits = min(_MAX_DIGITS, value.whole_digits + value.fraction_digits + _SUM_DIGITS)
         return f"decimal({digits},{value.fraction_digits})"
     return "bigint"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
-from headwater.views.operands import operands
+from headwater.views.text.operands import operands
 
 UNSETTLED = "#"
 """Stands in the table of a column that is a name of the text, and in no alias of an occurrence."""

@@ -23,7 +23,7 @@ from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Test:
+class MembershipTest:
     """A condition that asks whether a query has a row; for IN, one that equals the `wanted` values."""
 
     query: exp.Expr
@@ -31,7 +31,7 @@ class Test:
     negated: bool
 
 
-def find_test(condition: exp.Expr) -> Test | None:
+def find_test(condition: exp.Expr) -> MembershipTest | None:
     """Return what a condition asks, if it is nothing but a test for membership."""
     bare = condition.unnest()
     match bare:
@@ -39,16 +39,16 @@ def find_test(condition: exp.Expr) -> Test | None:
             inner = find_test(bare.this)
             return replace(inner, negated=not inner.negated) if inner else None
         case exp.Exists():
-            return Test(query=bare.this, wanted=(), negated=False)
+            return MembershipTest(query=bare.this, wanted=(), negated=False)
         case exp.In() if bare.args.get("query"):
             this = bare.this.unnest()
             wanted = tuple(this.expressions) if isinstance(this, exp.Tuple) else (this,)
-            return Test(query=bare.args["query"], wanted=wanted, negated=False)
+            return MembershipTest(query=bare.args["query"], wanted=wanted, negated=False)
         case _:
             return None
 
 
-def keep_members(frame: Frame, test: Test, sight: Sight, context: Context) -> Frame:
+def keep_members(frame: Frame, test: MembershipTest, sight: Sight, context: Context) -> Frame:
     """Return the frame with only the rows for which the query has a row."""
     block = compile_tested(test, sight, context)
     if is_always_there(block, test):
@@ -56,7 +56,7 @@ def keep_members(frame: Frame, test: Test, sight: Sight, context: Context) -> Fr
     return keep_matching(frame, block, conditions_of(block, test, frame), context.draft)
 
 
-def keep_strangers(frame: Frame, test: Test, sight: Sight, context: Context) -> Frame:
+def keep_strangers(frame: Frame, test: MembershipTest, sight: Sight, context: Context) -> Frame:
     """Return the frame with only the rows for which the query surely has none."""
     block = compile_tested(test, sight, context)
     if is_always_there(block, test):
@@ -70,7 +70,7 @@ def keep_strangers(frame: Frame, test: Test, sight: Sight, context: Context) -> 
     return keep_unmatched(frame, block, unknown_conditions(block, test, frame), context.draft)
 
 
-def compile_tested(test: Test, sight: Sight, context: Context) -> Block:
+def compile_tested(test: MembershipTest, sight: Sight, context: Context) -> Block:
     """Return the query; what EXISTS selects does not matter."""
     query = bare_query(test.query)
     if not test.wanted and isinstance(query, exp.Select) and query.args.get("from_") and not _is_grouped(query):
@@ -82,7 +82,7 @@ def compile_tested(test: Test, sight: Sight, context: Context) -> Block:
     if test.wanted and len(test.wanted) != len(block.values):
         raise NoIncrementalForm(UNCOMMON, "IN with another number of columns")
     if block.empty is not None and test.wanted and any(is_linked(c) for c in block.conditions):
-        raise NoIncrementalForm(LINKED, query.sql(dialect="spark"))
+        raise NoIncrementalForm(LINKED, context.statement.words_of(query))
     return block
 
 
@@ -95,7 +95,7 @@ def bare_query(query: exp.Expr) -> exp.Expr:
     return query
 
 
-def is_always_there(block: Block, test: Test) -> bool:
+def is_always_there(block: Block, test: MembershipTest) -> bool:
     """Tell whether EXISTS asks about an aggregate without GROUP BY, which always has its one row."""
     if block.empty is None or test.wanted:
         return False
@@ -105,7 +105,7 @@ def is_always_there(block: Block, test: Test) -> bool:
     return not own_conditions(block)
 
 
-def conditions_of(block: Block, test: Test, frame: Frame) -> list[exp.Expr]:
+def conditions_of(block: Block, test: MembershipTest, frame: Frame) -> list[exp.Expr]:
     """Return what a partner must meet: the query's links, and equality with what is wanted."""
     links = [settle(condition, frame.columns) for condition in block.conditions if is_linked(condition)]
     wanted = [settle(value, frame.columns) for value in test.wanted]
@@ -115,7 +115,7 @@ def conditions_of(block: Block, test: Test, frame: Frame) -> list[exp.Expr]:
     return links + [exp.EQ(this=value, expression=other) for value, other in zip(held, wanted, strict=True)]
 
 
-def unknown_conditions(block: Block, test: Test, frame: Frame) -> list[exp.Expr]:
+def unknown_conditions(block: Block, test: MembershipTest, frame: Frame) -> list[exp.Expr]:
     """Return what a partner must meet with which equality is true or unknown."""
     links = [settle(condition, frame.columns) for condition in block.conditions if is_linked(condition)]
     wanted = [settle(value, frame.columns) for value in test.wanted]
@@ -129,7 +129,7 @@ def unknown_conditions(block: Block, test: Test, frame: Frame) -> list[exp.Expr]
     ]
 
 
-def is_never_unknown(block: Block, test: Test, frame: Frame) -> bool:
+def is_never_unknown(block: Block, test: MembershipTest, frame: Frame) -> bool:
     """Tell whether NULL cannot get in the way."""
     wanted = [settle(value, frame.columns) for value in test.wanted]
     return all(is_never_null(value, frame.occurrences, frame.conditions) for value in wanted) and all(

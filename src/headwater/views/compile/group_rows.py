@@ -19,11 +19,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headwater.views import support
 from headwater.views.compile.aggregate_rows import Aggregated, aggregate_rows
 from headwater.views.compile.attach_queries import attach_queries
 from headwater.views.compile.context import Context
-from headwater.views.compile.draft import Part
+from headwater.views.compile.draft import DraftPart
 from headwater.views.compile.expressions import (
     UNSETTLED,
     column,
@@ -37,10 +36,11 @@ from headwater.views.compile.expressions import (
 )
 from headwater.views.compile.grouping_sets import GroupingKeys, read_keys
 from headwater.views.compile.names import Sight
-from headwater.views.compile.plan import Frame, Occurrence
+from headwater.views.compile.plan import Frame, PlannedOccurrence
 from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.reduce_aggregates import empty_value, reduce_aggregate
 from headwater.views.compile.written import Written, aggregates_in
+from headwater.views.text import support
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +58,8 @@ def group_rows(select: exp.Select, written: Written, frame: Frame, sight: Sight,
     if not calls and not select.args.get("group") and not select.args.get("having"):
         return None
     grouping = read_keys(select, written, sight)
+    if any(any(aggregates_in(key)) for key in grouping.keys):
+        raise NoIncrementalForm(UNCOMMON, "GROUP BY of an aggregate")  # Spark refuses it
     inside = [*grouping.keys, *calls]
     attached, frame = attach_queries(inside, frame, sight, context)
     keys, reduced = attached[: len(grouping.keys)], [reduce_aggregate(call) for call in attached[len(grouping.keys) :]]
@@ -113,7 +115,7 @@ def _links(frame: Frame) -> list[tuple[exp.Expr, exp.Expr]]:
 class _Result:
     """Groups, whatever they were made of: links, keys, aggregates' values, and for each GROUPING a value."""
 
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[PlannedOccurrence, ...]
     conditions: tuple[exp.Expr, ...]
     links: tuple[exp.Expr, ...]
     keys: tuple[exp.Expr, ...]
@@ -151,7 +153,7 @@ def _several_sets(
         absent = [exp.Literal.number(0 if place in held else 1) for place in range(len(keys))]
         some = () if chosen else (exp.GT(this=one.rows.copy(), expression=exp.Literal.number(0)),)
         read = Frame(occurrences=(one.occurrence,), conditions=some, columns={})
-        parts.append(Part(frame=read, values=(*present, *one.values, *absent), sign=1))
+        parts.append(DraftPart(frame=read, values=(*present, *one.values, *absent), sign=1))
     value_kinds = draft.types_of(parts[0].frame.occurrences, aggregated[0].values)
     count = len(keys)
     if not count and not value_kinds:  # GROUPING SETS (()) of constants: there must be a column to count rows by
@@ -177,7 +179,7 @@ def _replaced(
     if isinstance(node, (exp.Grouping, exp.GroupingId)):
         asked = [part.unnest() for part in node.expressions] or ([node.this] if node.this else list(grouping.keys))
         if grouping.is_plain or not all(key in grouping.keys for key in asked):
-            raise NoIncrementalForm(UNCOMMON, node.sql(dialect="spark"))
+            raise NoIncrementalForm(UNCOMMON, "GROUPING of what is not grouped by")  # Spark refuses it
         digits = [absent[grouping.keys.index(key)].copy() for key in asked]
         if isinstance(node, exp.GroupingId):
             return exp.cast(_bits(digits), exp.DataType.build("bigint"))
@@ -201,4 +203,7 @@ def _check_grouped(written: Written, frame: Frame, sight: Sight) -> None:
     for part in written.parts():
         for found in columns_in(part):
             if found.table in own and (found.table, found.name) not in frame.columns:
-                raise sight.scope.statement.refusal(support.NOT_GROUPED, found, because=f'"{found.name}"')
+                statement = sight.scope.statement
+                words = statement.words_of(found)
+                because = f'"{found.name}"' if words.endswith("*") else f'"{words}"'
+                raise statement.refusal(support.NOT_GROUPED, found, because=because)

@@ -8,9 +8,9 @@ from itertools import combinations, product
 
 from sqlglot import exp
 
-from headwater.views import support
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.written import Written, aggregates_in
+from headwater.views.text import support
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,16 @@ def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKey
     aliases = {name.lower(): value for name, value in zip(written.names, written.values, strict=True)}
 
     def found(item: exp.Expr) -> exp.Expr:
-        if isinstance(item, exp.Literal) and not item.is_string:
+        if isinstance(item, exp.Literal) and item.is_int:
             place = int(item.name)
             if not 1 <= place <= len(written.values):
-                raise sight.scope.statement.refusal(support.UNKNOWN_COLUMN, item, because=f"GROUP BY {place}")
+                hint = f"write a number from 1 to {len(written.values)}, or what to group by"
+                raise sight.scope.statement.refusal(
+                    support.UNKNOWN_COLUMN,
+                    item,
+                    because=f"GROUP BY {place}",
+                    hint=hint,
+                )
             return written.values[place - 1]
         return find_names(item, sight, aliases).unnest()
 

@@ -11,7 +11,7 @@ from enum import Enum
 
 from sqlglot import exp
 
-from headwater.views.compile.draft import Draft, Part
+from headwater.views.compile.draft import Draft, DraftPart
 from headwater.views.compile.expressions import column, is_linked, null_of
 from headwater.views.compile.keep_matching import keep_matching, own_conditions
 from headwater.views.compile.plan import Frame
@@ -38,7 +38,7 @@ def join_outer(left: Frame, right: Frame, on: Sequence[exp.Expr], side: Side, dr
     mine, theirs = list(dict.fromkeys(left.columns.values())), list(dict.fromkeys(right.columns.values()))
     kinds = draft.types_of(both.occurrences, [*mine, *theirs])
     nothing = [null_of(kind) for kind in kinds]
-    parts = [Part(frame=both, values=(*mine, *theirs), sign=1)]
+    parts = [DraftPart(frame=both, values=(*mine, *theirs), sign=1)]
     if side in {Side.LEFT, Side.FULL}:
         values = (*mine, *nothing[len(mine) :])
         parts += without_partner(left, right, on, values, draft)
@@ -54,10 +54,10 @@ def join_outer(left: Frame, right: Frame, on: Sequence[exp.Expr], side: Side, dr
 
 def without_partner(
     frame: Frame, other: Frame, on: Sequence[exp.Expr], values: tuple[exp.Expr, ...], draft: Draft
-) -> list[Part]:
+) -> list[DraftPart]:
     """Return values of the rows that have no partner: those of all rows, less those of the rows that have one."""
     matched = keep_matching(frame, other, on, draft)
     return [
-        Part(frame=replace(frame, conditions=own_conditions(frame)), values=values, sign=1),
-        Part(frame=replace(matched, conditions=own_conditions(matched)), values=values, sign=-1),
+        DraftPart(frame=replace(frame, conditions=own_conditions(frame)), values=values, sign=1),
+        DraftPart(frame=replace(matched, conditions=own_conditions(matched)), values=values, sign=-1),
     ]

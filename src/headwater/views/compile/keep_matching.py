@@ -34,7 +34,7 @@ from headwater.views.compile.expressions import (
     split_equality,
     tables_in,
 )
-from headwater.views.compile.plan import ROWS, Block, Frame, Grouped, Occurrence, Source
+from headwater.views.compile.plan import ROWS, Block, Frame, Grouped, PlannedOccurrence, SourceRelation
 from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 
 
@@ -94,7 +94,7 @@ def carried_columns(frame: Frame) -> list[exp.Column]:
     return list(dict.fromkeys(c for value in asked for c in columns_in(value) if c.table in aliases))
 
 
-def move_to(frame: Frame, occurrence: Occurrence, carried: Sequence[exp.Expr]) -> Frame:
+def move_to(frame: Frame, occurrence: PlannedOccurrence, carried: Sequence[exp.Expr]) -> Frame:
     """Return the frame over a node that holds its rows; `carried` are what the node's first columns were before."""
     meant = {
         (was.table, was.name): column(occurrence.alias, now.name)
@@ -128,7 +128,7 @@ class _Sides:
         )
 
 
-def _is_key(occurrences: Sequence[Occurrence], values: Sequence[exp.Expr]) -> bool:
+def _is_key(occurrences: Sequence[PlannedOccurrence], values: Sequence[exp.Expr]) -> bool:
     """Tell whether no two rows agree in these values."""
     if len(occurrences) != 1:
         return False
@@ -136,7 +136,7 @@ def _is_key(occurrences: Sequence[Occurrence], values: Sequence[exp.Expr]) -> bo
     held = {value.name for value in values if isinstance(value, exp.Column)}
     if isinstance(node, Grouped):
         return held >= set(node.keys)
-    return isinstance(node, Source) and bool(node.relation.key) and held >= set(node.relation.key)
+    return isinstance(node, SourceRelation) and bool(node.relation.key) and held >= set(node.relation.key)
 
 
 def _if_any(frame: Frame, right: Frame | Block, sides: _Sides, draft: Draft) -> Frame:

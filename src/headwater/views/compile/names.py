@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from headwater.errors import InvalidView
-from headwater.views import support
 from headwater.views.compile.expressions import UNSETTLED, column, replace_parts
-from headwater.views.rules.qualify_columns import qualifier_of
-from headwater.views.scope import Scope, Visible, find_alias, find_plain, find_qualified
+from headwater.views.text import support
+from headwater.views.text.qualify_columns import qualifier_of
+from headwater.views.text.scope import Scope, Visible, find_alias, find_plain, find_qualified
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,9 @@ def find_names(
         if not isinstance(node, exp.Column):
             return None
         if isinstance(node.this, exp.Star):
-            raise sight.scope.statement.refusal(support.UNKNOWN_EXPRESSION, node)
+            raise sight.scope.statement.refusal(
+                support.UNKNOWN_EXPRESSION, node, because="a relation's * inside an expression", hint=support.NO_STAR
+            )
         if outputs and not node.table and node.name.lower() in outputs:
             return outputs[node.name.lower()]
         try:
@@ -88,4 +90,6 @@ def _look(node: exp.Column, sight: Sight) -> exp.Column:
     result = column(sight.named(seen.alias), seen.column)
     result.meta.update(node.meta)
     result.this.meta.update(node.this.meta)
+    if qualifier := node.parts[:-1]:
+        result.args["table"].meta.update(qualifier[0].meta)
     return result

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from headwater.views.compile.expressions import REJECT_NULL
-from headwater.views.compile.plan import Occurrence
+from headwater.views.compile.plan import PlannedOccurrence
 
 
-def is_never_null(value: exp.Expr, occurrences: Sequence[Occurrence], conditions: Iterable[exp.Expr]) -> bool:
+def is_never_null(value: exp.Expr, occurrences: Sequence[PlannedOccurrence], conditions: Iterable[exp.Expr]) -> bool:
     """Tell whether a value cannot be NULL on rows that meet the conditions."""
     bare = value.unnest()
     match bare:

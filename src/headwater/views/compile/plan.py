@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.relation import Column, Relation
-from headwater.views.segments import Aggregates, First, Windows
+from headwater.model.relation import Column, Relation
+from headwater.views.steps.computed import Aggregates, First, Windows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Source:
+class SourceRelation:
     """A relation of a source."""
 
     relation: Relation
@@ -42,7 +42,7 @@ class Source:
 class Joined:
     """A finished join; `values` give the columns."""
 
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[PlannedOccurrence, ...]
     conditions: tuple[exp.Expr, ...]
     values: tuple[exp.Expr, ...]
     columns: tuple[Column, ...]
@@ -90,7 +90,7 @@ class United:
     never_null: frozenset[str] = frozenset()
 
 
-Node = Source | Joined | Grouped | Regrouped | United
+Node = SourceRelation | Joined | Grouped | Regrouped | United
 
 ROWS = "rows"
 
@@ -106,7 +106,7 @@ def known_of(column: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Occurrence:
+class PlannedOccurrence:
     """One appearance of a node in a join; a test is there so that something can be tested, and is nobody's lineage."""
 
     alias: str
@@ -118,7 +118,7 @@ class Occurrence:
 class Frame:
     """A join that is being written: `columns` says what each name of the text means in it."""
 
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[PlannedOccurrence, ...]
     conditions: tuple[exp.Expr, ...]
     columns: Mapping[tuple[str, str], exp.Expr]
 
@@ -131,7 +131,7 @@ class Block:
     per value of its links; None if no row is promised.
     """
 
-    occurrences: tuple[Occurrence, ...]
+    occurrences: tuple[PlannedOccurrence, ...]
     conditions: tuple[exp.Expr, ...]
     names: tuple[str, ...]
     values: tuple[exp.Expr, ...]

@@ -8,8 +8,18 @@ import sqlglot
 from sqlglot import exp
 
 from headwater.views.compile.expressions import columns_in
-from headwater.views.compile.plan import Block, Grouped, Joined, Node, Regrouped, Source, United, known_of, total_of
-from headwater.views.segments import First
+from headwater.views.compile.plan import (
+    Block,
+    Grouped,
+    Joined,
+    Node,
+    Regrouped,
+    SourceRelation,
+    United,
+    known_of,
+    total_of,
+)
+from headwater.views.steps.computed import First
 
 
 def nodes_in_order(root: Node) -> list[Node]:
@@ -17,7 +27,7 @@ def nodes_in_order(root: Node) -> list[Node]:
     found: dict[Node, None] = {}
 
     def visit(node: Node) -> None:
-        if isinstance(node, Source) or node in found:
+        if isinstance(node, SourceRelation) or node in found:
             return
         for read in inputs_of(node):
             visit(read)
@@ -30,7 +40,7 @@ def nodes_in_order(root: Node) -> list[Node]:
 def inputs_of(node: Node) -> tuple[Node, ...]:
     """Return the nodes that a node reads."""
     match node:
-        case Source():
+        case SourceRelation():
             return ()
         case Joined():
             return tuple(o.node for o in node.occurrences)
@@ -77,7 +87,7 @@ def _asks(node: Node, needed: set[str]) -> Iterable[tuple[Node, set[str]]]:
             places = kept_places(node, needed)
             for branch in node.branches:
                 yield branch.node, {branch.names[place] for place in places}
-        case Source():
+        case SourceRelation():
             return
 
 

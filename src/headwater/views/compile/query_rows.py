@@ -7,14 +7,22 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName, SegmentName
 from headwater.views.compile.written import aggregates_in
-from headwater.views.rules.expand_stars import expand_stars
-from headwater.views.rules.qualify_columns import qualifier_of
-from headwater.views.scope import Named, Scope, Seen, look_up, name_table, relation_name, see_columns, see_joined
-from headwater.views.segments import SEGMENTS
-from headwater.views.statement import Statement
-from headwater.views.support import RESERVED_NAMES
+from headwater.views.text.expand_stars import expand_stars
+from headwater.views.text.qualify_columns import qualifier_of
+from headwater.views.text.scope import (
+    Named,
+    Scope,
+    VisibleColumn,
+    look_up,
+    name_table,
+    relation_name,
+    see_columns,
+    see_joined,
+)
+from headwater.views.text.statement import Statement
+from headwater.views.text.support import RESERVED_NAMES
 
 Columns = frozenset[str]
 """Names of columns, in lower case."""
@@ -55,7 +63,7 @@ class Level:
             return None
         parts, visible = tuple(part.lower() for part in qualifier_of(node)), self.scope.everything
         meant = {named.alias for named in self.scope.named if parts in named.qualifiers}
-        reachable: Sequence[Seen] = (*visible.plain, *visible.hidden) if parts else visible.plain
+        reachable: Sequence[VisibleColumn] = (*visible.plain, *visible.hidden) if parts else visible.plain
         found = {
             (seen.alias, seen.column.lower())
             for seen in reachable
@@ -227,7 +235,7 @@ def group_keys(select: exp.Select, outputs: Sequence[exp.Expr], rows: QueryRows)
     level = rows.level(select) if by_name and any(isinstance(one, exp.Column) for one in listed) else None
 
     def found(item: exp.Expr) -> exp.Expr:
-        if isinstance(item, exp.Literal) and not item.is_string and 1 <= int(item.name) <= len(outputs):
+        if isinstance(item, exp.Literal) and item.is_int and 1 <= int(item.name) <= len(outputs):
             return _bare(outputs[int(item.name) - 1])
         is_name = isinstance(item, exp.Column) and not item.table and item.name.lower() in by_name
         return by_name[item.name.lower()] if is_name and level is not None and level.find(item) is None else item
@@ -259,7 +267,7 @@ def _bare(item: exp.Expr) -> exp.Expr:
 
 def _named(alias: str, columns: Sequence[str]) -> Named:
     held = tuple(Column(name=name or f"_{place}", type="", native="") for place, name in enumerate(columns))
-    relation = Relation(name=RelationName(source=SEGMENTS, name=alias), columns=held)
+    relation = Relation(name=SegmentName(name=alias), columns=held)
     return Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}))
 
 

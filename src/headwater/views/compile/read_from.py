@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headwater.relation import Column, Relation, RelationName
-from headwater.views import support
+from headwater.model.relation import Column, Relation, SegmentName
 from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, conjuncts, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
@@ -26,7 +25,8 @@ from headwater.views.compile.keep_matching import keep_matching, keep_unmatched
 from headwater.views.compile.names import Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
-from headwater.views.scope import (
+from headwater.views.text import support
+from headwater.views.text.scope import (
     Named,
     Scope,
     Visible,
@@ -38,8 +38,7 @@ from headwater.views.scope import (
     see_columns,
     see_joined,
 )
-from headwater.views.segments import SEGMENTS
-from headwater.views.statement import Statement
+from headwater.views.text.statement import Statement
 
 _PLAIN_TABLE = frozenset({"this", "db", "catalog", "alias"})
 _PLAIN_QUERY = frozenset({"this", "alias"})
@@ -57,7 +56,7 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
     """Return what FROM gives, and what can be named after it."""
     source = select.args.get("from_")
     if source is None or select.args.get("laterals"):
-        raise NoIncrementalForm(MAKES_ROWS, "LATERAL" if source else "SELECT without FROM")
+        raise NoIncrementalForm(MAKES_ROWS, "LATERAL VIEW" if source else "SELECT without FROM")
     statement = replace(context.statement, tree=select)
     number = context.draft.number()
     asked = columns_named(select)
@@ -129,8 +128,10 @@ def _using(key: exp.Expr, left: Sight, both: Sight, alias: str) -> exp.Expr:
 def _join(frame: Frame, other: Frame, join: exp.Join, on: list[exp.Expr], sight: Sight, context: Context) -> Frame:
     statement = sight.scope.statement
     if join.method:
-        natural = join.method == "NATURAL"
-        raise statement.refusal(support.NATURAL_JOIN if natural else support.CLAUSE, join, because=join.method)
+        if join.method == "NATURAL":
+            raise statement.refusal(support.NATURAL_JOIN, join)
+        hint = "write a JOIN on all rows that may match, and keep one of them: QUALIFY row_number() OVER (…) = 1"
+        raise statement.refusal(support.CLAUSE, join, because=f"{join.method} JOIN", hint=hint)
     if join.kind not in {"", "INNER", "CROSS", "OUTER"}:
         raise statement.refusal(support.CLAUSE, join, because=f"{join.kind} JOIN")
     if join.side:
@@ -150,17 +151,17 @@ def _read_item(item: exp.Expr, number: int, context: Context) -> _Item:
     if isinstance(item, exp.Table) and not isinstance(item.this, exp.Func):
         common = context.common.get(item.name.lower()) if not item.db else None
         if any(value for part, value in item.args.items() if part not in _PLAIN_TABLE):
-            raise NoIncrementalForm(UNCOMMON, item.sql(dialect="spark"))
+            raise NoIncrementalForm(UNCOMMON, context.statement.words_of(item))
         if common is None:
             relation = look_up(relation_name(item, context.statement), item, context.statement, context.catalog)
             return _read_relation(item, relation, number, context)
         return _read_block(item, common(), number, context)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Query):
         if any(value for part, value in item.args.items() if part not in _PLAIN_QUERY):
-            raise NoIncrementalForm(UNCOMMON, item.sql(dialect="spark"))
+            raise NoIncrementalForm(UNCOMMON, context.statement.words_of(item))
         inner = replace(context, is_outermost=False)
         return _read_block(item, context.compile(item.this, inner), number, context)
-    raise NoIncrementalForm(MAKES_ROWS, item.sql(dialect="spark"))
+    raise NoIncrementalForm(MAKES_ROWS, context.statement.words_of(item))
 
 
 def _read_relation(table: exp.Table, relation: Relation, number: int, context: Context) -> _Item:
@@ -181,15 +182,13 @@ def _read_block(item: exp.Expr, block: Block, number: int, context: Context) -> 
         raise NoIncrementalForm(LINKED, "an aggregate of a linked sub-query that another query reads")
     names = _listed(item) or block.names
     if len(names) != len(block.names):
-        raise context.statement.refusal(
-            support.CLAUSE, item.args["alias"], because="as many names as columns are needed"
-        )
+        raise NoIncrementalForm(UNCOMMON, f"{item.alias} of another number of columns")  # Spark refuses it
     alias = item.alias_or_name or f"_{context.draft.number()}"
     for place, name in enumerate(names):
         if name and name.lower() in {other.lower() for other in names[:place]}:
             raise context.statement.refusal(support.DUPLICATE_OUTPUT, item, because=f'"{name}"')
     columns = tuple(Column(name=name or f"_{place}", type="", native="") for place, name in enumerate(names))
-    relation = Relation(name=RelationName(source=SEGMENTS, name=alias), columns=columns)
+    relation = Relation(name=SegmentName(name=alias), columns=columns)
     named = Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}))
     meant = {(f"{alias}#{number}", c.name): value for c, value in zip(columns, block.values, strict=True)}
     frame = Frame(occurrences=block.occurrences, conditions=block.conditions, columns=meant)

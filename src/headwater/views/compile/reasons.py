@@ -1,4 +1,4 @@
-"""Why a part of a view is computed anew: one table for the compiler, for `explain`, and for the reference page.
+"""Why a part of a view is recomputed: one table for the compiler, for `explain`, and for the reference page.
 
 Codes are stable, like those of refusals. `whole` says that all rows of the part's input are read whenever it changes,
 not only those of touched partitions; a strict view may not have such a part.
@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headwater.views.segments import SegmentedView
+from headwater.views.steps.segments import SegmentedView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """A reason to compute anew: what it is about, and what would help."""
+    """A reason to recompute: what it is about, and what would help."""
 
     code: str
     what: str
@@ -55,24 +55,24 @@ FIRST = Why(
 )
 SINGLE_VALUE = Why(
     code="HW-266",
-    what="a sub-query that stands for a value and is no aggregate must be seen to have one row",
+    what="a sub-query that stands for a value and is no aggregate is read again where it changes: it must have one row",
     remedy="write it as an aggregate: (SELECT MAX(x) ...)",
 )
 MAKES_ROWS = Why(
     code="HW-267",
-    what="LATERAL, VALUES, functions that make rows, and queries without FROM are computed anew at every commit",
+    what="LATERAL, VALUES, functions that make rows, and queries without FROM are recomputed at every commit",
     remedy="write the rows into a table of a source, and join it",
     whole=True,
 )
 LINKED = Why(
     code="HW-268",
-    what="the sub-query speaks of its outer query in a way that no join says: it is computed anew at every commit",
-    remedy="link it by equalities in its WHERE: inner.x = outer.y",
+    what="the sub-query depends on its outer query as no join can: the view is recomputed at every commit",
+    remedy="link it by equalities in its WHERE, inner.x = outer.y, without LIMIT, DISTINCT, UNION or windows in it",
     whole=True,
 )
 UNCOMMON = Why(
     code="HW-269",
-    what="no incremental form is known for this construct: the view is computed anew at every commit",
+    what="no incremental form is known for this construct: the view is recomputed at every commit",
     remedy="write it with joins, groups, set operations and sub-queries",
     whole=True,
 )
@@ -88,7 +88,7 @@ COPIES = Why(
 )
 CHOSEN = Why(
     code="HW-273",
-    what="the project chose to compute the view anew, from whole relations, at every refresh",
+    what="the project chose to recompute the view from whole relations at every refresh",
     remedy='remove maintenance = "recompute-…" for this view',
     whole=True,
 )
@@ -100,8 +100,8 @@ FIRST_OF_ALL = Why(
 )
 UNTYPED = Why(
     code="HW-280",
-    what="the view cannot be written as steps that Spark can type: it is computed anew at every commit",
-    remedy="give every NULL a type: CAST(NULL AS INT); if it has none, please report the view's text",
+    what="a step that would follow changes cannot be run by Spark: the view is recomputed at every commit",
+    remedy="if the text has a NULL without a type, give it one: CAST(NULL AS INT); else please report the view's text",
     whole=True,
 )
 
@@ -137,6 +137,6 @@ class NoIncrementalForm(Exception):
 
     def __init__(self, why: Why, construct: str) -> None:
         """Remember the reason, and what in the text it is about."""
-        super().__init__(f"{why.what}: {construct}")
+        super().__init__(f"{why.what} ({construct})" if construct else why.what)
         self.why = why
         self.construct = construct

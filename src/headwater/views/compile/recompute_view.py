@@ -10,21 +10,23 @@ from collections.abc import Mapping
 
 from sqlglot import exp
 
-from headwater.relation import Relation, RelationName
+from headwater.model.relation import Relation, RelationName, SegmentName
 from headwater.views.compile.draft import Types
 from headwater.views.compile.expressions import column
 from headwater.views.compile.reasons import NoIncrementalForm
 from headwater.views.compile.select_text import select_text
 from headwater.views.compile.write_segments import keep_needed
-from headwater.views.declaration import declare
-from headwater.views.exact_sums import exact_sums_on_spark
-from headwater.views.law import renamed_sql
-from headwater.views.scope import look_up_all
-from headwater.views.segment_names import segment_name
-from headwater.views.segments import SEGMENTS, JoinStep, Reason, RecomputeStep, Segment, SegmentedView
-from headwater.views.spark_text import quoted
-from headwater.views.statement import Statement
-from headwater.views.support import RESERVED_NAMES
+from headwater.views.laws.exact_sums import exact_sums_on_spark
+from headwater.views.laws.join import renamed_sql
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.steps.segment_names import segment_name
+from headwater.views.steps.segments import RecomputeReason, Segment, SegmentedView
+from headwater.views.text.declaration import declare
+from headwater.views.text.scope import look_up_all
+from headwater.views.text.spark_text import quoted
+from headwater.views.text.statement import Statement
+from headwater.views.text.support import RESERVED_NAMES
 
 
 def recompute_view(
@@ -50,11 +52,9 @@ def recompute_view(
     for gap in gaps.values():
         text = text.replace(quoted(gap), gap)
     step = RecomputeStep(inputs=tuple(copies.values()), sql=text)
-    named = RelationName(source=SEGMENTS, name=statement.name)
+    named = SegmentName(name=statement.name)
     segments.append(Segment(relation=Relation(name=named, columns=columns), step=step, is_kept=True))
-    reason = Reason(
-        code=found.why.code, segment=named, what=f"{found.why.what}: {found.construct}", remedy=found.why.remedy
-    )
+    reason = RecomputeReason(code=found.why.code, segment=named, what=str(found), remedy=found.why.remedy)
     return SegmentedView(
         name=statement.name,
         sql=statement.sql,

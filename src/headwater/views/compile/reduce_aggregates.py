@@ -23,8 +23,8 @@ from sqlglot import exp
 
 from headwater.views.compile.expressions import null_of
 from headwater.views.compile.reasons import UNCOMMON, NoIncrementalForm
-from headwater.views.exact_sums import FloatAggregate
-from headwater.views.value_kinds import Kind, value_of_type
+from headwater.views.laws.exact_sums import FloatAggregate
+from headwater.views.text.value_kinds import ValueKind, value_of_type
 
 _MAX_DIGITS = 38
 _AVERAGE_DIGITS = 4
@@ -41,7 +41,7 @@ class Need(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class KeptColumn:
     """What is kept of one column: expressions for its total, for how many values are known, and its own type."""
 
     total: exp.Expr
@@ -60,7 +60,7 @@ class Reduced:
     need: Need
     columns: tuple[exp.Expr, ...] = ()
     summed: bool = False
-    value: Callable[[exp.Expr, Sequence[Cell]], exp.Expr] | None = None
+    value: Callable[[exp.Expr, Sequence[KeptColumn]], exp.Expr] | None = None
     is_count: bool = False
     adds: FloatAggregate | None = None
 
@@ -71,8 +71,8 @@ def reduce_aggregate(call: exp.Expr) -> Reduced:  # noqa: PLR0911 — one case p
     inner = call.this if isinstance(call, exp.Filter) else call
     distinct = isinstance(inner.this, exp.Distinct)
     arguments = list(inner.this.expressions) if distinct else [inner.this, *inner.expressions] if inner.this else []
-    if len(arguments) > 1 and any(isinstance(argument, exp.Star) for argument in arguments):
-        raise NoIncrementalForm(UNCOMMON, inner.sql(dialect="spark"))
+    if (distinct or len(arguments) > 1) and any(isinstance(argument, exp.Star) for argument in arguments):
+        raise NoIncrementalForm(UNCOMMON, "COUNT(DISTINCT *)" if distinct else "COUNT of * and something else")
     match inner:
         case exp.Count():
             return _count(call, arguments, test, distinct=distinct)
@@ -104,7 +104,7 @@ def _count(call: exp.Expr, arguments: list[exp.Expr], test: exp.Expr | None, *, 
     return _known(call, [_where(one_where_known(tested), test)], lambda _, cells: cells[0].known, is_count=True)
 
 
-def _sum(call: exp.Expr, argument: exp.Expr, value: Callable[[Cell], exp.Expr], *, distinct: bool) -> Reduced:
+def _sum(call: exp.Expr, argument: exp.Expr, value: Callable[[KeptColumn], exp.Expr], *, distinct: bool) -> Reduced:
     need = Need.DISTINCT if distinct else Need.TOTALS
     return Reduced(call=call, need=need, columns=(argument,), summed=True, value=lambda _, cells: value(cells[0]))
 
@@ -112,7 +112,7 @@ def _sum(call: exp.Expr, argument: exp.Expr, value: Callable[[Cell], exp.Expr], 
 def _known(
     call: exp.Expr,
     columns: Sequence[exp.Expr],
-    value: Callable[[exp.Expr, Sequence[Cell]], exp.Expr],
+    value: Callable[[exp.Expr, Sequence[KeptColumn]], exp.Expr],
     *,
     is_count: bool = False,
 ) -> Reduced:
@@ -154,14 +154,14 @@ def _is_positive(number: exp.Expr) -> exp.Expr:
     return exp.GT(this=number.copy(), expression=exp.Literal.number(0))
 
 
-def _total(cell: Cell) -> exp.Expr:
+def _total(cell: KeptColumn) -> exp.Expr:
     return exp.Case().when(_is_positive(cell.known), cell.total.copy())
 
 
-def _average(cell: Cell) -> exp.Expr:
+def _average(cell: KeptColumn) -> exp.Expr:
     """Return total / known as Spark types AVG: decimals get four digits more, everything else is a double."""
     held = value_of_type(cell.type)
-    if held.kind is Kind.DECIMAL:
+    if held.kind is ValueKind.DECIMAL:
         digits = min(_MAX_DIGITS, held.whole_digits + held.fraction_digits + _AVERAGE_DIGITS)
         scale = min(_MAX_DIGITS, held.fraction_digits + _AVERAGE_DIGITS)
         kind, count = f"decimal({digits},{scale})", _cast(cell.known, "decimal(20,0)")

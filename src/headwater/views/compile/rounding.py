@@ -8,32 +8,33 @@ VARIANCE and its like (`views.moments`) are computed from the rows of every grou
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
 
 from headwater.views.compile.reduce_aggregates import Need, Reduced
-from headwater.views.exact_sums import FloatAggregate, describe_aggregate, text_on_spark
-from headwater.views.float_sums import amount_text, place_text
-from headwater.views.moments import MOMENTS
-from headwater.views.spark_text import spark_text
-from headwater.views.value_kinds import Kind, value_of_type
+from headwater.views.laws.exact_sums import FloatAggregate, describe_aggregate, text_on_spark
+from headwater.views.laws.float_sums import amount_text, place_text
+from headwater.views.laws.moments import MOMENTS
+from headwater.views.text.spark_text import spark_text
+from headwater.views.text.value_kinds import ValueKind, value_of_type
 
 
-def find_float_aggregate(call: exp.Expr, type_of: Callable[[exp.Expr], str]) -> FloatAggregate | None:
-    """Return what an aggregate adds up if it adds doubles.
+def find_float_aggregates(
+    calls: Sequence[exp.Expr], types_of: Callable[[list[exp.Expr]], Sequence[str]]
+) -> list[FloatAggregate | None]:
+    """Return for each aggregate what it adds up if it adds doubles.
 
-    `type_of` gives the type of what a sum is of; strings are added as doubles.
+    `types_of` gives the types of what sums are of, all asked for at once; strings are added as doubles.
     """
-    inner = call.find(exp.Sum, exp.Avg, *MOMENTS)
-    if inner is None:
-        return None
-    _, found = describe_aggregate(inner)
-    if found.function in MOMENTS:
-        return found
-    return None if value_of_type(type_of(found.arguments[0])).kind in {Kind.INTEGER, Kind.DECIMAL} else found
+    inner = [call.find(exp.Sum, exp.Avg, *MOMENTS) for call in calls]
+    described = [None if one is None else describe_aggregate(one)[1] for one in inner]
+    sums = [one for one in described if one is not None and one.function not in MOMENTS]
+    kinds = iter(types_of([one.arguments[0] for one in sums]) if sums else ())
+    exact = [one for one in sums if value_of_type(next(kinds)).kind in {ValueKind.INTEGER, ValueKind.DECIMAL}]
+    return [None if any(one is known for known in exact) else one for one in described]
 
 
 def in_parts(reduced: Reduced, found: FloatAggregate) -> Reduced:

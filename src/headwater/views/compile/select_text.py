@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
-from headwater.relation import RelationName
-from headwater.views.spark_text import quoted, spark_text
+from headwater.model.relation import DEFAULT_SCHEMA, RelationName
+from headwater.views.text.spark_text import quoted, spark_text
 
 
 def select_text(
@@ -26,5 +26,5 @@ def select_text(
 
 
 def _table(name: RelationName) -> str:
-    parts = [name.source, *([] if name.schema == "public" else [name.schema]), name.name]
+    parts = [name.source, *([] if name.schema == DEFAULT_SCHEMA else [name.schema]), name.name]
     return ".".join(map(quoted, parts))

@@ -12,7 +12,7 @@ from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, is_linked
 from headwater.views.compile.plan import Block
 from headwater.views.compile.reasons import FIRST, FIRST_OF_ALL, LINKED, UNCOMMON, NoIncrementalForm
-from headwater.views.segments import First
+from headwater.views.steps.computed import First
 
 
 def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: Draft) -> Block:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from headwater.relation import Column, Relation, RelationName
+from headwater.model.relation import Column, Relation, RelationName, SegmentName
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column
 from headwater.views.compile.plan import (
@@ -16,7 +16,7 @@ from headwater.views.compile.plan import (
     Joined,
     Node,
     Regrouped,
-    Source,
+    SourceRelation,
     United,
     known_of,
     total_of,
@@ -24,27 +24,20 @@ from headwater.views.compile.plan import (
 from headwater.views.compile.prune_columns import inputs_of, kept_places, needed_columns, nodes_in_order
 from headwater.views.compile.reasons import WHYS
 from headwater.views.compile.select_text import select_text
-from headwater.views.declaration import declare
-from headwater.views.lookups import lookups
-from headwater.views.segment_names import segment_name
-from headwater.views.segments import (
-    SEGMENTS,
-    Aggregates,
-    GroupStep,
-    JoinStep,
-    Reason,
-    RegroupStep,
-    Segment,
-    Signed,
-    Step,
-    Total,
-    UnionStep,
-    Windows,
-)
+from headwater.views.steps.computed import Aggregates, Windows
+from headwater.views.steps.derivation import Signed
+from headwater.views.steps.group_step import GroupStep, Total
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.lookups import lookups
+from headwater.views.steps.regroup_step import RegroupStep
+from headwater.views.steps.segment_names import segment_name
+from headwater.views.steps.segments import RecomputeReason, Segment, Step
+from headwater.views.steps.union_step import UnionStep
+from headwater.views.text.declaration import declare
 
 
 @dataclass(slots=True, kw_only=True)
-class Writer:
+class SegmentWriter:
     """The segments of one view, as they are written."""
 
     view: str
@@ -53,12 +46,12 @@ class Writer:
     needed: Mapping[Node, frozenset[str]]
     origins: Mapping[Node, str]
     segments: list[Segment] = field(default_factory=list)
-    reasons: list[Reason] = field(default_factory=list)
+    reasons: list[RecomputeReason] = field(default_factory=list)
     written: dict[Node, Relation] = field(default_factory=dict)
 
     def relation(self, node: Node) -> Relation:
         """Return what a node became."""
-        return node.relation if isinstance(node, Source) else self.written[node]
+        return node.relation if isinstance(node, SourceRelation) else self.written[node]
 
     def write(self, node: Node, columns: Sequence[Column], step: Step) -> None:
         """Add what a node became."""
@@ -68,7 +61,7 @@ class Writer:
         if isinstance(node, Regrouped) and len(self.segments) > before:
             why = next(one for one in WHYS if one.code == node.why)
             named = self.written[node].name
-            self.reasons.append(Reason(code=why.code, segment=named, what=why.what, remedy=why.remedy))
+            self.reasons.append(RecomputeReason(code=why.code, segment=named, what=why.what, remedy=why.remedy))
 
     def add(
         self, columns: Sequence[Column], step: Step, origin: str, never_null: frozenset[str] = frozenset()
@@ -83,7 +76,7 @@ class Writer:
 
     def finish(self, columns: Sequence[Column], step: Step) -> None:
         """Add the last segment, which goes by the view's own name."""
-        named = RelationName(source=SEGMENTS, name=self.view)
+        named = SegmentName(name=self.view)
         self.segments.append(Segment(relation=Relation(name=named, columns=tuple(columns)), step=step, is_kept=False))
 
     def join(
@@ -103,10 +96,10 @@ class Writer:
 
 def write_segments(
     view: str, root: Joined, names: Sequence[str], catalog: Mapping[RelationName, Relation], draft: Draft, *, path: str
-) -> tuple[tuple[Segment, ...], tuple[Reason, ...]]:
+) -> tuple[tuple[Segment, ...], tuple[RecomputeReason, ...]]:
     """Return the segments that give a root node's rows, whose columns get the view's names, and their reasons."""
     needed = needed_columns(root, draft.lower)
-    writer = Writer(view=view, path=path, catalog=catalog, needed=needed, origins=draft.origins)
+    writer = SegmentWriter(view=view, path=path, catalog=catalog, needed=needed, origins=draft.origins)
     order = nodes_in_order(root)
     last = _united_alone(root, order, writer)
     for node in order[:-1]:
@@ -130,7 +123,7 @@ def keep_needed(segments: Sequence[Segment]) -> tuple[Segment, ...]:
     return tuple(replace(segment, is_kept=segment.name in asked) for segment in segments)
 
 
-def _united_alone(root: Joined, order: Sequence[Node], writer: Writer) -> United | None:
+def _united_alone(root: Joined, order: Sequence[Node], writer: SegmentWriter) -> United | None:
     """Return the union that the view is, if it is nothing more: then the union itself gets the view's names."""
     only = root.occurrences[0].node if len(root.occurrences) == 1 and not root.conditions else None
     if not isinstance(only, United) or sum(only in inputs_of(node) for node in order) != 1:
@@ -140,7 +133,7 @@ def _united_alone(root: Joined, order: Sequence[Node], writer: Writer) -> United
     return only if list(root.values) == listed else None
 
 
-def _write(node: Node, writer: Writer) -> None:
+def _write(node: Node, writer: SegmentWriter) -> None:
     needed = writer.needed[node]
     match node:
         case Joined():
@@ -156,7 +149,7 @@ def _write(node: Node, writer: Writer) -> None:
         case United():
             step_columns = [node.columns[place] for place in kept_places(node, needed)]
             writer.write(node, step_columns, _union(node, writer))
-        case Source():
+        case SourceRelation():
             raise AssertionError("a relation is no segment")
 
 
@@ -164,7 +157,7 @@ def _tests(node: Joined) -> frozenset[str]:
     return frozenset(o.alias for o in node.occurrences if o.is_test)
 
 
-def _write_group(node: Grouped, needed: frozenset[str], writer: Writer) -> None:
+def _write_group(node: Grouped, needed: frozenset[str], writer: SegmentWriter) -> None:
     totals = [name for name in node.totals if {total_of(name), known_of(name)} & needed]
     step = GroupStep(
         input=writer.relation(node.input).name,
@@ -176,7 +169,7 @@ def _write_group(node: Grouped, needed: frozenset[str], writer: Writer) -> None:
     writer.write(node, [one for one in node.columns if one.name in kept], step)
 
 
-def _write_regroup(node: Regrouped, needed: frozenset[str], writer: Writer) -> None:
+def _write_regroup(node: Regrouped, needed: frozenset[str], writer: SegmentWriter) -> None:
     computed = node.computed
     columns = list(node.columns)
     if isinstance(computed, (Aggregates, Windows)):
@@ -188,7 +181,7 @@ def _write_regroup(node: Regrouped, needed: frozenset[str], writer: Writer) -> N
     writer.write(node, columns, RegroupStep(input=writer.relation(node.input).name, keys=node.keys, computed=computed))
 
 
-def _union(node: United, writer: Writer) -> UnionStep:
+def _union(node: United, writer: SegmentWriter) -> UnionStep:
     places = kept_places(node, writer.needed[node])
     signed = []
     for branch in node.branches:
@@ -200,7 +193,7 @@ def _union(node: United, writer: Writer) -> UnionStep:
     return UnionStep(inputs=tuple(signed))
 
 
-def _project(relation: Relation, wanted: Sequence[str], origin: str, writer: Writer) -> Relation:
+def _project(relation: Relation, wanted: Sequence[str], origin: str, writer: SegmentWriter) -> Relation:
     """Add a segment with some columns of another, in an order: a union needs exactly its own."""
     values = [(f"c{place}", column("o0", held)) for place, held in enumerate(wanted)]
     columns = [replace(relation.column(held), name=f"c{place}") for place, held in enumerate(wanted)]

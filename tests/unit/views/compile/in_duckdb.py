@@ -15,12 +15,12 @@ import sqlglot
 
 from headwater.errors import InvalidView
 from headwater.judge.settle_orders import settled_text
-from headwater.relation import Column, Relation, RelationName
-from headwater.views.compile import compile_view
-from headwater.views.law import renamed_sql
-from headwater.views.lower_views import ViewText
-from headwater.views.segments import SegmentedView, UnionStep
-from headwater.views.whole import whole_sql
+from headwater.model.relation import Column, Relation, RelationName
+from headwater.views.compile.compile_view import compile_view
+from headwater.views.laws.join import renamed_sql
+from headwater.views.steps.segments import SegmentedView
+from headwater.views.steps.union_step import UnionStep
+from headwater.views.text.upstream_views import ViewText
 
 Rows = Sequence[tuple[object, ...]]
 
@@ -102,7 +102,7 @@ class World:
         tables = dict(self.tables)
         for place, segment in enumerate(view.segments):
             table = f"segment{place}"
-            text = in_duckdb(whole_sql(segment, tables))
+            text = in_duckdb(segment.whole_sql(tables))
             self.connection.execute(f"CREATE OR REPLACE TEMP TABLE {table} AS {text}")
             held = [row[0] for row in self.connection.execute(f"DESCRIBE {table}").fetchall()]
             assert held == list(segment.relation.column_names), segment

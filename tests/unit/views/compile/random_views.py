@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 RELATIONS = {"a.r": ("x", "y", "z"), "a.s": ("x", "w"), "b.t": ("y", "w", "k"), "b.u": ("id", "x")}
 _COMPARISONS = ("=", "=", "=", "<>", "<", ">=", "<=>")

@@ -6,7 +6,7 @@ import pytest
 from in_duckdb import World, relation
 
 from headwater.errors import HeadwaterError
-from headwater.views.segments import RecomputeStep
+from headwater.views.steps.recompute_step import RecomputeStep
 
 REFUSED = (
     ("HW-207", "SELECT COUNT(*) AS n FROM (SELECT x AS p FROM a.r) q WHERE q.y = 1", "q.y"),
@@ -28,6 +28,7 @@ REFUSED = (
     ("HW-241", "SELECT x, MEAN(y) AS n FROM a.r GROUP BY x", "MEAN(y)"),
     ("HW-241", "SELECT x, ANY_VALUE(y) AS n FROM a.r GROUP BY x", "ANY_VALUE(y)"),
     ("HW-241", "SELECT x, MAX_BY(y, z) AS n FROM a.r GROUP BY x", None),
+    ("HW-243", "SELECT x, COUNT(r.*) AS n FROM a.r GROUP BY x", "r.*"),
     ("HW-244", "SELECT x FROM a.r UNION SELECT x, w FROM a.s", None),
     ("HW-290", "SELECT x FROM (SELECT x, y + 1 FROM a.r) AS q QUALIFY ROW_NUMBER() OVER (ORDER BY x) = 1", None),
     ("HW-290", "SELECT x, LAG(x) OVER (ORDER BY x) AS b FROM a.r, EXPLODE(ARRAY(1))", "LAG(x) OVER (ORDER BY x)"),
@@ -94,6 +95,22 @@ def test_what_does_not_round_in_the_order_of_rows_is_not_recomputed(sql: str, wo
 
 
 @pytest.mark.parametrize(
+    ("sql", "why", "do"),
+    [
+        ("SELECT r.x, s.w FROM a.r LEFT SEMI JOIN a.s ON r.x = s.x", 'the name "s"', "SEMI or ANTI JOIN gives columns"),
+        ("SELECT x, COUNT(*) AS n FROM a.r GROUP BY 5", "GROUP BY 5", "from 1 to 2"),
+        ("WITH sums AS (SELECT x FROM a.r) SELECT x FROM sms", 'did you mean "sums"?', "source.table"),
+        ("SELECT r.x FROM a.r ASOF JOIN a.s ON r.x = s.x", "ASOF JOIN", "QUALIFY"),
+    ],
+)
+def test_a_refusal_says_what_to_write(sql: str, why: str, do: str, world: World) -> None:
+    with pytest.raises(HeadwaterError) as caught:
+        world.compile(sql)
+    assert why in caught.value.detail
+    assert do in caught.value.hint
+
+
+@pytest.mark.parametrize(
     ("sql", "named"),
     [
         ("SELECT x FROM a.r WHERE y > (SELECT SUM(w) FROM a.s WHERE s.x < r.x)", "r.x"),
@@ -102,7 +119,7 @@ def test_what_does_not_round_in_the_order_of_rows_is_not_recomputed(sql: str, wo
 )
 def test_a_reason_names_what_the_author_wrote(sql: str, named: str, world: World) -> None:
     [reason] = world.compile(sql).reasons
-    assert reason.what.endswith(f": {named}")
+    assert reason.what.endswith(f"({named})")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 from in_duckdb import World, relation
 from random_views import Chance
 
-from headwater.views.segments import JoinStep, SegmentedView
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.segments import SegmentedView
 
 FILE = Path(__file__).with_name("constructs.sql")
 CONSTRUCTS = re.findall(r"^-- (.+): (.+)\n(.+);$", FILE.read_text(), re.MULTILINE)

@@ -12,9 +12,11 @@ from in_duckdb import World, in_duckdb, relation
 from random_views import RELATIONS, Chance
 
 from headwater.errors import HeadwaterError
-from headwater.views.law import recompute_sql, renamed_sql
-from headwater.views.lower_views import ViewText, views_below
-from headwater.views.segments import JoinStep, RecomputeStep, SegmentedView
+from headwater.views.laws.join import recompute_sql, renamed_sql
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.recompute_step import RecomputeStep
+from headwater.views.steps.segments import SegmentedView
+from headwater.views.text.upstream_views import ViewText, views_below
 
 VIEWS = 60
 

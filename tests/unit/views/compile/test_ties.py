@@ -6,7 +6,7 @@ import pytest
 from in_duckdb import World, in_duckdb
 from tied_views import RELATIONS, TIED, tied_rows
 
-from headwater.views.law import recompute_sql
+from headwater.views.laws.join import recompute_sql
 
 NAMES = pytest.mark.parametrize("name", TIED)
 

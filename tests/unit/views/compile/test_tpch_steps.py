@@ -8,7 +8,7 @@ import duckdb_extension_tpch
 import pytest
 from in_duckdb import World, relation
 
-from headwater.views.segments import SegmentedView
+from headwater.views.steps.segments import SegmentedView
 
 QUERIES = Path(__file__).parents[3] / "tpch" / "queries"
 MONEY = "decimal(15,2)!"

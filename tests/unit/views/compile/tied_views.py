@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from in_duckdb import relation
 
-from headwater.relation import RelationName
+from headwater.model.relation import RelationName
 
 E = relation("a", "e", id="int", day="int", val="string")
 K = relation("a", "k", key=("id",), id="int!", day="int", val="string")

@@ -1,0 +1,153 @@
+"""`advise`: which auxiliary tables are worth keeping for a view, from what is measured of it and of its sources.
+
+Replicas, group tables, lineage views and split lineage tables are chosen; some group tables have to be there.
+Every view is advised for itself: a replica that several views read is paid for by each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from headwater.advisor.advice import Advice, AdviceResult, AdvisedTable, Alternative, MeasuredRelation, Unadvised
+from headwater.advisor.algorithms.choose import ALGORITHMS, naive
+from headwater.advisor.as_maintained import as_maintained
+from headwater.advisor.candidates import NOTHING, Auxiliary, AuxiliaryKind, Kept, search_space
+from headwater.advisor.cost_model import CostModel
+from headwater.advisor.from_segments import Measured, structure_of
+from headwater.advisor.measure_view import measure_sources, measure_view, tracing_rate
+from headwater.errors import InvalidProject, UnsupportedView, did_you_mean
+from headwater.model.project import Reading
+from headwater.model.relation import RelationName
+from headwater.project.resolve import Understood
+from headwater.sources.measure import SourceMeasure
+from headwater.views.steps.keep_lineage import joins_with_lineage, without_lineage
+from headwater.views.steps.segments import SegmentedView
+from headwater.warehouse.query import Warehouse
+
+
+def advise_views(
+    understood: Understood, views: tuple[str, ...], algorithm: str, per_hour: float | None
+) -> AdviceResult:
+    """Return advice on views; one whose parts are computed anew has no choice, and says so."""
+    if algorithm not in ALGORITHMS:
+        raise InvalidProject(
+            f'there is no algorithm "{algorithm}" that gives advice',
+            code="HW-138",
+            detail=f"there are {', '.join(ALGORITHMS)}",
+            hint=did_you_mean(algorithm, tuple(ALGORITHMS), otherwise="leave it away: `exact` finds the cheapest"),
+        )
+    warehouse = Warehouse.open(str(understood.project.warehouse))
+    sources = measure_sources(understood)
+    given: list[Advice] = []
+    refused: list[Unadvised] = []
+    for name in views:
+        try:
+            given.append(_advise(understood, warehouse, name, sources, algorithm, per_hour))
+        except UnsupportedView as error:
+            refused.append(Unadvised(view=name, reason=error.detail))
+    return AdviceResult(views=tuple(given), unadvised=tuple(refused))
+
+
+def _advise(
+    understood: Understood,
+    warehouse: Warehouse,
+    name: str,
+    sources: Mapping[str, SourceMeasure],
+    algorithm: str,
+    per_hour: float | None,
+) -> Advice:
+    known = understood.views[name]
+    if known.algorithm.run is not None:
+        raise UnsupportedView(
+            f'there is no choice of auxiliary tables for view "{name}"',
+            code="HW-732",
+            detail=f'its algorithm "{known.algorithm.name}" asks the sources, and keeps nothing beside the view',
+            hint="remove `algorithm` from its settings to have a choice",
+        )
+    traced = tracing_rate(warehouse, name, per_hour)
+    measured = measure_view(warehouse, without_lineage(known.view), sources, traced)
+    model = cost_model(known.view, measured)
+    choice = ALGORITHMS[algorithm](model)
+    readings = known.readings
+    today = frozenset(_today(known.view, readings, search_space(model.structure).candidates))
+    pricing = _Pricing(model)
+    return Advice(
+        view=name,
+        algorithm=algorithm,
+        set_count=search_space(model.structure).size,
+        priced_count=choice.priced_count,
+        recommended=pricing.alternative(choice.kept),
+        today=pricing.alternative(today),
+        nothing=pricing.alternative(NOTHING),
+        everything=pricing.alternative(naive(model).kept),
+        relations=tuple(_relations(measured, readings)),
+        traces_per_hour=traced.per_hour,
+        is_traced=traced.is_counted,
+    )
+
+
+def cost_model(view: SegmentedView, measured: Measured) -> CostModel:
+    """Return what a view costs with which tables, whatever lineage it keeps today; `measured` is of it without."""
+    plain = without_lineage(view)
+    return CostModel(as_maintained(structure_of(plain, measured), plain))
+
+
+def _today(
+    view: SegmentedView, readings: Mapping[RelationName, Reading], candidates: Collection[Auxiliary]
+) -> Iterator[Auxiliary]:
+    """Yield what is kept for a view now, under the names that the candidates have."""
+    for relation, reading in readings.items():
+        if reading is Reading.REPLICA:
+            yield Auxiliary(str(relation), AuxiliaryKind.REPLICA)
+    plain = without_lineage(view)
+    for segment in plain.segments:
+        table = Auxiliary(str(segment.name), AuxiliaryKind.GROUP_TABLE)
+        if segment.is_kept and table in candidates:
+            yield table
+    called = {
+        segment.name: str(name)
+        for name, segment in joins_with_lineage(plain).items()
+        if Auxiliary(str(name), AuxiliaryKind.LINEAGE_VIEW) in candidates
+    }
+    for one in view.lineage:
+        if one.is_whole_kept:
+            yield Auxiliary(called[one.of], AuxiliaryKind.LINEAGE_VIEW)
+        if one.split:
+            yield Auxiliary(called[one.of], AuxiliaryKind.SPLIT_LINEAGE)
+
+
+class _Pricing:
+    """Sets of tables with their costs, and what each table saves."""
+
+    def __init__(self, model: CostModel) -> None:
+        self._model = model
+
+    def alternative(self, kept: Kept) -> Alternative:
+        cost = self._model.cost(kept)
+        return Alternative(
+            tables=tuple(self._table(one, kept) for one in sorted(kept, key=str)),
+            maintaining=cost.maintaining,
+            tracing=cost.tracing,
+            stored_bytes=round(cost.stored_bytes),
+        )
+
+    def _table(self, table: Auxiliary, kept: Kept) -> AdvisedTable:
+        return AdvisedTable(
+            kind=table.kind,
+            of=table.of.removeprefix("segments."),
+            stored_bytes=round(self._model.stored_bytes(frozenset({table}))),
+            saved=self._model.total(kept - {table}) - self._model.total(kept),
+        )
+
+
+def _relations(measured: Measured, readings: Mapping[RelationName, Reading]) -> Iterator[MeasuredRelation]:
+    for name, known in measured.relations.items():
+        yield MeasuredRelation(
+            relation=str(name),
+            reading=readings[name].value,
+            rows=round(known.tuple_num),
+            row_bytes=known.tuple_size,
+            updates_per_hour=known.update_rate,
+            rows_per_update=known.update_size,
+            trip_milliseconds=known.source.trip_cost,
+        )

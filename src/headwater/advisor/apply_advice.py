@@ -1,0 +1,107 @@
+"""Write advice into the project file: `keep` and `group_tables` of the views, and `reading` of their relations.
+
+A replica serves every view: a relation is read as a replica if one of the views is advised so, and by probes if all
+that read it are advised without. Where another view reads it, on which nothing was advised, or one that says itself
+from what it is kept (`maintenance`), it stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from headwater.advisor.advice import Advice
+from headwater.advisor.candidates import AuxiliaryKind
+from headwater.model.keeping import LineageKind, LineageWish
+from headwater.model.project import PROJECT_FILE, Project, Reading
+from headwater.model.relation import RelationName
+from headwater.project.resolve import Understood
+from headwater.project.toml_edit import Value, header_text, set_value, value_text
+from headwater.views.steps.group_tables import choosable_group_tables, group_tables
+from headwater.views.steps.keep_lineage import without_lineage
+
+_LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSetting:
+    """A value of the project file that is to change; None: the key goes."""
+
+    path: tuple[str, ...]
+    key: str
+    value: Value | None
+
+    def __str__(self) -> str:
+        """Return it for a person to read."""
+        said = "removed" if self.value is None else f"= {value_text(self.value)}"
+        return f"{header_text(self.path)} {self.key} {said}"
+
+
+def apply_advice(folder: Path, understood: Understood, given: tuple[Advice, ...]) -> tuple[str, ...]:
+    """Write what was advised, and say what that changed; the file's comments and order stay."""
+    settings = wanted_settings(understood, given)
+    file = folder / PROJECT_FILE
+    text = file.read_text(encoding="utf-8")
+    changed = text
+    for setting in settings:
+        changed = set_value(changed, setting.path, setting.key, setting.value)
+    if changed != text:
+        file.write_text(changed, encoding="utf-8")
+    return tuple(str(setting) for setting in settings)
+
+
+def wanted_settings(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+    """Return the values that differ from what the project says now."""
+    project = understood.project
+    return [*_keeps(project, given), *_group_tables(understood, given), *_readings(understood, given)]
+
+
+def _keeps(project: Project, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+    found = []
+    for advice in given:
+        wishes = [
+            LineageWish(kind=_LINEAGE[one.kind], of=one.of) for one in advice.recommended.tables if one.kind in _LINEAGE
+        ]
+        if set(wishes) != set(project.view(advice.view).keep):
+            value = [str(wish) for wish in wishes] or None
+            found.append(ProjectSetting(path=("views", advice.view), key="keep", value=value))
+    return found
+
+
+def _group_tables(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+    found = []
+    for advice in given:
+        view = without_lineage(understood.views[advice.view].view)
+        choosable = {name.name for name in choosable_group_tables(view)}
+        now = {segment.name.name for segment in view.segments if segment.is_kept} & choosable
+        wanted = {one.of for one in advice.recommended.tables if one.kind is AuxiliaryKind.GROUP_TABLE}
+        if wanted != now:
+            given_up = choosable - wanted
+            kept = [name.name for name in group_tables(view) if name.name not in given_up]
+            value = ("none" if not wanted else kept) if given_up else None
+            found.append(ProjectSetting(path=("views", advice.view), key="group_tables", value=value))
+    return found
+
+
+def _readings(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+    found = []
+    for relation, wanted in _wanted_readings(understood, given).items():
+        if understood.project.reading(relation) is not wanted:
+            found.append(ProjectSetting(path=("relations", str(relation)), key="reading", value=wanted.value))
+    return found
+
+
+def _wanted_readings(understood: Understood, given: tuple[Advice, ...]) -> Mapping[RelationName, Reading]:
+    advised = {advice.view: advice for advice in given}
+    copied = {one.of for advice in given for one in advice.recommended.tables if one.kind is AuxiliaryKind.REPLICA}
+    wanted: dict[RelationName, Reading] = {}
+    for name in understood.relations:
+        readers = {view: one for view, one in understood.views.items() if name in one.view.relations}
+        if any(one.maintenance is not None for one in readers.values()):
+            continue
+        if str(name) in copied:
+            wanted[name] = Reading.REPLICA
+        elif readers and all(view in advised for view in readers):
+            wanted[name] = Reading.PROBE
+    return wanted

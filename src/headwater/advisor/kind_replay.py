@@ -1,0 +1,172 @@
+"""Replay recent batches of a view by each kind of maintenance, beside the warehouse: nothing of it is changed.
+
+    the change log (lo, hi]  ──►  the kind  ──►  changes, which have to be those that the view's table holds
+                                   ▲ old rows at lo: of copies, of hidden tables, or of sources that were asked now
+
+An answer that is read now is brought back to lo by the change log, as a maintainer's answers are. Copies of relations
+are replicas in memory, made for the purpose where the warehouse keeps none.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.advisor.analysis import MeasuredCost
+from headwater.deltas.content import all_rows
+from headwater.deltas.indexed_rows import IndexedRows
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.engine.batch.compute_view_delta import change_any
+from headwater.engine.batch.join_batch import ViewChange, base_changes
+from headwater.engine.bootstrap.kept_segments import kept_segments, with_own_rows
+from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
+from headwater.engine.state.replica_base import RowsInMemory
+from headwater.engine.state.replica_reader import ReplicaReader
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.engine.state.self_lookup import SelfLookup
+from headwater.engine.state.view_lookup import view_lookups
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import Maintenance
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.views.steps.segments import SegmentedView
+from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.kept_table import KeptTable
+
+Batch = tuple[Tick, Tick]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Played:
+    """What one batch took."""
+
+    rows_in_warehouse: int
+    rows_in_source: int
+    probe_count: int
+    seconds: float
+    agrees: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class KindReplay:
+    """One view and its recent batches, to be computed by any kind."""
+
+    spark: SparkSession
+    relations: Mapping[RelationName, Relation]
+    table: KeptTable
+    hidden: Mapping[str, KeptTable]
+    guarantee: Guarantee
+    batches: Sequence[Batch]
+    log: AcceptedLog
+    snapshots: Snapshots
+    copies: Mapping[RelationName, ReplicaReader]
+    view_bytes: int
+    copy_bytes: int
+    _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
+
+    def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
+        """Return what a kind took for all batches, the first one played once before; None if it lacks what it needs."""
+        missing = [segment for segment in kept_segments(form) if segment.name.name not in self.hidden]
+        if missing:
+            return None
+        self._play(kind, form, self.batches[0])
+        played = [self._play(kind, form, batch) for batch in self.batches]
+        hidden = [segment.name for segment in kept_segments(form)]
+        readers = self._readers(form, self.batches[-1][0])
+        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in hidden)
+        return MeasuredCost(
+            space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
+            rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
+            rows_in_source=sum(one.rows_in_source for one in played),
+            probe_count=sum(one.probe_count for one in played),
+            unasked_count=sum(not one.probe_count for one in played),
+            seconds=sum(one.seconds for one in played),
+            agrees=all(one.agrees for one in played),
+        )
+
+    def _play(self, kind: Maintenance, form: SegmentedView, batch: Batch) -> _Played:
+        readers = self._readers(form, batch[0])
+        lookup = self._lookup(kind, form, batch, readers)
+        guarantee = Guarantee.STRONG if kind.recomputes else self.guarantee
+        started = time.perf_counter()
+        schema = self.table.changes.schema()
+        change = change_any(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
+        seconds = time.perf_counter() - started
+        asked = lookup.asked.total()
+        read = {} if change is None else change.read_rows
+        copied = kind.reads_replicas
+        own = sum(reader.row_count for reader in readers.values()) if kind.recomputes else 0
+        return _Played(
+            rows_in_warehouse=own
+            + sum(count for name, count in read.items() if copied or isinstance(name, SegmentName)),
+            rows_in_source=asked.row_count,
+            probe_count=asked.probe_count,
+            seconds=seconds,
+            agrees=self._agrees(change, batch),
+        )
+
+    def _readers(self, form: SegmentedView, lo: Tick) -> dict[RelationName, SegmentReader]:
+        hidden = {
+            segment.name: HiddenTable(
+                name=segment.name.name,
+                relation=segment.relation,
+                table=self.hidden[segment.name.name],
+                spark=self.spark,
+            )
+            for segment in kept_segments(form)
+        }
+        return {name: one.at(lo) for name, one in with_own_rows(self.spark, form, self.table, hidden).items()}
+
+    def _lookup(
+        self, kind: Maintenance, form: SegmentedView, batch: Batch, readers: Mapping[RelationName, SegmentReader]
+    ) -> CountedLookup:
+        copies = self.copies if kind.reads_replicas else {}
+        others = RelationLookup(relations=self.relations, replicas=copies, snapshots=self.snapshots)
+        if kind is not Maintenance.RUNTIME:
+            return others
+        return SelfLookup(
+            relations=self.relations,
+            columns=form.relations,
+            net=base_changes(all_rows(form.relations), Guarantee.STRONG, batch, self.log),
+            lo=batch[0],
+            log=self.log,
+            shown=view_lookups(self.spark, form, self.table, batch[0], readers),
+            others=others,
+        )
+
+    def _agrees(self, change: ViewChange | None, batch: Batch) -> bool:
+        """Tell whether a kind's changes are, all ticks together, those of the view's table."""
+        if batch not in self._expected:
+            self._expected[batch] = self._netted(self.table.changes_dataframe(self.spark, *batch).toArrow())
+        schema = self.table.changes.schema()
+        found = self._netted(schema.empty_table() if change is None else change.rows)
+        return not len(found.plus(self._expected[batch].negated()).net())
+
+    def _netted(self, rows: pa.Table) -> ArrowBag:
+        schema = self.table.changes.schema()
+        return ArrowBag(rows.select(schema.names).cast(schema)).restamped(Tick(0)).net()
+
+
+def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick) -> ReplicaReader:
+    """Return a replica of a relation's rows at a tick that is kept nowhere but in memory."""
+    columns = tuple(rows.columns)
+    table = rows.table.select([*columns, COUNT])
+    return ReplicaReader(
+        spark=spark,
+        relation=relation,
+        entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
+        base=RowsInMemory(spark=spark, rows=IndexedRows(table.combine_chunks())),
+        base_row_count=table.num_rows,
+        tick=tick,
+    )
+
+
+def byte_count(rows: ArrowBag) -> int:
+    """Return the bytes of the rows' values."""
+    return int(rows.table.drop_columns([TICK, COUNT]).nbytes)

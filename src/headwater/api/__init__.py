@@ -1,0 +1,1 @@
+"""An open project: every verb as a method."""

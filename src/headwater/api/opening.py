@@ -1,0 +1,18 @@
+"""`headwater.open`: the way in for Python programs. Importing it is quick: Spark and the drivers come with the call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headwater.api.session import Headwater
+    from headwater.observe.events import Listener
+
+
+def open(path: str | Path = ".", *, listener: Listener | None = None) -> Headwater:  # noqa: A001 - `headwater.open` reads well
+    """Open the project in a folder; nothing is connected or started yet."""
+    from headwater.api.session import open_project  # noqa: PLC0415 - as above
+    from headwater.observe.events import unheard  # noqa: PLC0415 - importing headwater must stay quick
+
+    return open_project(path, listener=listener or unheard)

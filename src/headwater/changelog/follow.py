@@ -1,0 +1,186 @@
+"""One thread per source: follow its log, and come back when the connection is lost.
+
+The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
+accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. A lost connection and a
+refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a changed
+table) ends the thread, and `lost` says why. Any other exception is trouble of our own (a full disk): it ends the thread
+too, and the maintainer raises it.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.model.position import Position
+from headwater.model.relation import Relation
+from headwater.model.transaction import Capture
+from headwater.observe.events import Listener, SourceConnected, SourceDisconnected, SourceGone
+from headwater.observe.lag import Lag
+from headwater.sources.source import Follower, Source
+
+_POLL_SECONDS = 0.05
+_LOOK_SECONDS = 0.5
+_FIRST_RETRY_SECONDS = 0.2
+_LONGEST_RETRY_SECONDS = 15.0
+_PAUSE_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What a source's thread hands over: new transactions, if any, and how far the log has been followed."""
+
+    source: str
+    capture: Capture | None
+    followed_to: Position
+
+
+class SourceThread:
+    """Follows one source until told to stop."""
+
+    def __init__(
+        self,
+        source: Source,
+        relations: Sequence[Relation],
+        slot: str,
+        held_to: Callable[[], Position],
+        out: queue.Queue[Followed],
+        listener: Listener,
+        is_full: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`held_to` says how far the change log durably holds this source, each time a connection is made.
+
+        While `is_full`, nothing more is read: the rest waits in the source's own log.
+        """
+        self.source = source
+        self.relations = tuple(relations)
+        self.error: HeadwaterError | None = None
+        """What is wrong with the source now."""
+        self.lost: HeadwaterError | None = None
+        """Why the source is lost for good."""
+        self.failure: BaseException | None = None
+        """What ended the thread, if it was not the source."""
+        self.is_connected = False
+        self.retry_at: float | None = None
+        self._slot = slot
+        self._held_to = held_to
+        self._out = out
+        self._listener = listener
+        self._is_full = is_full
+        self._stop = threading.Event()
+        self._follower: Follower | None = None
+        self._wanted: Position | None = None
+        self._hastened = threading.Event()
+        self.lag = Lag(source.distance)
+        self._looked_at = 0.0
+        self._thread = threading.Thread(target=self._run, name=f"follow {source.name}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop, and wait until the connection is closed."""
+        self._stop.set()
+        self._thread.join(timeout=30)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the thread gave up for good, or was stopped."""
+        return not self._thread.is_alive()
+
+    def acknowledge(self, position: Position) -> None:
+        """Let the source forget its log up to here."""
+        follower = self._follower
+        if follower is not None:
+            follower.acknowledge(position)
+
+    def hasten(self, position: Position) -> None:
+        """Say that somebody waits for this position."""
+        self._wanted = position
+        self._hastened.set()
+        follower = self._follower
+        if follower is not None:
+            follower.hasten(position)
+
+    def _run(self) -> None:
+        retry_seconds = _FIRST_RETRY_SECONDS
+        while not self._stop.is_set():
+            try:
+                self._follow_once()
+                retry_seconds = _FIRST_RETRY_SECONDS
+            except SourceUnavailable as error:
+                if self.is_connected:
+                    retry_seconds = _FIRST_RETRY_SECONDS
+                self.is_connected = False
+                self.error = error
+                self.retry_at = time.time() + retry_seconds
+                self._listener(SourceDisconnected(source=self.source.name, error=error, retry_in_seconds=retry_seconds))
+                self._stop.wait(retry_seconds)
+                retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
+            except HeadwaterError as error:
+                self.is_connected, self.retry_at = False, None
+                self.error = self.lost = error
+                self._listener(SourceGone(source=self.source.name, error=error))
+                return
+            except BaseException as error:  # noqa: BLE001 - kept, and raised by the maintainer's loop
+                self.is_connected, self.retry_at = False, None
+                self.failure = error
+                return
+
+    def _follow_once(self) -> None:
+        follower = self.source.follow(self.relations, self._slot, self._held_to())
+        try:
+            self._follower = follower
+            self.is_connected, self.error, self.retry_at = True, None, None
+            self._listener(SourceConnected(source=self.source.name, position=follower.followed_to()))
+            if self._wanted is not None:
+                follower.hasten(self._wanted)
+            told: Position | None = None
+            while not self._stop.is_set():
+                if self._is_full():
+                    self._wait(follower)
+                    self._stop.wait(_POLL_SECONDS)
+                    continue
+                capture = follower.next_capture(_POLL_SECONDS)
+                followed_to = follower.followed_to()
+                self._look(follower)
+                if capture is not None or told is None or told < followed_to:
+                    handed = Followed(source=self.source.name, capture=capture, followed_to=followed_to)
+                    self._hand_over(handed, follower)
+                    told = followed_to
+                if capture is not None:
+                    self._pause()
+        finally:
+            self._follower = None
+            follower.close()
+
+    def _pause(self) -> None:
+        """Let some transactions come before the next capture, which costs much the same for one as for twenty."""
+        self._hastened.wait(_PAUSE_SECONDS)
+        self._hastened.clear()
+
+    def _hand_over(self, followed: Followed, follower: Follower) -> None:
+        while not self._stop.is_set():
+            try:
+                self._out.put(followed, timeout=_POLL_SECONDS)
+            except queue.Full:
+                self._wait(follower)
+                continue
+            return
+
+    def _wait(self, follower: Follower) -> None:
+        """Do what a connection needs while nothing is read from it."""
+        follower.keep_alive()
+        self._look(follower)
+
+    def _look(self, follower: Follower) -> None:
+        """See where the source's log ends, now and then."""
+        if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+            self.lag.look(follower.log_end(), datetime.now(UTC))
+            self._looked_at = time.monotonic()

@@ -1,0 +1,151 @@
+"""Between the sources and the change log: hold the parts of a global transaction until all have arrived.
+
+    a's thread ──followed──►  ┌─────────┐
+    b's thread ──followed──►  │ holding │ ──captures, some of them joint──► change log ──► acknowledge
+    `headwater release` ────► └─────────┘
+
+What is held is in memory only. It is not acknowledged, so its source sends it again after a crash, and a source is said
+to be accepted no further than before what is held of it: an answer that may have seen a held part has to wait.
+
+A source of which much is held is not read further (`is_full`): the rest waits in its own log.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from headwater.changelog.capture_parts import join_captures, slice_capture, split_capture
+from headwater.changelog.follow import Followed
+from headwater.changelog.global_parts import Arrived, GlobalParts, Incomplete
+from headwater.model.position import Position
+from headwater.model.project import GlobalIds
+from headwater.model.transaction import Capture
+
+MOST_HELD_ROWS = 200_000
+_STUCK_SECONDS = 5.0
+_LOOK_SECONDS = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece of a capture: a part, or what lies between two; everything of its source up to `after` is before it."""
+
+    capture: Capture
+    after: Position | None
+    arrived_at: float
+
+    @property
+    def committed_at(self) -> datetime:
+        """When its source committed it."""
+        return self.capture.transactions[0].committed_at
+
+    @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return sum(table.num_rows for table in self.capture.rows.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalSources:
+    """Which sources each global transaction has a part in, and what has its id there."""
+
+    names: tuple[str, ...]
+    ids: GlobalIds
+
+
+class Holding:
+    """Lets through what may be accepted. One thread uses it; `waiting` and `stuck` may be asked by any."""
+
+    def __init__(self, sources: GlobalSources | None, look: Callable[[], Iterable[str]]) -> None:
+        """Without global transactions everything goes through; `look` returns the ids released since the last look."""
+        self._sources = sources
+        self._look = look
+        self._looked_at = 0.0
+        self._parts: GlobalParts[Piece] = GlobalParts(() if sources is None else sources.names)
+        self._row_counts = dict.fromkeys(() if sources is None else sources.names, 0)
+        self._arrived_to: dict[str, Position] = {}
+        self._read_to: dict[str, Position] = {}
+        self.waiting: tuple[Incomplete[Piece], ...] = ()
+        """The global transactions that wait for a part; replaced whole."""
+        self._held_since: Mapping[str, float] = {}
+
+    def take(self, followed: Followed) -> list[Capture]:
+        """Take in what a source's thread handed over; return what may be accepted now, in order."""
+        if self._sources is None or followed.source not in self._sources.names:
+            self._arrived_to[followed.source] = followed.followed_to
+            return [] if followed.capture is None else [followed.capture]
+        captures = []
+        fresh = None if followed.capture is None else self._fresh(followed.capture)
+        if fresh is not None:
+            for ids, piece in split_capture(fresh, self._sources.ids):
+                after = self._read_to.get(followed.source)
+                self._read_to[followed.source] = piece.transactions[-1].position
+                value = Piece(capture=piece, after=after, arrived_at=time.monotonic())
+                self._row_counts[followed.source] += value.row_count
+                captures += self._captures(self._parts.arrive(Arrived(source=followed.source, ids=ids, value=value)))
+        read_to = self._read_to.get(followed.source)
+        if read_to is None or read_to < followed.followed_to:
+            self._read_to[followed.source] = followed.followed_to
+        self._note()
+        return captures
+
+    def look(self) -> list[Capture]:
+        """See now and then what was released; return what may be accepted now."""
+        if self._sources is None or time.monotonic() - self._looked_at < _LOOK_SECONDS:
+            return []
+        self._looked_at = time.monotonic()
+        captures = [capture for each in self._look() for capture in self._captures(self._parts.release(each))]
+        self._note()
+        return captures
+
+    def reached(self) -> Mapping[str, Position]:
+        """Return, per source, up to where everything was let through."""
+        return dict(self._arrived_to)
+
+    def has_read(self, position: Position) -> bool:
+        """Tell whether all that a source committed up to a position has been let through or is held."""
+        read_to = self._read_to.get(position.source, self._arrived_to.get(position.source))
+        return read_to is not None and position <= read_to
+
+    def held(self) -> frozenset[str]:
+        """Return the sources that stand still at a part."""
+        return frozenset(self._held_since)
+
+    def is_stuck(self, source: str) -> bool:
+        """Tell whether a source has stood still so long that nobody should count on its going on soon."""
+        since = self._held_since.get(source)
+        return since is not None and time.monotonic() - since > _STUCK_SECONDS
+
+    def is_full(self, source: str) -> bool:
+        """Tell whether so much of a source is held that no more should be read of it."""
+        return self._row_counts.get(source, 0) > MOST_HELD_ROWS
+
+    def _fresh(self, capture: Capture) -> Capture | None:
+        """Leave out what came already: a source repeats what was not acknowledged when it is connected to again."""
+        known = self._read_to.get(capture.transactions[0].source)
+        start = 0 if known is None else sum(one.position <= known for one in capture.transactions)
+        count = len(capture.transactions)
+        return None if start == count else slice_capture(capture, start, count)
+
+    def _captures(self, ticks: Sequence[Sequence[Arrived[Piece]]]) -> list[Capture]:
+        """Return each tick's pieces as one capture; a piece that is alone stays what it is."""
+        for one in (one for tick in ticks for one in tick):
+            self._row_counts[one.source] -= one.value.row_count
+        pieces = [[one.value.capture for one in tick] for tick in ticks]
+        return [tick[0] if len(tick) == 1 else join_captures(tick) for tick in pieces]
+
+    def _note(self) -> None:
+        """Say for other threads how far every source has come, and what waits for what."""
+        held_since = {}
+        for source in self._row_counts:
+            first = next(iter(self._parts.waiting(source)), None)
+            to = self._read_to.get(source) if first is None else first.value.after
+            if to is not None:
+                self._arrived_to[source] = to
+            if first is not None:
+                held_since[source] = first.value.arrived_at
+        self._held_since = held_since
+        self.waiting = tuple(self._parts.incomplete())

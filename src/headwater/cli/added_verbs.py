@@ -1,0 +1,27 @@
+"""Verbs that other distributions bring, found by the entry point group `headwater.verbs`.
+
+Such an entry point names a `typer.Typer`, whose commands become `headwater NAME …`. The lab comes this way.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+import typer
+
+from headwater.cli.lab import lab
+from headwater.cli.program import add_verb
+
+GROUP = "headwater.verbs"
+
+_ANYTHING: dict[str, object] = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""Whatever is asked of a verb that is not installed, the answer is how to install it."""
+
+
+def add_verbs_of_others(app: typer.Typer) -> None:
+    """Give the program the verbs that installed distributions bring; without the lab, one that says how to get it."""
+    found = entry_points(group=GROUP)
+    for name in sorted(found.names):
+        app.add_typer(found[name].load(), name=name)
+    if "lab" not in found.names:
+        add_verb(app, lab, _ANYTHING)

@@ -1,0 +1,1 @@
+"""Results as tables, trees and JSON in a terminal."""

@@ -1,0 +1,1 @@
+"""Maintenance at work: state, batches, new views, published algorithms, and the service around them."""

@@ -1,0 +1,1 @@
+"""One batch: choose its end, compute every view's change, commit."""

@@ -1,0 +1,311 @@
+"""One batch over all views that are due: open snapshots, choose where it ends, compute every view's change.
+
+Nothing is written here and no view is touched: the maintainer takes the outcomes over, or throws them away if a source
+restarted while it was asked. A view that cannot go on has an outcome of its own; the others go on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from pyspark.sql import SparkSession
+
+from headwater.changelog.accept import Acceptor
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.content import all_rows
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.engine.batch.compute_view_delta import change_any
+from headwater.engine.batch.join_batch import ViewChange, base_changes
+from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.live_view import LiveView
+from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
+from headwater.engine.state.replica_reader import ReplicaReader, contents
+from headwater.engine.state.self_lookup import SelfLookup, SourceNeeded
+from headwater.engine.state.truncation import before_truncate
+from headwater.engine.state.view_lookup import view_lookups
+from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import Maintenance
+from headwater.model.position import Tick
+from headwater.model.relation import TICK, RelationName
+from headwater.observe.events import BatchStarted, Listener, SelfMaintenanceTested, ViewComputed
+from headwater.observe.probe_stats import ProbeStats
+from headwater.project.resolve import Understood
+from headwater.spark.view_errors import is_view_error, stopping_error
+
+RECOMPUTED_TICKS = 100
+"""A view that is computed from whole inputs at every tick holds the others up: no longer than for so many changes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How far a batch brings a view, its changes on the way, and why it cannot go on from there, if it cannot.
+
+    `asked` is what sources were asked for it.
+    """
+
+    upto: Tick
+    change: ViewChange | None = None
+    halt: HeadwaterError | None = None
+    asked: ProbeStats = field(default_factory=ProbeStats)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundResult:
+    """What one batch (lo, hi] found, what it asked, and where the time went."""
+
+    lo: Tick
+    hi: Tick
+    outcomes: Mapping[str, Outcome]
+    asked: ProbeStats
+    settled: Mapping[str, Tick]
+    seconds: Mapping[str, float]
+    is_valid: bool
+    """False if a source restarted while it was asked: what its snapshot saw may be lost, so nothing of this counts."""
+
+    @classmethod
+    def of_nothing(cls, tick: Tick, settled: Mapping[str, Tick]) -> Self:
+        """Return the result of a batch of no view."""
+        return cls(lo=tick, hi=tick, outcomes={}, asked=ProbeStats(), settled=settled, seconds={}, is_valid=True)
+
+    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile."""
+        changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
+        seconds = dict(self.seconds)
+        if changes:
+            seconds["probe"] = seconds.get("probe", 0.0) + sum(change.seconds_asking for change in changes)
+            seconds["spark"] = seconds.get("spark", 0.0) + sum(change.seconds_joining for change in changes)
+        kept = self.outcomes if self.is_valid else {}
+        hi = max([self.hi if kept else Tick(0), *(outcome.upto for outcome in outcomes.values())])
+        return replace(
+            self,
+            outcomes={**kept, **outcomes},
+            asked=ProbeStats.merge([self.asked, *(outcome.asked for outcome in outcomes.values())]),
+            hi=hi,
+            lo=min(self.lo, hi),
+            seconds=seconds,
+            is_valid=True,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Round:
+    """What a batch works with."""
+
+    spark: SparkSession
+    understood: Understood
+    log: ChangeLog
+    acceptor: Acceptor
+    replicas: Mapping[RelationName, ReplicaReader]
+    settled: dict[str, Tick]
+    listener: Listener
+    _waiting: set[str] = field(default_factory=set)
+    _asked: list[ProbeStats] = field(default_factory=list)
+    _computed: dict[tuple[Tick, Tick], dict[RelationName, ArrowBag]] = field(default_factory=dict)
+    """How segments that views share change over some ticks, each computed once."""
+
+    def run(self, due: Sequence[LiveView]) -> RoundResult:
+        """Compute the views that are due, up to one tick for all."""
+        started, last = time.perf_counter(), self.log.last_tick
+        lo = min(view.frontier for view in due)
+        accepted = AcceptedLog(self.log, self.settled)
+        with Snapshots(self.understood.sources, self.acceptor) as snapshots:
+            outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
+            left = [view for view in due if view.name not in outcomes]
+            self._open(snapshots, left, last, accepted)
+            lo = min((v.frontier for v in due if v.name not in self._waiting), default=lo)  # who waits holds nobody up
+            hi = self._end(left, lo, last, snapshots)
+            opened = time.perf_counter()
+            self.listener(BatchStarted(lo=lo, hi=hi))
+            outcomes |= {view.name: self._outcome(view, hi, accepted, snapshots) for view in left}
+            asked = ProbeStats.merge(self._asked)
+            is_valid = not asked or snapshots.are_valid()
+        changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
+        seconds = {
+            "snapshot": opened - started,
+            "probe": sum(change.seconds_asking for change in changes),
+            "spark": sum(change.seconds_joining for change in changes),
+            "compute": time.perf_counter() - opened,
+        }
+        return RoundResult(
+            lo=lo,
+            hi=hi,
+            outcomes=outcomes,
+            asked=asked,
+            settled=self.settled,
+            seconds=seconds,
+            is_valid=is_valid,
+        )
+
+    def _unasked(self, due: Sequence[LiveView], hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> dict[str, Outcome]:
+        """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""
+        found = {}
+        for view in due:
+            if view.understood.maintenance is Maintenance.RUNTIME and self._is_touched(view, hi):
+                with suppress(SourceNeeded):
+                    found[view.name] = self._outcome(view, hi, log, snapshots)
+        return found
+
+    def _latest(self, lo: Tick) -> Tick:
+        return Tick(lo + self.understood.project.batch_ticks)
+
+    def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
+        """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
+        touched = [view for view in due if self._is_touched(view, last)]
+        asked = dict.fromkeys(name.source for view in touched for name in self._probed(view))
+        away = snapshots.open(asked)
+        for source in asked.keys() - away:
+            log.settle(source, snapshots.sight(source))
+        self._waiting |= {view.name for view in due if any(name.source in away for name in self._probed(view))}
+
+    def _probed(self, view: LiveView) -> tuple[RelationName, ...]:
+        return view.understood.asks(contents(self.replicas))
+
+    def _is_touched(self, view: LiveView, upto: Tick) -> bool:
+        relations = view.understood.view.relations.items()
+        return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
+
+    def _before_many(self, view: LiveView, upto: Tick) -> Tick:
+        """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick."""
+        relations = view.understood.view.relations.items()
+        rows = (self.log.rows(name, columns[:1], view.lo, upto) for name, columns in relations)
+        ticks = sorted({Tick(tick) for found in rows for tick in found[TICK].unique().to_pylist()})
+        return upto if len(ticks) <= RECOMPUTED_TICKS else ticks[RECOMPUTED_TICKS - 1]
+
+    def _end(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
+        """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
+        hi = min(self.log.last_tick, self._latest(lo))
+        for view in due:
+            if view.name in self._waiting or all(name.source in snapshots for name in self._probed(view)):
+                continue
+            if self._is_touched(view, hi):
+                return min(hi, last)
+        return hi
+
+    def _outcome(self, view: LiveView, hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> Outcome:
+        """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
+        if view.name in self._waiting:
+            return Outcome(upto=view.frontier)
+        hi = view.end(self._before_many(view, hi) if view.understood.is_recomputed_per_tick else hi)
+        if view.lo >= hi:
+            return Outcome(upto=view.lo)
+        end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
+        lookup = self._lookup(view, end, log, snapshots)
+        try:
+            change = self._change(view, end, log, lookup)
+            self._require_rows(view, lookup.asked)
+            self._tell(view, end, change, lookup)
+            return Outcome(upto=end, change=change, halt=halt, asked=lookup.asked)
+        except SourceUnavailable:
+            return Outcome(upto=view.frontier)
+        except Exception as error:  # what is not the view's own is raised again
+            if is_view_error(error) and not isinstance(error, SourceNeeded):
+                return self._before_error(view, end, log, lookup, error)
+            if not isinstance(error, HeadwaterError):
+                raise
+            return Outcome(upto=view.frontier, halt=error)
+        finally:
+            self._note(view, lookup, log)
+
+    def _before_error(
+        self, view: LiveView, end: Tick, log: AcceptedLog, lookup: CountedLookup, error: Exception
+    ) -> Outcome:
+        """Return how far a view comes before the tick that raises, and why it stops there."""
+        good, change = self._change_before_error(view, end, log, lookup)
+        (tick, transaction), *_ = self.log.transactions(None, good, Tick(good + 1))
+        halt = stopping_error(view.name, error, tick, transaction)
+        return Outcome(upto=good, change=change, halt=halt, asked=lookup.asked)
+
+    def _lookup(self, view: LiveView, upto: Tick, log: AcceptedLog, snapshots: Snapshots) -> CountedLookup:
+        """Return where rows are looked up for a view over a batch."""
+        understood, asks = view.understood, self._probed(view)
+        copies = {name: reader for name, reader in self.replicas.items() if name not in asks}
+        others = RelationLookup(relations=self.understood.relations, replicas=copies, snapshots=snapshots)
+        if understood.maintenance is not Maintenance.RUNTIME:
+            return others
+        columns = understood.view.relations
+        return SelfLookup(
+            relations=self.understood.relations,
+            columns=columns,
+            net=base_changes(all_rows(columns), Guarantee.STRONG, (view.lo, upto), log),
+            lo=view.lo,
+            log=log,
+            shown=view_lookups(self.spark, understood.view, view.table, view.lo, view.readers),
+            others=others,
+        )
+
+    def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, lookup: CountedLookup) -> ViewChange | None:
+        understood, span = view.understood, (view.lo, upto)
+        computed = self._computed.setdefault(span, {}) if understood.shares else {}
+        return change_any(
+            self.spark,
+            understood.view,
+            view.table.changes.schema(),
+            understood.guarantee,
+            span,
+            log,
+            lookup,
+            view.readers,
+            computed,
+        )
+
+    def _require_rows(self, view: LiveView, asked: Iterable[RelationName]) -> None:
+        """Refuse answers of a relation that was truncated meanwhile: rows that are needed can no longer be asked for.
+
+        Whether the snapshot shows the TRUNCATE does not matter: to an older one the relation is empty as well.
+        """
+        _, gone = before_truncate(self.log, view.name, list(asked), view.lo, self.log.last_tick)
+        if gone is not None:
+            raise gone
+
+    def _tell(self, view: LiveView, upto: Tick, change: ViewChange | None, lookup: CountedLookup) -> None:
+        if change is not None and lookup.known_key_count is not None:
+            self.listener(
+                SelfMaintenanceTested(
+                    view=view.name,
+                    lo=view.lo,
+                    hi=upto,
+                    suffices=not lookup.asked,
+                    known_key_count=lookup.known_key_count,
+                )
+            )
+        if change is not None:
+            self.listener(
+                ViewComputed(
+                    view=view.name,
+                    lo=view.lo,
+                    hi=upto,
+                    changed_rows=change.changed_rows,
+                    read_rows=change.read_rows,
+                    row_count=change.rows.num_rows,
+                )
+            )
+
+    def _change_before_error(
+        self, view: LiveView, end: Tick, log: AcceptedLog, lookup: CountedLookup
+    ) -> tuple[Tick, ViewChange | None]:
+        """Return the last tick whose state can be computed, by halving, and the changes up to it."""
+        good, bad, change = view.lo, end, None
+        while bad - good > 1:
+            middle = Tick((good + bad) // 2)
+            try:
+                change = self._change(view, middle, log, lookup)
+                good = middle
+            except Exception as error:  # what is not the view's own is raised again
+                if not is_view_error(error):
+                    raise
+                bad = middle
+        return good, change
+
+    def _note(self, view: LiveView, lookup: CountedLookup, log: AcceptedLog) -> None:
+        """Count what was asked for a view, and what had to be corrected in it."""
+        corrected, log.corrected = log.corrected, Counter()
+        for name, count in lookup.asked.by_relation.items():
+            count.corrected_row_count += corrected[name]
+        self._asked.append(lookup.asked)
+        lookup.asked.tell(self.listener, view.name)

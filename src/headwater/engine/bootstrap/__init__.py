@@ -1,0 +1,1 @@
+"""New views and replicas: read in chunks, computed at one tick."""

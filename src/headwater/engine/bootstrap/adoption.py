@@ -1,0 +1,52 @@
+"""Newborn views adopt hidden tables that other views keep, instead of computing the same segments again.
+
+a table's views      ───────────────► come to the birth       then the table has that state, and the view is brought in
+                     ────► wait       for too long            then everything is computed again, and nothing adopted
+                     ────► stop                               likewise: nobody will ever bring it there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from enum import Enum, auto
+
+from headwater.engine.state.live_view import LiveView
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+
+_ADOPT_SECONDS = 60.0
+
+
+class Adoption(Enum):
+    """What becomes of newborn views that adopt tables."""
+
+    READY = auto()
+    WAIT = auto()
+    AGAIN = auto()
+
+
+def adoptable_tables(views: Iterable[LiveView]) -> dict[RelationName, str]:
+    """Return the hidden tables that views keep which go on and share, by segment."""
+    sharing = (view for view in views if view.stopped is None and view.understood.shares)
+    return {name: hidden.name for view in sharing for name, hidden in view.segments.items()}
+
+
+def come_to(table: str, views: Iterable[LiveView]) -> Tick | None:
+    """Return the last tick that some view has brought a hidden table to; None if none goes on that reads it."""
+    going = (view for view in views if view.stopped is None and table in view.entry.segments)
+    return max((view.frontier for view in going), default=None)
+
+
+def decide_adoption(birth: Tick, reached: Collection[Tick | None], waited_seconds: float) -> Adoption:
+    """Tell what to do, given how far the adopted tables have come.
+
+    >>> decide_adoption(Tick(9), [Tick(9), Tick(12)], 0.0).name, decide_adoption(Tick(9), [], 0.0).name
+    ('READY', 'READY')
+    >>> decide_adoption(Tick(9), [Tick(8), Tick(12)], 1.0).name, decide_adoption(Tick(9), [Tick(8)], 1000.0).name
+    ('WAIT', 'AGAIN')
+    >>> decide_adoption(Tick(9), [None, Tick(9)], 0.0).name
+    'AGAIN'
+    """
+    if all(tick is not None and tick >= birth for tick in reached):
+        return Adoption.READY
+    return Adoption.AGAIN if None in reached or waited_seconds > _ADOPT_SECONDS else Adoption.WAIT

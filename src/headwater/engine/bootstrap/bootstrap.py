@@ -1,0 +1,253 @@
+"""Bring new views to life while the others go on: read what they need, choose a tick, compute them there.
+
+    publish ──► follow ──► snapshot (sees all that the log does not hold) ──► chunks ──► tick t0 ──► rebase ──► view
+
+What the warehouse already copies is taken from its replicas; the rest is read from its source, each relation in one
+snapshot, in parallel, resumably: the columns and rows that views need, and of a replica that is widened only what it
+lacks (`fill`). When everything is read and the log knows all that was seen, t0 is the log's last tick: the views are
+computed there from their original SQL, compared with what their steps give (`whole_view`), and catch up from t0 like
+any other.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog.accept import Acceptor
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.content import Content
+from headwater.deltas.extent import Remainder
+from headwater.deltas.lookup import SawTransactions
+from headwater.engine.bootstrap.born_rows import FEW_ROWS, BornInputs, BornRows
+from headwater.engine.bootstrap.kept_segments import BornTables
+from headwater.engine.bootstrap.make_replica import filled, make_replica
+from headwater.engine.bootstrap.recompute import recompute, rows_at
+from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
+from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
+from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.replica_reader import ReplicaReader, contents
+from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
+from headwater.fail_points import reach
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.observe.events import Listener
+from headwater.project.fill import Fill, fill_anew
+from headwater.project.resolve import Understood, UnderstoodView
+from headwater.sources.source import Source
+from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
+from headwater.views.steps.segment_names import shape
+from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.folders import next_generation, staging_folder, view_folder
+from headwater.warehouse.kept_table import KeptTable
+
+_FOLLOW_SECONDS = 60.0
+_COMPUTED_TOGETHER = min(4, os.cpu_count() or 1)
+"""So many views are computed at a time: of small ones one after the other leaves processors idle."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A relation that must be read, and the columns and rows that are needed of it."""
+
+    relation: Relation
+    wanted: tuple[str, ...]
+    rows: Remainder
+
+
+def stage(
+    folder: Path, sources: Mapping[str, Source], wishes: tuple[Wish, ...], acceptor: Acceptor, listener: Listener
+) -> dict[RelationName, StagedRelation]:
+    """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
+    staged: dict[RelationName, StagedRelation] = {}
+    for source in dict.fromkeys(wish.relation.name.source for wish in wishes):
+        with sources[source].snapshot(bootstrap=True) as snapshot:
+            for wish in wishes:
+                if wish.relation.name.source == source:
+                    staged[wish.relation.name] = stage_relation(
+                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener
+                    )
+            if not acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS) or not snapshot.is_valid():
+                raise SourceUnavailable(
+                    f'the log of source "{source}" cannot be followed to what its snapshot saw',
+                    code="HW-532",
+                    hint="the bootstrap goes on from the chunks it has when the source answers",
+                )
+    return staged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Newborn:
+    """A view that was just computed at its birth tick."""
+
+    understood: UnderstoodView
+    entry: ViewEntry
+    table: KeptTable
+    segments: Mapping[RelationName, str]
+    """The names of its hidden tables, by segment."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrapped:
+    """What a bootstrap made: views at a tick, and copies of relations."""
+
+    tick: Tick
+    views: tuple[Newborn, ...]
+    failed: Mapping[str, HeadwaterError]
+    """Views that have no state at the tick: their SQL divides by zero, a replica contradicts its change log, or their
+    steps give other rows than their SQL."""
+    replicas: tuple[ReplicaReader, ...]
+    hidden: Mapping[str, HiddenTable]
+    """The hidden tables that were made, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrap:
+    """What is to be brought to life, and with what."""
+
+    spark: SparkSession
+    warehouse: str
+    understood: Understood
+    views: tuple[str, ...]
+    rebuilt: frozenset[str]
+    copied: Mapping[RelationName, Fill]
+    adopted: Mapping[RelationName, str]
+    """Hidden tables that other views keep already, by segment: whoever needs one need not make it."""
+    acceptor: Acceptor
+    log: ChangeLog
+    listener: Listener
+
+    def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
+        """Read, choose the tick, compute. `replicas` are the copies that are there already."""
+        reads = self._reads(contents(replicas))
+        wishes = tuple(
+            Wish(relation=self.understood.relations[name], wanted=read.columns, rows=read.rows)
+            for name, read in sorted(reads.items())
+        )
+        staging = Path(staging_folder(self.warehouse))
+        staged = stage(staging, self.understood.sources, wishes, self.acceptor, self.listener)
+        tick = self.log.last_tick
+        for one in staged.values():
+            self._require_untruncated(one, tick, staging)
+        frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
+        counts = {name: one.row_count for name, one in staged.items()}
+        made = {
+            name: self._make(name, reads[name], frames[name], replicas.get(name), tick, counts[name])
+            for name in self.copied
+        }
+        reach("replicas written")
+        held = {**replicas, **made}
+        inputs = BornInputs(
+            spark=self.spark,
+            log=self.log,
+            tick=tick,
+            replicas=held,
+            read=frames,
+            read_counts=counts,
+        )
+        born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted)
+        with ThreadPoolExecutor(_COMPUTED_TOGETHER, thread_name_prefix="birth") as pool:
+            found = dict(
+                zip(self.views, pool.map(lambda name: self._bear(name, inputs, born), self.views), strict=True)
+            )
+        shutil.rmtree(staging, ignore_errors=True)
+        return Bootstrapped(
+            tick=tick,
+            views=tuple(one for one in found.values() if isinstance(one, Newborn)),
+            failed={name: one for name, one in found.items() if isinstance(one, HeadwaterError)},
+            replicas=tuple(made.values()),
+            hidden=born.made,
+        )
+
+    def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> Newborn | HeadwaterError:
+        """Return a view at its birth, or why it has no state there."""
+        try:
+            return self._compute(name, inputs, born)
+        except UnsupportedView as error:
+            return error
+        except Exception as error:  # what is not the view's own is raised again
+            if not is_view_error(error):
+                raise
+            if is_contradiction(error):
+                return contradiction_error(self.understood.views[name].view.relations, born.tick)
+            return unborn_error(name, error, born.tick)
+
+    def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
+        """Read everything again if rows were truncated after they were read: the log does not say which they were."""
+        accepted = AcceptedLog(self.log, {})
+        for seen in staged.sights:
+            try:
+                missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
+            except SourceUnavailable:  # a part of a tick was seen: those chunks are of no use
+                shutil.rmtree(staging, ignore_errors=True)
+                raise
+            if pc.any(pc.equal(missing.table[COUNT], 0)).as_py():
+                shutil.rmtree(staging, ignore_errors=True)
+                raise SourceUnavailable(
+                    f"{staged.relation.name} was truncated while it was being read",
+                    code="HW-535",
+                    hint="it is read again by itself",
+                )
+
+    def _reads(self, held: Mapping[RelationName, Content]) -> dict[RelationName, Fill]:
+        """Return what is read of relations: for replicas, and for views that need what no replica holds."""
+        there = {**held, **{name: fill.content for name, fill in self.copied.items()}}
+        needed = [needed for view in self.views for needed in self.understood.views[view].needs.items()]
+        lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
+        copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
+        read = self.understood.together([*lacking, *copied])
+        return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
+
+    def _make(
+        self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int
+    ) -> ReplicaReader:
+        """Make the replica of a relation from what was read, and what there was before."""
+        relation, content = self.understood.relations[name], self.copied[name].content
+        held = None if old is None else old.plain_at(self.log, tick)
+        plain = filled(replace(read, content=content), rows, held, relation)
+        is_small = read_count + (0 if old is None else old.base_row_count + old.recent_row_count) <= FEW_ROWS
+        try:
+            return make_replica(self.spark, self.warehouse, relation, content, plain, tick, is_small=is_small)
+        except PySparkException as error:
+            if not is_contradiction(error):
+                raise
+            raise contradiction_error([name], tick) from None
+
+    def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> Newborn:
+        understood, tick = self.understood.views[name], born.tick
+        inputs = born_inputs.of_view(understood.needs)
+        generation = next_generation(view_folder(self.warehouse, name, 0))
+        folder = view_folder(self.warehouse, name, generation)
+        with born.tables_for(understood, inputs, is_rebuilt=name in self.rebuilt) as made:
+            table = KeptTable.create(folder, understood.schema, tick)
+            computed = recompute(inputs.spark, understood.view, understood.view.whole, inputs.plain)
+            by_text = BornRows.of_frame(computed, is_small=inputs.is_small)
+            by_text.write(table.checkpoint, tick)
+            if understood.is_compared_at_birth:
+                require_same_types(understood.view, computed, made.rows)
+                by_steps = BornRows.of_frame(made.rows, is_small=by_text.few is not None)
+                if not by_text.are_surely(by_steps):
+                    shown = table.state_dataframe(inputs.spark, tick)
+                    require_same_rows(understood.view, shown, made.rows, tick)
+        entry = ViewEntry(
+            name=name,
+            generation=generation,
+            sql=understood.view.sql,
+            birth=tick,
+            guarantee=understood.guarantee.value,
+            schema=tuple((field.name, str(field.type)) for field in understood.schema),
+            segments=tuple(made.tables.values()),
+            shape=shape(understood.view),
+            lower=understood.view.lower_texts,
+            completed=understood.view.completed,
+        )
+        return Newborn(understood=understood, entry=entry, table=table, segments=made.tables)

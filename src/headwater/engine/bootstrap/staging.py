@@ -1,0 +1,216 @@
+"""Read relations, or some of their rows, into staging files, chunk by chunk, so that a bootstrap can be resumed.
+
+A chunk of a relation is an answer like any other: rows, and the set of transactions that were seen when they were read.
+After a crash the finished chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it*
+saw. That needs a chunk to mean the same rows in every snapshot: a key range whose order we can repeat. Where a relation
+has no such key, it is one chunk, and starts over. So does everything when the server was restarted: with
+`synchronous_commit = off` a crash takes back transactions that a chunk may show, and the log will never tell.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headwater.deltas.extent import Remainder
+from headwater.deltas.on_arrow import remaining
+from headwater.fail_points import reach
+from headwater.model.relation import Relation, arrow_type
+from headwater.model.transaction import Seen
+from headwater.observe.events import BootstrapProgress, Listener
+from headwater.sources.source import Chunk, Snapshot
+
+ROWS_PER_CHUNK = 500_000
+_READERS = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedChunk:
+    """A chunk's file, and what was seen when it was read."""
+
+    chunk: Chunk
+    path: Path
+    seen: Seen
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedRelation:
+    """A relation's wanted columns of the rows of a remainder, in chunks."""
+
+    relation: Relation
+    wanted: tuple[str, ...]
+    rows: Remainder
+    chunks: tuple[StagedChunk, ...]
+
+    @property
+    def row_count(self) -> int:
+        """How many rows were read."""
+        return sum(chunk.row_count for chunk in self.chunks)
+
+    @property
+    def sights(self) -> tuple[Seen, ...]:
+        """The different snapshots that the chunks were read in."""
+        return tuple(dict.fromkeys(chunk.seen for chunk in self.chunks))
+
+    def within(self, rows: pa.Table, seen: Seen) -> pa.Table:
+        """Return those of the log's rows that are in the remainder and lie in chunks read in one of the snapshots."""
+        rows = remaining(rows, self.rows)
+        if len(self.sights) == 1:
+            return rows
+        mask = pa.repeat(pa.scalar(False), rows.num_rows)
+        for staged in self.chunks:
+            if staged.seen == seen:
+                mask = pc.or_(mask, _within_chunk(rows, staged.chunk, self.relation))
+        return rows.filter(mask)
+
+
+def _within_chunk(rows: pa.Table, chunk: Chunk, relation: Relation) -> pa.Array:
+    assert chunk.column is not None, "only key ranges are read in several snapshots"
+    values = rows[chunk.column]
+    kind = arrow_type(relation.column(chunk.column).type)
+    inside = pa.chunked_array([pa.repeat(pa.scalar(True), rows.num_rows)])
+    if chunk.low is not None:
+        inside = pc.and_(inside, pc.greater(values, pa.scalar(chunk.low).cast(kind)))
+    if chunk.high is not None:
+        inside = pc.and_(inside, pc.less_equal(values, pa.scalar(chunk.high).cast(kind)))
+    return pc.fill_null(inside, chunk.low is None).combine_chunks()
+
+
+def stage_relation(
+    folder: Path,
+    snapshot: Snapshot,
+    relation: Relation,
+    wanted: tuple[str, ...],
+    rows: Remainder,
+    listener: Listener,
+) -> StagedRelation:
+    """Read rows of a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept.
+
+    The columns of the remainder are among the wanted ones.
+    """
+    home = folder / _folder_name(relation, wanted, rows, snapshot)
+    plan = _remembered_chunks(home)
+    if plan is None:
+        shutil.rmtree(home, ignore_errors=True)
+        home.mkdir(parents=True)
+        plan = snapshot.chunks(relation, ROWS_PER_CHUNK)
+        _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
+    finished = _finished_chunks(home, plan, snapshot) if _is_resumable(plan, relation, wanted) else []
+    progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
+    done = {staged.chunk.number for staged in finished}
+    with ThreadPoolExecutor(_READERS, thread_name_prefix=f"read {relation.name}") as pool:
+        read = pool.map(
+            lambda chunk: _stage_chunk(home, snapshot, relation, wanted, rows, chunk, progress),
+            [chunk for chunk in plan if chunk.number not in done],
+        )
+        staged = sorted([*finished, *read], key=lambda one: one.chunk.number)
+    progress.finish()
+    return StagedRelation(relation=relation, wanted=wanted, rows=rows, chunks=tuple(staged))
+
+
+def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, snapshot: Snapshot) -> str:
+    """Name what chunks have in common: a server that restarted may have lost what its earlier chunks show."""
+    server = (snapshot.position.history, snapshot.token)
+    columns = [(column.name, column.type, column.native) for column in relation.columns]
+    content = json.dumps([str(relation.name), wanted, repr(rows), columns, server])
+    return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
+
+
+def _is_resumable(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, ...]) -> bool:
+    """Tell whether we can repeat the chunks' order: that of numbers and dates, not of texts (collations differ)."""
+    column = plan[0].column
+    if column is None or column not in wanted:
+        return False
+    kind = arrow_type(relation.column(column).type)
+    return bool(pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def _stage_chunk(
+    home: Path,
+    snapshot: Snapshot,
+    relation: Relation,
+    wanted: tuple[str, ...],
+    rows: Remainder,
+    chunk: Chunk,
+    progress: _Progress,
+) -> StagedChunk:
+    path = home / f"chunk-{chunk.number}.parquet"
+    row_count = 0
+    schema = relation.arrow_schema(wanted)
+    with pq.ParquetWriter(path.with_suffix(".writing"), schema) as writer:
+        for table in snapshot.read(relation, wanted, chunk, rows):
+            writer.write_table(remaining(table.select(list(wanted)).cast(schema), rows))
+            row_count += table.num_rows
+            progress.add(table.num_rows)
+    path.with_suffix(".writing").replace(path)
+    seen = snapshot.seen
+    _write_json(path.with_suffix(".json"), {"seen": seen.written(), "row_count": row_count})
+    reach("chunk staged")
+    return StagedChunk(chunk=chunk, path=path, seen=seen, row_count=row_count)
+
+
+def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
+    try:
+        return tuple(Chunk(**chunk) for chunk in json.loads((home / "chunks.json").read_text()))
+    except (FileNotFoundError, ValueError, TypeError):  # not there, or of no use: all is read again
+        return None
+
+
+def _finished_chunks(home: Path, plan: Sequence[Chunk], snapshot: Snapshot) -> list[StagedChunk]:
+    finished = []
+    for chunk in plan:
+        note = home / f"chunk-{chunk.number}.json"
+        try:
+            said = json.loads(note.read_text())
+            pq.read_metadata(note.with_suffix(".parquet"))
+            seen = snapshot.read_seen(said.get("seen", said))  # notes from before have it beside the count
+            row_count = int(said["row_count"])
+        except (FileNotFoundError, ValueError, LookupError, TypeError):  # not there, or of no use: it is read again
+            continue
+        finished.append(StagedChunk(chunk=chunk, path=note.with_suffix(".parquet"), seen=seen, row_count=row_count))
+    return finished
+
+
+def _write_json(path: Path, content: object) -> None:
+    writing = path.with_suffix(".writing-json")
+    writing.write_text(json.dumps(content))
+    writing.replace(path)
+
+
+class _Progress:
+    """Counts rows over the readers of one relation."""
+
+    def __init__(self, relation: Relation, rows_read: int, listener: Listener) -> None:
+        self._relation = relation
+        self._rows = rows_read
+        self._listener = listener
+        self._lock = threading.Lock()
+
+    def add(self, row_count: int) -> None:
+        with self._lock:
+            self._rows += row_count
+            self._tell(finished=False)
+
+    def finish(self) -> None:
+        self._tell(finished=True)
+
+    def _tell(self, *, finished: bool) -> None:
+        self._listener(
+            BootstrapProgress(
+                relation=self._relation.name,
+                rows_read=self._rows,
+                rows_estimated=self._rows if finished else max(self._relation.row_estimate, self._rows),
+                finished=finished,
+            )
+        )

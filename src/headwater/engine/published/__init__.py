@@ -1,0 +1,1 @@
+"""The published algorithms at work on live sources."""

@@ -1,0 +1,1 @@
+"""The maintainer's process: its loop, lease, heartbeat, upkeep and verbs."""

@@ -1,0 +1,90 @@
+"""Signs of life, in a thread of their own: however long a batch takes, the lease is renewed and `status` is fresh.
+
+Whoever waits beside the maintainer until a source's log was followed is noticed here, too, and the source hastened.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from headwater.changelog.accept import Acceptor
+from headwater.engine.service.live_status import write_status
+from headwater.model.position import Position
+from headwater.observe.messages import Messages
+from headwater.warehouse.lease import release_lease, renew_lease
+from headwater.warehouse.mailbox import awaited_position
+
+_log = logging.getLogger(__name__)
+
+_LEASE_SECONDS = 5.0
+_STATUS_SECONDS = 0.5
+_LOOK_SECONDS = 0.1
+
+
+class SignsOfLife:
+    """Says that this process maintains a warehouse, and how its sources are doing, until stopped."""
+
+    def __init__(
+        self,
+        warehouse: str,
+        epoch: int,
+        acceptor: Acceptor,
+        messages: Messages,
+        is_bootstrapping: Callable[[], bool],
+    ) -> None:
+        """Say nothing yet."""
+        self._warehouse = warehouse
+        self._epoch = epoch
+        self._acceptor = acceptor
+        self._messages = messages
+        self._is_bootstrapping = is_bootstrapping
+        self._told: dict[str, Position] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Say how far everything has come, and that this process is done: the next need not wait."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=_LEASE_SECONDS)
+        try:
+            write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=False)
+            release_lease(self._warehouse, self._epoch)
+        except OSError:
+            _log.warning("cannot say that this maintainer has stopped", exc_info=True)
+
+    def _run(self) -> None:
+        renewed_at = said_at = 0.0
+        while not self._stop.wait(_LOOK_SECONDS):
+            try:
+                if time.monotonic() - renewed_at > _LEASE_SECONDS:
+                    renew_lease(self._warehouse, self._epoch)
+                    renewed_at = time.monotonic()
+                if self._is_awaited() or time.monotonic() - said_at > _STATUS_SECONDS:
+                    bootstrapping = self._is_bootstrapping()
+                    write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
+                    said_at = time.monotonic()
+            except Exception:  # noqa: BLE001 - a full disk, say: who has to write there for its work will tell
+                _log.warning("cannot show signs of life", exc_info=True)
+
+    def _is_awaited(self) -> bool:
+        """Tell whether somebody waits for what has not been said yet; sources that are not there yet are hastened."""
+        accepted = self._acceptor.accepted_to()
+        found = False
+        for name, thread in self._acceptor.threads().items():
+            position, reached = awaited_position(self._warehouse, name), accepted.get(name)
+            if position is None or reached is None or position.history != reached.history:
+                continue  # nobody waits, or whoever did saw another history of the source
+            if position <= reached:
+                found = found or self._told.get(name) != position
+                self._told[name] = position
+            else:
+                thread.hasten(position)
+        return found

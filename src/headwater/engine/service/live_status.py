@@ -1,0 +1,185 @@
+"""What the maintainer says of its sources, in a small file that `status` reads without asking it.
+
+The file is replaced as a whole, about twice a second, and at once when somebody waits for what it says. It is for
+people, for `query --after` and for whoever waits for a source's log; nothing that has to be right depends on it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from headwater.errors import HeadwaterError, NotReadable, SourceLost
+from headwater.model.position import Position, Tick
+from headwater.model.project import Project
+from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
+from headwater.warehouse.folders import status_file
+from headwater.warehouse.followed import said_position, said_status
+from headwater.warehouse.lease import maintainer_is_alive
+from headwater.warehouse.query import Warehouse
+
+if TYPE_CHECKING:  # `status` reads what the maintainer said, and needs nothing of it
+    from headwater.changelog.accept import Acceptor
+    from headwater.changelog.follow import SourceThread
+    from headwater.changelog.global_parts import Incomplete
+    from headwater.changelog.global_transaction_buffer import Piece
+    from headwater.observe.messages import Messages
+
+
+def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, bootstrapping: bool) -> None:
+    """Say how every source is doing, and what was asked."""
+    accepted, committed_at, now = acceptor.accepted_to(), acceptor.committed_at(), datetime.now(UTC)
+    sources = {
+        name: {
+            "state": _state(thread, bootstrapping=bootstrapping).value,
+            "position": accepted[name].written() if name in accepted else None,
+            **_lag(thread, accepted.get(name), committed_at.get(name), now),
+            "error": "" if thread.error is None else _told(thread.error),
+            "hint": "" if thread.error is None else thread.error.hint,
+            "retry_at": thread.retry_at,
+        }
+        for name, thread in acceptor.threads().items()
+    }
+    asked = {
+        "since": messages.since.isoformat(),
+        "counts": [asdict(count) for count in messages.counts()],
+        "tested": [asdict(count) for count in messages.tested()],
+    }
+    waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
+    said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
+    _write(warehouse, said)
+
+
+def _write(warehouse: str, said: Mapping[str, object]) -> None:
+    file = status_file(warehouse)
+    writing = file.with_suffix(".writing")
+    writing.write_text(json.dumps(said))
+    writing.replace(file)
+
+
+def _waiting_part(one: Incomplete[Piece]) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "arrived": [part.source for part in one.arrived],
+        "missing": one.missing,
+        "committed_at": min(part.value.committed_at for part in one.arrived).isoformat(),
+    }
+
+
+def _lag(
+    thread: SourceThread, accepted: Position | None, committed_at: datetime | None, now: datetime
+) -> dict[str, object]:
+    """Return how far behind a source we are, while it tells."""
+    behind = None if accepted is None or not thread.is_connected else thread.lag.behind(accepted, committed_at, now)
+    if behind is None:
+        return {"lag": "", "lag_bytes": None, "lag_seconds": None}
+    in_bytes = behind.distance.amount if behind.distance.unit == "bytes" else None
+    return {"lag": str(behind.distance), "lag_bytes": in_bytes, "lag_seconds": behind.seconds}
+
+
+def _told(error: HeadwaterError) -> str:
+    return error.summary + (f": {error.detail}" if error.detail else "")
+
+
+def _state(thread: SourceThread, *, bootstrapping: bool) -> SourceState:
+    if thread.lost is not None:
+        return SourceState.LOST
+    if not thread.is_connected:
+        return SourceState.UNAVAILABLE
+    return SourceState.BOOTSTRAPPING if bootstrapping else SourceState.FOLLOWING
+
+
+def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
+    """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
+    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    known = warehouse.log.positions()
+    slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
+    return tuple(
+        replace(
+            _status(source.name, sources.get(source.name), known.get(source.name), alive=alive),
+            last_transaction=_last_transaction(warehouse, known.get(source.name)),
+            slot=slots.get(source.name, ""),
+        )
+        for source in project.sources
+    )
+
+
+def _last_transaction(warehouse: Warehouse, held_to: Position | None) -> Position | None:
+    """Return where the newest transaction ends that the log holds of a source; None if it holds none."""
+    if held_to is None:
+        return None
+    with suppress(SourceLost, NotReadable):  # another server's log, or one that retention has dropped
+        tick = warehouse.log.tick_at(held_to.source, held_to)
+        if tick is not None:
+            *_, (_, newest) = warehouse.log.transactions(held_to.source, Tick(tick - 1), tick)
+            return newest.position
+    return None
+
+
+def forget_sources(warehouse: str, names: Collection[str]) -> None:
+    """Forget what was said of sources, because what was made there has been dropped."""
+    said = dict(said_status(warehouse))
+    if names & said.get("sources", {}).keys():
+        said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
+        _write(warehouse, said)
+
+
+def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
+    """Return since when the last maintainer counted, and what it asked of the sources."""
+    said = said_status(warehouse.path).get("messages")
+    if said is None:
+        return None, ()
+    return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
+
+
+def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
+    """Return how often the views of the last maintainer could do without asking."""
+    return tuple(
+        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+    )
+
+
+def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
+    """Return the global transactions that were incomplete when the last maintainer told."""
+    now = datetime.now(UTC)
+    said = [
+        (one, datetime.fromisoformat(one["committed_at"]))
+        for one in said_status(warehouse.path).get("waiting_parts", ())
+    ]
+    return tuple(
+        WaitingPart(
+            id=one["id"],
+            arrived=tuple(one["arrived"]),
+            missing=tuple(one["missing"]),
+            committed_at=committed_at,
+            age_seconds=max(0.0, (now - committed_at).total_seconds()),
+        )
+        for one, committed_at in said
+    )
+
+
+def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
+    if said is None:
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+    retry_at = said["retry_at"]
+    known = said_position(name, said) or known
+    state = SourceState(said["state"])
+    is_lost = state is SourceState.LOST and bool(said["error"])  # 0.1 also wrote this when a maintainer ended
+    if not alive and not is_lost:  # what is lost stays so until it is mended
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+    return SourceStatus(
+        name=name,
+        state=state,
+        position=known,
+        lag=str(said.get("lag", "")),
+        lag_bytes=said.get("lag_bytes"),
+        lag_seconds=said.get("lag_seconds"),
+        last_error=str(said["error"]),
+        hint=str(said.get("hint", "")),
+        retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
+    )

@@ -1,0 +1,512 @@
+"""The maintainer: accept, maintain, commit, for ever.
+
+    accept    (its own threads)  sources ──► change log: every transaction its tick
+    maintain  the ticks since the last commit, all views, one batch
+    commit    one row: how far every view has come
+
+Invariants
+1. One maintainer at a time can append to the change log and commit; another that takes over stops this one.
+2. A view's frontier moves only over ticks whose changes are in its table.
+3. A view that cannot go on (its source is down, its input is impossible, its SQL raises) stops alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from headwater.changelog.accept import Acceptor
+from headwater.changelog.follow import SourceThread
+from headwater.changelog.global_transaction_buffer import Holding
+from headwater.engine.batch.round import Outcome, Round, RoundResult
+from headwater.engine.batch.timetable import Timetable
+from headwater.engine.bootstrap.adoption import Adoption, adoptable_tables, come_to, decide_adoption
+from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
+from headwater.engine.bootstrap.kept_segments import with_own_rows
+from headwater.engine.bootstrap.thread import BootstrapThread
+from headwater.engine.published.driver import Correspondences
+from headwater.engine.service.column_use import followed_relations
+from headwater.engine.service.heartbeat import SignsOfLife
+from headwater.engine.service.lost_sources import raise_if_lost
+from headwater.engine.service.upkeep import Upkeep
+from headwater.engine.state.live_view import LiveView, RetiringView
+from headwater.engine.state.replica_reader import ReplicaReader, contents
+from headwater.engine.state.truncation import resolve_truncates
+from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
+from headwater.fail_points import reach
+from headwater.model.keeping import Continuous
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, RelationName
+from headwater.model.transaction import Capture
+from headwater.observe.events import (
+    BatchCommitted,
+    Idle,
+    Listener,
+    SourceWarning,
+    ViewBorn,
+    ViewDropped,
+    ViewStopped,
+    fan_out,
+)
+from headwater.observe.messages import Messages
+from headwater.project.global_sources import global_sources
+from headwater.project.plan import RunPlan
+from headwater.project.plan_result import RunEnd, RunResult
+from headwater.project.resolve import Understood
+from headwater.project.slot_claims import slot_warnings, take_slot
+from headwater.sources.source import Source
+from headwater.spark.jobs import SparkJobs
+from headwater.storage.storage_errors import stored
+from headwater.warehouse.catalog import Catalog
+from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
+from headwater.warehouse.folders import staging_folder
+from headwater.warehouse.lease import own_name
+from headwater.warehouse.mailbox import Releases
+from headwater.warehouse.query import Warehouse
+
+_WAIT_SECONDS = 0.2
+_IDLE_SECONDS = 60.0
+_ABSORB_ROWS = 20_000
+
+
+class Maintainer:
+    """Maintains one warehouse; made by `start_maintainer`."""
+
+    def __init__(
+        self,
+        *,
+        spark: SparkSession,
+        warehouse: Warehouse,
+        understood: Understood,
+        plan: RunPlan,
+        epoch: int,
+        views: Sequence[LiveView],
+        retiring: Mapping[str, RetiringView],
+        replicas: dict[RelationName, ReplicaReader],
+        listener: Listener,
+    ) -> None:
+        """Take over what was opened; nothing runs yet. `retiring` views are read as they are until reborn."""
+        self.spark = spark
+        self.warehouse = warehouse
+        self.understood = understood
+        self.log = warehouse.log
+        self.commits = warehouse.commits
+        self.epoch = epoch
+        self.views = {view.name: view for view in views}
+        self.replicas = replicas
+        self.timetable = Timetable(warehouse.path, warehouse.head().record.refreshed_at)
+        self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
+        self._messages = Messages()
+        self.listener = listener = fan_out(self._messages, listener)
+        holding = Holding(global_sources(understood), Releases(warehouse.path).look)
+        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding)
+        self._correspondences = Correspondences(spark, understood, warehouse.log, self.acceptor, listener)
+        self.upkeep = Upkeep(
+            spark,
+            warehouse.path,
+            understood.project.retention,
+            lambda: dict(self.replicas),
+            lambda: self._needed,
+            listener,
+        )
+        self._needed = Tick(0)
+        self.plan = plan
+        self._retiring = dict(retiring)
+        self._unborn: dict[str, HeadwaterError] = dict(plan.failed)
+        self._settled: dict[str, Tick] = {}
+        self._due_since: float | None = None
+        self._bootstrap: BootstrapThread | None = None
+        self._made_at: float | None = None
+        self._replacing = threading.Lock()
+        self._truncated: dict[RelationName, Tick] = {}
+        """After which ticks relations were truncated; by `_replacing` it is known which replicas told the rows."""
+        self._signs = SignsOfLife(
+            warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
+        )
+        self._stop = threading.Event()
+        self._commit_count = 0
+        self._row_count = 0
+
+    def stop(self) -> None:
+        """Ask the loop to end after the batch at hand; may come from another thread or a signal."""
+        self._stop.set()
+
+    def run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool = False) -> RunResult:
+        """Maintain until stopped, until nothing is left to do, or until so many ticks are committed.
+
+        Whatever cannot be accepted, appended or committed is raised, and so is the loss of all sources; with
+        `fail_fast`, or when it should end idle, the loss of one.
+        """
+        with stored(self.warehouse.path):
+            return self._run(until_idle=until_idle, ticks=ticks, fail_fast=fail_fast)
+
+    def _run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool) -> RunResult:
+        started, first = time.perf_counter(), self.frontier()
+        ended = RunEnd.INTERRUPTED
+        try:
+            self.begin()
+            while not self._stop.is_set():
+                progressed = self.step()
+                raise_if_lost(self.acceptor.threads(), any_one=fail_fast)
+                if ticks is not None and self.frontier() - first >= ticks:
+                    ended = RunEnd.TICKS
+                    break
+                if not progressed:
+                    if until_idle and self._is_idle():
+                        ended = RunEnd.IDLE
+                        break
+                    self.acceptor.wait_for_news(_WAIT_SECONDS)
+        finally:
+            self.close()
+        self.acceptor.raise_error()  # what was handed over until the end is accepted too
+        return RunResult(
+            lo=first,
+            hi=self.frontier(),
+            commit_count=self._commit_count,
+            row_count=self._row_count,
+            seconds=time.perf_counter() - started,
+            ended=ended,
+        )
+
+    def close(self) -> None:
+        """Stop following, and let the next maintainer begin at once."""
+        self._stop.set()
+        with ExitStack() as last_first:  # whatever fails, the others are stopped
+            for stop in (self._signs.stop, self.upkeep.stop, self.acceptor.stop, self._correspondences.close):
+                last_first.callback(stop)
+            if self._bootstrap is not None:
+                self._bootstrap.stop()
+
+    def is_bringing_in(self) -> bool:
+        """Tell whether new views or replicas are being made."""
+        return self._bootstrap is not None
+
+    def unborn(self) -> Mapping[str, HeadwaterError]:
+        """Return the views that could not be brought in, and why."""
+        return dict(self._unborn)
+
+    def retiring(self) -> tuple[str, ...]:
+        """Return the views that are being built anew and are not there yet."""
+        return tuple(self._retiring)
+
+    def release(self) -> None:
+        """Give back what is cached on Spark, once closed."""
+        for reader in self.replicas.values():
+            reader.release()
+
+    def frontier(self) -> Tick:
+        """Return the newest tick that some view has reached."""
+        return max((view.frontier for view in self.views.values()), default=Tick(0))
+
+    def begin(self) -> None:
+        """Carry the plan out: drop, prepare the sources, follow them, and start what has to be computed anew."""
+        self._signs.start()
+        self._drop_views()
+        for name, error in self.plan.failed.items():
+            self.listener(ViewStopped(view=name, tick=self.log.last_tick, error=error))
+        self.log.declare(tuple(self.understood.relations.values()))
+        for name, source in self.understood.sources.items():
+            relations = [relation.name for relation in self.understood.followed(name)]
+            take_slot(self.plan.claims[name], source, relations, self.log)
+        for name, sentence in slot_warnings(self.plan.claims):
+            self.listener(SourceWarning(source=name, sentence=sentence))
+        self.acceptor.start()
+        for name, source in self.understood.sources.items():
+            held = {relation: reader.columns for relation, reader in self.replicas.items()}
+            self.acceptor.follow(source, followed_relations(self.understood, name, self.views, held))
+        self.upkeep.start()
+        if self.plan.born or self.plan.copied:
+            self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
+
+    def _drop_views(self) -> None:
+        """Drop views; and note, before a source is followed by a new slot, which ones have to be built anew for it."""
+        if self.plan.dropped or self.plan.lost_sources:
+            self._commit(CommitKind.CATALOG, catalog=self._catalog())
+            for name in self.plan.dropped:
+                self.listener(ViewDropped(view=name))
+        if self.plan.lost_sources:  # chunks from before the gap cannot be brought to a tick after it
+            shutil.rmtree(staging_folder(self.warehouse.path), ignore_errors=True)
+
+    def step(self) -> bool:
+        """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
+        self.acceptor.raise_error()
+        made = None if self._bootstrap is None else self._bootstrap.made()
+        if made is not None and self._can_bring_in(made):
+            self._bring_in(made)
+            return True
+        return self._maintain()
+
+    def _is_idle(self) -> bool:
+        """Tell whether everything is committed that the sources had committed when asked.
+
+        If one is lost for good, or refuses our login, that is raised once the others are committed.
+        """
+        threads = self.acceptor.threads()
+        away = {name: error for name, thread in threads.items() if (error := _never_idle(thread)) is not None}
+        if self._bootstrap is not None and not away:
+            return False
+        before = self.log.last_tick
+        for source in self.understood.sources.values():
+            if source.name not in away and not self._is_followed_to_now(source):
+                return False
+        for error in away.values():
+            if self.step():
+                return False
+            raise error
+        live = [
+            view
+            for view in self.views.values()
+            if view.stopped is None and not self._is_held(view) and self.timetable.is_due(view, before)
+        ]
+        if self.log.last_tick != before or any(view.frontier < before for view in live):
+            return False
+        for error in self._unborn.values():
+            raise error
+        self.listener(Idle(tick=before))
+        return True
+
+    def _is_held(self, view: LiveView) -> bool:
+        """Tell whether a view has to ask a source that stands still at an incomplete global transaction."""
+        held = self.acceptor.holding.held()
+        return any(name.source in held for name in view.understood.asks(contents(self.replicas)))
+
+    def _is_followed_to_now(self, source: Source) -> bool:
+        """Tell whether all that a source has committed is in the log.
+
+        An incomplete global transaction is waited for no longer than others wait for it.
+        """
+        try:
+            with source.snapshot() as snapshot:
+                followed = self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
+                return followed or self.acceptor.is_held_before(snapshot.position)
+        except SourceUnavailable:
+            return False
+
+    def _start_bootstrap(self, *, adopted: Mapping[RelationName, str]) -> None:
+        job = Bootstrap(
+            spark=self.spark,
+            warehouse=self.warehouse.path,
+            understood=self.understood,
+            views=self.plan.born,
+            rebuilt=self.plan.rebuilt,
+            copied=self.plan.copied,
+            adopted=adopted,
+            acceptor=self.acceptor,
+            log=self.log,
+            listener=self.listener,
+        )
+        self._bootstrap = BootstrapThread(job, dict(self.replicas))
+
+    def _can_bring_in(self, made: Bootstrapped) -> bool:
+        """Tell whether newborn views can be brought in; if what they adopt will not come to be, begin again."""
+        if self._made_at is None:
+            self._made_at = time.monotonic()
+        adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.hidden.keys()
+        reached = [come_to(table, self.views.values()) for table in adopted]
+        decided = decide_adoption(made.tick, reached, time.monotonic() - self._made_at)
+        if decided is Adoption.AGAIN:
+            self._start_bootstrap(adopted={})
+        return decided is Adoption.READY
+
+    def _bring_in(self, made: Bootstrapped) -> None:
+        """Make newborn views readable from their birth on; from now on they are in every batch."""
+        if not self._replace_replicas(made):
+            self._made_at = None
+            self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
+            return
+        self._bootstrap = None
+        self._hidden |= made.hidden
+        for name, error in made.failed.items():
+            self._unborn[name] = error
+            if name in self._retiring:
+                self._retiring[name] = self._retiring[name].stopped_by(error)
+        for newborn in made.views:
+            self._retiring.pop(newborn.entry.name, None)
+            self.views[newborn.entry.name] = LiveView(
+                understood=newborn.understood,
+                entry=newborn.entry,
+                table=newborn.table,
+                frontier=newborn.entry.birth,
+                segments=with_own_rows(
+                    self.spark,
+                    newborn.understood.view,
+                    newborn.table,
+                    {name: self._hidden[table] for name, table in newborn.segments.items()},
+                ),
+            )
+            self.timetable.note(self.views[newborn.entry.name])
+        self._commit(CommitKind.CATALOG, catalog=self._catalog())
+        for newborn in made.views:
+            self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth))
+        for name, error in made.failed.items():
+            self.listener(ViewStopped(view=name, tick=made.tick, error=error))
+
+    def _replace_replicas(self, made: Bootstrapped) -> bool:
+        """Read the replicas that were made from now on; False if one was truncated since, so that it is of no use.
+
+        What a TRUNCATE took is written out as far as the replica held it that was there before: perhaps less.
+        """
+        fresh = {reader.relation.name: reader for reader in made.replicas}
+        with self._replacing:
+            is_truncated = any(name in fresh and tick >= made.tick for name, tick in self._truncated.items())
+            unused = made.replicas if is_truncated else [self.replicas[name] for name in fresh if name in self.replicas]
+            if not is_truncated:
+                self.replicas.update(fresh)
+        for reader in unused:
+            reader.release()
+        return not is_truncated
+
+    def _maintain(self) -> bool:
+        """Bring every view that can go on to the end of a batch, in one commit."""
+        last = self.log.last_tick
+        behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
+        due = [view for view in behind if self.timetable.is_due(view, last)]
+        if not due or not self._has_waited():
+            return False
+        jobs = SparkJobs(self.spark)
+        with jobs:
+            found = self._find([view for view in due if view.understood.algorithm.run is None])
+            found = found.joined_by(self._correspondences.advance(due))
+        halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
+        moved = any(self.views[name].frontier < outcome.upto for name, outcome in found.outcomes.items())
+        if not (moved or halts):
+            return False
+        self._due_since = None
+        self._settled = dict(found.settled)
+        self._take_over(found, jobs)
+        self._absorb()
+        return True
+
+    def _find(self, due: Sequence[LiveView]) -> RoundResult:
+        """Compute a batch for the views that are maintained in batches."""
+        if not due:
+            return RoundResult.of_nothing(self.log.last_tick, self._settled)
+        return Round(
+            spark=self.spark,
+            understood=self.understood,
+            log=self.log,
+            acceptor=self.acceptor,
+            replicas=self.replicas,
+            settled=dict(self._settled),
+            listener=self.listener,
+        ).run(due)
+
+    def _has_waited(self) -> bool:
+        """Tell whether what is due has waited for company as long as the project wants."""
+        now = time.monotonic()
+        if self._due_since is None:
+            self._due_since = now
+        return now - self._due_since >= self.understood.project.batch_interval_seconds
+
+    def _take_over(self, found: RoundResult, jobs: SparkJobs) -> None:
+        """Append what a batch found, and commit it."""
+        started = time.perf_counter()
+        rows = {name: self._append(self.views[name], outcome) for name, outcome in found.outcomes.items()}
+        appended = time.perf_counter()
+        for name, outcome in found.outcomes.items():
+            view = self.views[name]
+            view.advance(outcome.change, outcome.upto)
+            self.timetable.note(view)
+            if outcome.halt is not None:
+                view.stop(outcome.halt)
+                self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
+        seconds = {**found.seconds, "append": appended - started}
+        asked = found.asked.total()
+        statistics = BatchStatistics(
+            lo=found.lo,
+            hi=found.hi,
+            seconds=seconds,
+            rows={name: delta for name, delta in rows.items() if delta is not None},
+            probe_count=asked.probe_count,
+            answer_count=asked.row_count,
+            byte_count=asked.byte_count,
+            spark_job_count=jobs.count(),
+        )
+        self._commit(CommitKind.BATCH, statistics=statistics)
+        row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
+        self._row_count += row_count
+        self._commit_count += 1
+        told = {**seconds, "commit": time.perf_counter() - appended}
+        self.listener(BatchCommitted(lo=found.lo, hi=found.hi, row_count=row_count, seconds=told))
+
+    def _append(self, view: LiveView, outcome: Outcome) -> ViewDelta | None:
+        change = outcome.change
+        if change is None:
+            return None
+        view.append(change, outcome.upto)
+        counts = change.rows[COUNT]
+        positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+        return ViewDelta(
+            rows_added=positive,
+            rows_removed=positive - (pc.sum(counts).as_py() or 0),
+            changed_rows=change.changed_rows,
+            read_rows=sum(change.read_rows.values()),
+            asked=outcome.asked.by_source(),
+            seconds=change.seconds_asking + change.seconds_joining,
+        )
+
+    def _commit(
+        self, kind: CommitKind, *, statistics: BatchStatistics | None = None, catalog: Catalog | None = None
+    ) -> Commit:
+        reach(f"before {kind.value} commit")
+        shown = self._shown()
+        record = CommitRecord(
+            frontiers={name: view.frontier for name, view in shown.items()},
+            stopped={name: view.stopped for name, view in shown.items() if view.stopped is not None},
+            positions={**self.log.positions(), **self.acceptor.accepted_to()},
+            holder=own_name(),
+            statistics=statistics,
+            refreshed_at=self.timetable.refreshed_at(self.views.values()),
+        )
+        tick = max((view.frontier for view in self.views.values()), default=self.log.last_tick)
+        return self.commits.commit(kind, tick, record, epoch=self.epoch, catalog=catalog)
+
+    def _shown(self) -> dict[str, LiveView | RetiringView]:
+        """Return the views that can be read, each in the version that is readable now."""
+        return {**self._retiring, **self.views}
+
+    def _catalog(self) -> Catalog:
+        """Return what is kept, now."""
+        return Catalog(
+            views={name: view.entry for name, view in self._shown().items()},
+            replicas={name: reader.entry for name, reader in self.replicas.items()},
+        )
+
+    def _absorb(self) -> None:
+        """Lay what was committed on the replicas once it is much, let the log's tail go, and rows that nobody needs."""
+        going = [view for view in self.views.values() if view.stopped is None]
+        for hidden in {hidden for view in self.views.values() for hidden in view.segments.values()}:
+            hidden.forget({view.frontier for view in going if hidden in view.segments.values()})
+        slowest = min((view.lo for view in going), default=self.log.last_tick)
+        frontier = min((view.lo for view in going if isinstance(view.understood.refresh, Continuous)), default=slowest)
+        for name, fresh in list(self.upkeep.refreshed.items()):
+            if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
+                self.replicas[name].release()
+                self.replicas[name] = fresh
+            del self.upkeep.refreshed[name]
+        for reader in self.replicas.values():
+            changes = reader.changes(self.log, reader.tick, frontier)
+            if len(changes) >= _ABSORB_ROWS:
+                reader.absorb(changes, frontier)
+        needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
+        if self._bootstrap is None:
+            self._needed = min(*needed, slowest)
+            self.log.tail.trim(min(needed))
+
+    def _resolve(self, capture: Capture) -> Capture:
+        """Complete a capture with the rows that a TRUNCATE removed."""
+        with self._replacing:
+            self._truncated |= {name: self.log.last_tick for names in capture.truncated.values() for name in names}
+            replicas = dict(self.replicas)
+        return resolve_truncates(capture, self.log, replicas)
+
+
+def _never_idle(thread: SourceThread) -> HeadwaterError | None:
+    """Return why a run that ends once idle does not wait for a source: it is lost for good, or refuses our login."""
+    return thread.lost or (thread.error if isinstance(thread.error, LoginRefused) else None)

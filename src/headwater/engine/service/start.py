@@ -1,0 +1,206 @@
+"""Open a warehouse for maintenance: look at what it keeps, plan, take the lease, take over the change log."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.changelog import ChangeLog
+from headwater.engine.bootstrap.kept_segments import with_own_rows
+from headwater.engine.service.maintainer import Maintainer
+from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.live_view import LiveView, RetiringView
+from headwater.engine.state.replica_reader import ReplicaReader, load_replica
+from headwater.errors import SourceRefused, WarehouseRefused
+from headwater.model.relation import Relation, RelationName
+from headwater.observe.events import Listener, WarehouseAdopted
+from headwater.project.fill import is_meant
+from headwater.project.plan import Consent, Kept, RunPlan, make_plan
+from headwater.project.resolve import Understood
+from headwater.project.slot_claims import SlotOrigin, claim_slots
+from headwater.storage.storage_errors import stored
+from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.folders import replica_folder, segment_of_table
+from headwater.warehouse.format import is_warehouse, refuse_occupied
+from headwater.warehouse.generations import clear_unnamed
+from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
+from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+_NO_CONSENT = Consent()
+
+
+def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
+    """Return what `run` would do."""
+    return _plan(understood, rebuild)[0]
+
+
+def start_maintainer(
+    spark: SparkSession,
+    understood: Understood,
+    listener: Listener,
+    rebuild: Sequence[str] = (),
+    consent: Consent = _NO_CONSENT,
+) -> Maintainer:
+    """Take a project's warehouse over, making it if need be, and return its maintainer, ready to run.
+
+    History that would be lost is refused, before anything is changed, unless there is consent.
+    """
+    with stored(str(understood.project.warehouse)):
+        return _started(spark, understood, listener, rebuild, consent)
+
+
+def _started(
+    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str], consent: Consent
+) -> Maintainer:
+    path = str(understood.project.warehouse)
+    understood.require_rights()  # before anything is made anywhere
+    if is_warehouse(path):
+        refuse_if_held(path)
+    plan, kept = _plan(understood, rebuild)
+    plan.require(consent)
+    _take_for_project(path, understood.project.name, listener)
+    warehouse = Warehouse.create(path)
+    epoch = warehouse.commits.take_lease(own_name())
+    try:
+        renew_lease(path, epoch)
+        warehouse.log.take_over(epoch)
+        clear_unnamed(warehouse)
+        hidden: dict[str, HiddenTable] = {}
+        lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
+        return Maintainer(
+            spark=spark,
+            warehouse=warehouse,
+            understood=understood,
+            plan=plan,
+            epoch=epoch,
+            views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
+            retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed}
+            | {
+                name: _retiring_view(warehouse, name, frozenset()).stopped_by(error)
+                for name, error in plan.failed.items()
+                if name in kept.views
+            },
+            replicas=_load_replicas(spark, path, understood, lasting),
+            listener=listener,
+        )
+    except BaseException:  # a damaged table, or somebody ends it: the next need not wait
+        with contextlib.suppress(OSError, WarehouseRefused):
+            release_lease(path, epoch)
+        raise
+
+
+def _take_for_project(path: str, name: str, listener: Listener) -> None:
+    """Write down whose warehouse it is, before it is one; an older one that does not say becomes this project's."""
+    refuse_occupied(path)
+    if project_of(path) is None:
+        note_project(path, name)
+        if is_warehouse(path):
+            listener(WarehouseAdopted(project=name, warehouse=path))
+
+
+def _plan(understood: Understood, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
+    """Return what has to be done, and what the project's warehouse keeps; another project's is refused."""
+    path = str(understood.project.warehouse)
+    refuse_other_project(path, understood.project.name)
+    if not is_warehouse(path):
+        kept = Kept(views={}, replicas={}, claims=claim_slots(None, understood.sources, ()))
+        return make_plan(understood, kept, rebuild), kept
+    warehouse = Warehouse.open(path)
+    kept = _kept(warehouse, understood)
+    plan = make_plan(understood, kept, rebuild)
+    _refuse_retyped(plan, understood, warehouse.log)
+    return plan, kept
+
+
+def _refuse_retyped(plan: RunPlan, understood: Understood, log: ChangeLog) -> None:
+    """Refuse to go on with views that read a column of another type than the log holds: old rows may have changed."""
+    known = set(log.relations())
+    for view in plan.kept:
+        for name, needed in understood.views[view].needs.items():
+            before = log.relation_schema(name) if name in known else pa.schema([])
+            now = understood.relations[name].arrow_schema(needed.columns)
+            for field in now:
+                if field.name in before.names and before.field(field.name).type != field.type:
+                    raise SourceRefused(
+                        f'column "{field.name}" of "{name}" has another type than when it was last followed',
+                        code="HW-338",
+                        detail=f'it was {before.field(field.name).type} and is {field.type}; view "{view}" reads it, '
+                        "and the log of the source does not tell how the rows that were there have changed",
+                        hint=f"`headwater teardown --source {name.source}` and `headwater run` read this source again, "
+                        "with its views; those of other sources go on",
+                    )
+
+
+def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
+    catalog = warehouse.catalog()
+    read = {relation.source for relation in catalog.replicas}
+    for name in catalog.views.keys() & understood.views.keys():
+        read |= {relation.source for relation in understood.views[name].view.relations}
+    known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
+    claims = claim_slots(warehouse.log, understood.sources, known)
+    lost = frozenset(name for name, claim in claims.items() if name in known and claim.origin is SlotOrigin.NEW)
+    replicas = {
+        name: entry
+        for name, entry in catalog.replicas.items()
+        if name.source not in lost
+        and name in understood.relations
+        and is_meant(entry.rows, understood.relations[name])
+        and _has_columns(warehouse.path, entry, understood.relations[name])
+    }
+    frontiers = {name: warehouse.frontier(name) for name in catalog.views}
+    return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims, frontiers=frontiers)
+
+
+def _has_columns(path: str, entry: ReplicaEntry, relation: Relation) -> bool:
+    """Tell whether a relation still has the columns that its replica holds, of the same types."""
+    stored = Replica.open(replica_folder(path, entry.relation, entry.generation)).schema
+    types = {field.name: field.type for field in relation.arrow_schema()}
+    return all(types.get(name) == stored.field(name).type for name in entry.columns)
+
+
+def _live_view(
+    spark: SparkSession, warehouse: Warehouse, understood: Understood, name: str, hidden: dict[str, HiddenTable]
+) -> LiveView:
+    """Open a view; `hidden` are the hidden tables that were opened for others, and then for this one too."""
+    entry, table, view = warehouse.view(name), warehouse.kept_table(name), understood.views[name].view
+    relations = {segment.name.name: segment.relation for segment in view.segments}
+    opened = warehouse.kept_segments(name)
+    for shared in entry.segments:
+        segment = segment_of_table(shared)
+        if shared not in hidden:
+            hidden[shared] = HiddenTable(name=shared, relation=relations[segment], table=opened[segment], spark=spark)
+    own = {hidden[shared].relation.name: hidden[shared] for shared in entry.segments}
+    return LiveView(
+        understood=understood.views[name],
+        entry=entry,
+        table=table,
+        frontier=warehouse.frontier(name),
+        segments=with_own_rows(spark, view, table, own),
+        stopped=warehouse.head().record.stopped.get(name),
+    )
+
+
+def _retiring_view(warehouse: Warehouse, name: str, lost_sources: frozenset[str]) -> RetiringView:
+    record, entry = warehouse.head().record, warehouse.view(name)
+    return RetiringView(
+        entry=replace(entry, gaps=tuple(sorted({*entry.gaps, *lost_sources}))),
+        frontier=warehouse.frontier(name),
+        stopped=record.stopped.get(name),
+    )
+
+
+def _load_replicas(
+    spark: SparkSession, path: str, understood: Understood, entries: Mapping[RelationName, ReplicaEntry]
+) -> dict[RelationName, ReplicaReader]:
+    return {
+        name: load_replica(
+            spark, understood.relations[name], entry, Replica.open(replica_folder(path, name, entry.generation))
+        )
+        for name, entry in entries.items()
+    }

@@ -1,0 +1,120 @@
+"""What keeps a warehouse quick and small, in a thread of its own: roll checkpoints, refresh replicas, tidy up.
+
+None of it changes a state: a checkpoint is another way to hold what the changes say. So it may be late, fail and be
+tried again; the maintainer never waits for it. Rolling costs as much as the data, so it is done at most a small part of
+the time: the larger a table, the more rarely.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import SparkSession
+
+from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
+from headwater.model.position import Tick
+from headwater.model.project import RetainFor, RetainTicks, Retention
+from headwater.model.relation import RelationName
+from headwater.observe.events import CheckpointRolled, Housekept, Listener
+from headwater.warehouse.chores import Policy
+from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.housekeeping import Housekeeper
+from headwater.warehouse.query import Warehouse
+from headwater.warehouse.replica import Replica
+
+_log = logging.getLogger(__name__)
+
+_EVERY_SECONDS = 5.0
+_SOONEST_SECONDS = 30.0
+_SHARE_OF_TIME = 0.05
+_RECENT_ROWS = 200_000
+_RECENT_SHARE = 0.2
+
+
+class Upkeep:
+    """Looks after one warehouse until stopped."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        path: str,
+        retention: Retention,
+        replicas: Callable[[], dict[RelationName, ReplicaReader]],
+        needed: Callable[[], Tick],
+        listener: Listener,
+    ) -> None:
+        """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick."""
+        self._spark = spark
+        self._path = path
+        self._replicas = replicas
+        self._needed = needed
+        self._listener = listener
+        self._policy = _policy(retention)
+        self._next_roll: dict[str, float] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
+        self.refreshed: dict[RelationName, ReplicaReader] = {}
+        """Replicas at a newer tick, for the maintainer to take over between two batches."""
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the chore at hand."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=120)
+
+    def _run(self) -> None:
+        started_at = datetime.now(UTC)
+        opened: tuple[Warehouse, Housekeeper] | None = None
+        while not self._stop.wait(_EVERY_SECONDS):
+            try:
+                warehouse, housekeeper = opened = opened or self._open(started_at)
+                self._roll_views(warehouse)
+                self._refresh_replicas()
+                for done in housekeeper.run(datetime.now(UTC), self._needed()):
+                    self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
+                    if self._stop.is_set():
+                        return
+            except Exception:  # noqa: BLE001 - upkeep may fail and is tried again; it must never end the maintainer
+                if not self._stop.is_set():
+                    _log.warning("upkeep failed and will be tried again", exc_info=True)
+
+    def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
+        housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
+        return Warehouse.open(self._path), housekeeper
+
+    def _roll_views(self, warehouse: Warehouse) -> None:
+        for name in warehouse.catalog().views:
+            if self._stop.is_set() or time.monotonic() < self._next_roll.get(name, 0.0):
+                continue
+            started = time.monotonic()
+            tick = warehouse.frontier(name)
+            tables = [warehouse.kept_table(name), *warehouse.kept_segments(name).values()]
+            if [table for table in tables if table.roll_checkpoint(self._spark, tick)]:
+                seconds = time.monotonic() - started
+                self._listener(CheckpointRolled(table=name, tick=tick, seconds=seconds))
+                self._next_roll[name] = time.monotonic() + max(_SOONEST_SECONDS, seconds / _SHARE_OF_TIME)
+
+    def _refresh_replicas(self) -> None:
+        for name, reader in self._replicas().items():
+            if self._stop.is_set() or name in self.refreshed:
+                continue
+            if reader.recent_row_count < max(_RECENT_ROWS, _RECENT_SHARE * reader.base_row_count):
+                continue
+            replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
+            self.refreshed[name] = refresh_replica(reader, replica, Warehouse.open(self._path).log)
+
+
+def _policy(retention: Retention) -> Policy:
+    match retention:
+        case RetainTicks(count=count):
+            return Policy(keep_ticks=count)
+        case RetainFor(seconds=seconds):
+            return Policy(keep_for=timedelta(seconds=seconds))

@@ -1,0 +1,112 @@
+"""Wait until the change log knows all that a snapshot saw, beside a maintainer or without one.
+
+Whoever reads never takes the lease. Where nobody maintains the warehouse, what the change log lacks is read from the
+source's own log, which forgets nothing by that, and is laid over the change log in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass
+
+from headwater.changelog import ChangeLog
+from headwater.engine.service.live_status import read_sources
+from headwater.errors import NotReadable, SourceUnavailable, WarehouseRefused
+from headwater.model.position import Position
+from headwater.model.transaction import Capture
+from headwater.project.resolve import Understood
+from headwater.sources.source import require_held
+from headwater.warehouse.lease import maintainer_is_alive
+from headwater.warehouse.mailbox import note_awaited
+from headwater.warehouse.query import Warehouse
+
+_FOLLOW_SECONDS = 120.0
+_LOOK_SECONDS = 0.02
+
+
+def wait_until_followed(understood: Understood, warehouse: Warehouse, position: Position) -> None:
+    """Wait until the log has come to a position; where no maintainer runs, look ahead of it to there."""
+    is_ahead = warehouse.log.last_tick > warehouse.log.durable_tick
+    if is_ahead or not wait_for_maintainer(understood, warehouse, position):
+        _look_ahead(understood, warehouse, position.source)
+
+
+def wait_for_maintainer(understood: Understood, warehouse: Warehouse, position: Position) -> bool:
+    """Wait until the maintainer has followed a source to a position; False: there is no maintainer."""
+    with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
+        note_awaited(warehouse.path, position)
+    deadline = time.monotonic() + _FOLLOW_SECONDS
+    while time.monotonic() < deadline:
+        said = {status.name: status.position for status in read_sources(understood.project, warehouse)}
+        reached = said[position.source]
+        if reached is not None and position <= reached:
+            return True
+        if not maintainer_is_alive(warehouse.path):
+            return False
+        time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its signs of life are a file, which tells nobody
+    raise SourceUnavailable(
+        f'the log of source "{position.source}" was not followed to what was seen',
+        code="HW-534",
+        detail=f"waited {_FOLLOW_SECONDS:.0f} s for {position}",
+        hint="see `headwater status`, then try again",
+    )
+
+
+def _look_ahead(understood: Understood, warehouse: Warehouse, source: str) -> None:
+    """Lay what a source's log holds beyond the change log over it, in memory.
+
+    A maintainer that was there meanwhile may have let the source forget what it appended: then it is read again.
+    """
+    log = warehouse.log
+    log.refresh()
+    capture = _peek(understood, log, source)
+    while log.has_moved():
+        if log.last_tick > log.durable_tick:
+            raise SourceUnavailable(
+                "a maintainer has begun while the sources were read", code="HW-439", hint="try again: it goes on now"
+            )
+        log.refresh()
+        capture = _peek(understood, log, source)
+    _require_held(understood, log, source)
+    if capture is None:
+        return
+    truncated = sorted({str(name) for names in capture.truncated.values() for name in names})
+    if truncated:
+        raise NotReadable(
+            f"{truncated[0]} was truncated since the warehouse was last maintained",
+            code="HW-429",
+            detail="which rows went is known only once a maintainer has been told",
+            hint="run `headwater run --until-idle`, then try again",
+        )
+    log.look_ahead([capture])
+
+
+def _peek(understood: Understood, log: ChangeLog, source: str) -> Capture | None:
+    """Return what a source's log holds beyond the change log, by the slot that the warehouse follows by."""
+    asked, recorded = understood.sources[source], log.slots().get(source)
+    slot = asked.slots().former if recorded is None else recorded.name
+    return asked.peek(understood.followed(source), slot, log.positions().get(source))
+
+
+def _require_held(understood: Understood, log: ChangeLog, source: str) -> None:
+    """Refuse what was peeked at if the source has forgotten more than the change log holds; asked after peeking."""
+    recorded = log.slots().get(source)
+    if recorded is not None and recorded.has_begun:
+        found = understood.sources[source].slots().present.get(recorded.name)
+        if found is not None:
+            require_held(recorded.name, found.forgotten_to, log.positions()[source])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainersLog:
+    """Waits for whoever maintains the warehouse: for snapshots that are opened beside a maintainer."""
+
+    understood: Understood
+    warehouse: Warehouse
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        """Wait until the change log knows everything up to a position, for as long as that may take."""
+        del timeout_seconds
+        wait_until_followed(self.understood, self.warehouse, position)
+        return True

@@ -1,0 +1,1 @@
+"""Rows that batches look up: replicas, auxiliary tables, stored and computed segments, sources."""

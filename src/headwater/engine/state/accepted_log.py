@@ -1,0 +1,96 @@
+"""The change log as an algorithm sees it: what was seen and is too new, what was not seen and is due."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import assert_never
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.lookup import SawTicks, SawTransactions, Sight
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.errors import SourceUnavailable
+from headwater.maintenance.placing import seen_upto
+from headwater.model.position import Tick
+from headwater.model.relation import TICK, RelationName
+
+
+class AcceptedLog:
+    """Answers an algorithm's questions about the change log.
+
+    `settled` is, per source, a tick up to which every transaction is visible to any snapshot taken from now on;
+    nothing at or before it needs to be looked at when asking what a snapshot did not see.
+    """
+
+    def __init__(self, log: ChangeLog, settled: dict[str, Tick]) -> None:
+        """Look at the log as it stands when asked, not when this was made."""
+        self._log = log
+        self._settled = settled
+        self.corrected: Counter[RelationName] = Counter()
+        """How many rows came or went between what sources were seen to hold and what was needed of them."""
+
+    def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
+        """Return the signed rows of the ticks (after, upto]."""
+        return ArrowBag(self._log.rows(relation, columns, after, upto))
+
+    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        """Return the signed rows of the transactions that were seen and whose tick is after this one."""
+        match sight:
+            case SawTicks():
+                return self._counted(relation, self.changes(relation, columns, tick, max(tick, sight.upto)))
+            case SawTransactions():
+                known = self._known(relation.source, sight, tick, self._log.last_tick)
+                return self._at(relation, columns, [at for at, seen in known if seen])
+        assert_never(sight)
+
+    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
+        match sight:
+            case SawTicks():
+                return self._counted(relation, self.changes(relation, columns, min(tick, sight.upto), tick))
+            case SawTransactions():
+                settled = min(sight.upto or self._settled_upto(relation.source), tick)
+                known = self._known(relation.source, sight, Tick(settled), tick)
+                return self._at(relation, columns, [at for at, seen in known if not seen])
+        assert_never(sight)
+
+    def settle(self, source: str, sight: SawTransactions) -> None:
+        """Note how far every transaction of a source is visible by now."""
+        settled = self._settled_upto(source)
+        known = self._log.identities(source, settled, self._log.last_tick)
+        self._settled[source] = seen_upto(known, sight.seen, settled)
+
+    def _known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
+        """Return a source's ticks in (after, upto], and whether they were seen; one that was half seen is refused.
+
+        A source has several transactions in one tick only where global transactions crossed. The log does not tell
+        their rows apart, so an answer that saw some of them and not all can be brought to no tick: ask again.
+        """
+        known = [(at, sight.seen.sees(identity)) for at, identity in self._log.identities(source, after, upto)]
+        by_tick = dict(known)
+        if len(by_tick) < len(known) and any(by_tick[at] is not seen for at, seen in known):
+            raise SourceUnavailable(
+                f'an answer of source "{source}" saw a part of a tick',
+                code="HW-538",
+                detail="it was read between two transactions that became one tick, because global transactions crossed",
+                hint="it is asked again by itself",
+            )
+        return list(by_tick.items())
+
+    def _settled_upto(self, source: str) -> Tick:
+        """Return how far nothing can be unseen: what retention has dropped was committed long ago."""
+        return self._settled[source] if source in self._settled else self._log.horizon()
+
+    def _at(self, relation: RelationName, columns: tuple[str, ...], ticks: list[Tick]) -> ArrowBag:
+        if not ticks:
+            last = self._log.last_tick
+            return self.changes(relation, columns, last, last)
+        bag = self.changes(relation, columns, Tick(ticks[0] - 1), ticks[-1])
+        chosen = pc.is_in(bag.table[TICK], value_set=pa.array(ticks, pa.int64()))
+        return self._counted(relation, ArrowBag(bag.table.filter(chosen)))
+
+    def _counted(self, relation: RelationName, found: ArrowBag) -> ArrowBag:
+        self.corrected[relation] += len(found)
+        return found

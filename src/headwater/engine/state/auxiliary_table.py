@@ -1,0 +1,68 @@
+"""A hidden table while it is maintained: a kept segment's rows on disk, and in memory at the ticks where views stand.
+
+One table may serve several views, whose segments mean the same. Each goes its own way:
+
+    tick    50        100                200
+    A ──────────────► frontier                  goes on from 100 by the rows in memory, and leaves them at 200
+    B ────► frontier                            its source was away: it goes on from 50, by rows read from disk
+
+Invariants
+1. The table holds every change of the segment up to the frontier of each view that reads it. Changes are a function of
+   the change log, tick by tick, so whoever comes to a tick first appends them, and the others find them there.
+2. Rows in memory are those of one tick; a view looks at those of its own frontier, and at no others.
+So a view that waits or stops never holds another one up, and never shows it anything else than its own tick.
+Views that need not show every tick have changes of their own making, and tables of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.deltas.on_spark import quoted, to_arrow
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.engine.state.stored_segment import StoredSegment
+from headwater.model.position import Tick
+from headwater.model.relation import Relation
+from headwater.warehouse.kept_table import KeptTable
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class HiddenTable:
+    """A kept segment, whoever reads it; `name` is what the catalog calls its table."""
+
+    name: str
+    relation: Relation
+    table: KeptTable
+    spark: SparkSession
+    _readers: dict[Tick, SegmentReader] = field(default_factory=dict)
+
+    def at(self, tick: Tick) -> SegmentReader:
+        """Return the rows at a tick, read from disk unless some view stood there last."""
+        if tick not in self._readers:
+            rows = self.table.state_dataframe(self.spark, tick).select(*quoted(self.relation.column_names))
+            self._readers[tick] = SegmentReader.of_rows(self.relation, to_arrow(rows), tick)
+        return self._readers[tick]
+
+    def hold(self, plain: pa.Table, tick: Tick) -> None:
+        """Take plain rows of a tick that somebody has in memory already."""
+        self._readers[tick] = SegmentReader.of_rows(self.relation, plain, tick)
+
+    def stored(self, tick: Tick) -> StoredSegment:
+        """Return the rows at a tick where they are stored, for whoever asks seldom."""
+        return StoredSegment(relation=self.relation, tick=tick, table=self.table, spark=self.spark)
+
+    def advance(self, lo: Tick, rows: pa.Table | None, upto: Tick) -> None:
+        """Take the rows in memory along from one tick to another, if no view did before."""
+        if upto in self._readers or lo not in self._readers:
+            return
+        reader = self._readers.pop(lo)
+        reader.absorb(rows, upto)
+        self._readers[upto] = reader
+
+    def forget(self, needed: Collection[Tick]) -> None:
+        """Let rows in memory go that are of none of these ticks."""
+        self._readers = {tick: reader for tick, reader in self._readers.items() if tick in needed}

@@ -1,0 +1,72 @@
+"""Old rows of a segment that is not kept: computed from what it reads, of the groups that are looked up.
+
+    lookup of keys ──► those that nobody looked up before ──► rows of the operands under them ──► the segment's rows
+                   ──► those that are known ────────────────────────────────────────────────────► the same
+
+A batch looks the same groups up more than once (a group its own old row, a join above it the row again), and no group
+is computed twice. Everything is as of the tick where the batch begins, and is forgotten with it.
+
+Keys with a NULL lead nowhere (no source is asked for NULLs): then a segment is computed under the other columns, or
+whole if there are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headwater.deltas.indexed_rows import IndexedRows, is_among
+from headwater.deltas.lookup import Origin, look_up
+from headwater.deltas.on_arrow import ArrowRequest, ArrowResult, split_by_null
+from headwater.engine.state.reach import restrict
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, Relation
+
+
+@dataclass(slots=True, kw_only=True)
+class ComputedSegment:
+    """A segment's rows as of `tick`; `rows` computes them."""
+
+    relation: Relation
+    tick: Tick
+    rows: SegmentRows
+    lookup_milliseconds: ClassVar[float] = 500.0
+    _known: dict[tuple[str, ...], tuple[pa.Table, SegmentReader]] = field(default_factory=dict)
+    """By the columns that were looked up: the keys that were, and the rows that have one of them."""
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        """Return the rows of each request, netted."""
+        return [replace(self._found(request), origin=Origin.COMPUTED) for request in requests]
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
+        if request.within is None:
+            return look_up(self._reader(self.rows.of_segment(self.relation.name, None).rows.counted), request)
+        columns = request.within.columns
+        sought = request.within.keys.named(columns).cast(self.relation.arrow_schema(columns))
+        known, reader = self._known.get(columns) or (sought.slice(0, 0), self._reader(self._nothing()))
+        fresh = sought.filter(pc.invert(is_among(sought, columns, known)))
+        if fresh.num_rows:
+            reader.absorb(self._computed(fresh, columns), self.tick)
+            self._known[columns] = pa.concat_tables([known, fresh]), reader
+        return look_up(reader, request)
+
+    def _computed(self, keys: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """Return exactly the rows that have one of the keys."""
+        found = []
+        for part in split_by_null(keys):
+            within = restrict(self.relation, {name: name for name in columns}, part)
+            rows = self.rows.of_segment(self.relation.name, within).rows.counted
+            found.append(rows.filter(is_among(rows, tuple(columns), part)))
+        return pa.concat_tables(found)
+
+    def _reader(self, rows: pa.Table) -> SegmentReader:
+        return SegmentReader(relation=self.relation, tick=self.tick, base=IndexedRows(rows))
+
+    def _nothing(self) -> pa.Table:
+        return pa.schema([*self.relation.arrow_schema(), pa.field(COUNT, pa.int64())]).empty_table()

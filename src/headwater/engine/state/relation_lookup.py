@@ -1,0 +1,130 @@
+"""Look up rows of relations: at live sources, in one snapshot each per batch, or in replicas.
+
+The snapshots of a batch are opened first and the change log is followed past what they saw; only then is the end of the
+batch chosen. So an answer never saw a transaction that the log does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Protocol, Self
+
+from headwater.deltas.lookup import Origin, SawTransactions, look_up
+from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
+from headwater.engine.state.replica_reader import ReplicaReader
+from headwater.engine.state.source_lookup import SourceLookup
+from headwater.errors import SourceUnavailable
+from headwater.model.position import Position
+from headwater.model.relation import Relation, RelationName
+from headwater.observe.probe_stats import ProbeStats
+from headwater.sources.source import Snapshot, Source
+from headwater.spark.jobs import shared
+
+_FOLLOW_SECONDS = 10.0
+
+
+class Following(Protocol):
+    """Whoever knows how far the sources' logs have been followed."""
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        """Wait until the change log knows everything up to a position; tell whether it does."""
+        ...
+
+
+@dataclass(slots=True)
+class Snapshots:
+    """One snapshot of each source that a batch asks. A context manager."""
+
+    sources: Mapping[str, Source]
+    following: Following
+    _open: dict[str, Snapshot] = field(default_factory=dict)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __enter__(self) -> Self:
+        """Keep the snapshots for a block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """Close them all."""
+        self._stack.close()
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether a source's snapshot is open."""
+        return name in self._open
+
+    def open(self, names: Iterable[str]) -> frozenset[str]:
+        """Open snapshots of sources, then wait until the change log knows all that they saw.
+
+        Return the sources that are away, or whose log cannot be followed so far: the batch is tried again without them.
+        """
+        opened = {}
+        away = set()
+        for name in names:
+            try:
+                opened[name] = self._stack.enter_context(self.sources[name].snapshot())
+            except SourceUnavailable:
+                away.add(name)
+        for name, snapshot in opened.items():
+            if self.following.wait_for(snapshot.position, _FOLLOW_SECONDS):
+                self._open[name] = snapshot
+            else:
+                away.add(name)
+        return frozenset(away)
+
+    def sight(self, name: str) -> SawTransactions:
+        """Return what the snapshot of a source saw."""
+        return SawTransactions(seen=self._open[name].seen)
+
+    def source(self, relation: Relation) -> SourceLookup:
+        """Return the lookup of a relation in the snapshot of its source."""
+        return SourceLookup(snapshot=self._open[relation.name.source], relations={relation.name: relation})
+
+    def are_valid(self) -> bool:
+        """Tell whether every server still is the one that was asked: a restart may lose what a snapshot saw."""
+        return all(snapshot.is_valid() for snapshot in self._open.values())
+
+
+class CountedLookup(ArrowLookup, Protocol):
+    """A lookup that counts what sources were asked."""
+
+    @property
+    def asked(self) -> ProbeStats:
+        """What sources were asked."""
+        ...
+
+    @property
+    def known_key_count(self) -> int | None:
+        """How many keys were not asked for because their rows were known; None if that is not tried."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationLookup:
+    """The rows of relations: in their replicas, and at the sources for those that have none."""
+
+    relations: Mapping[RelationName, Relation]
+    replicas: Mapping[RelationName, ReplicaReader]
+    snapshots: Snapshots
+    asked: ProbeStats = field(default_factory=ProbeStats)
+    known_key_count: None = None
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        """Return the rows of each request; several are looked up at once."""
+        if len(requests) == 1:
+            found = [self._found(requests[0])]
+        else:
+            with ThreadPoolExecutor(len(requests)) as pool:  # a source lets in no more of them than its limit says
+                found = list(pool.map(shared(self._found), requests))
+        for request, result in zip(requests, found, strict=True):
+            if result.origin is Origin.SOURCE:
+                self.asked.count(request, result)
+        return found
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
+        """Return the rows of one request; nothing is counted here, where threads meet."""
+        replica = self.replicas.get(request.relation)
+        return look_up(replica or self.snapshots.source(self.relations[request.relation]), request)

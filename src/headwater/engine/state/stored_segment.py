@@ -1,0 +1,63 @@
+"""Look rows up in a kept table where it is stored: for those that are seldom asked for, and so not held in memory.
+
+Where few rows have to be looked at, they are read here: a Spark job would take longer. Where many, on Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from headwater.deltas.first_rows import limited
+from headwater.deltas.indexed_rows import is_among
+from headwater.deltas.lookup import Origin, RowResult, SawTicks
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
+from headwater.deltas.on_spark import quoted, to_arrow, under_keys
+from headwater.model.position import Tick
+from headwater.model.relation import COUNT, Relation
+from headwater.storage import few_rows
+from headwater.warehouse.kept_table import KeptTable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSegment:
+    """A kept table's rows as of `tick`, read by the entries under the keys; of a segment, or of a view itself."""
+
+    relation: Relation
+    tick: Tick
+    table: KeptTable
+    spark: SparkSession
+    origin: Origin = Origin.HIDDEN_TABLE
+    lookup_milliseconds: ClassVar[float] = 150.0
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        """Return the rows of each request, netted; not readable is what the table does not hold at the tick."""
+        return [limited(self._found(request), request) for request in requests]
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
+        wanted, keys = request.wanted, None if request.keys is None else request.keys.named(request.columns)
+        rows = self._read_here(wanted, keys)
+        if rows is None:
+            rows = self._read_on_spark(wanted, keys)
+        typed = rows.select([*wanted, COUNT]).cast(
+            pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
+        )
+        bag = ArrowBag.of_counted(with_one_zero(typed), self.tick).net()
+        return RowResult(rows=bag, sight=SawTicks(upto=self.tick), origin=self.origin)
+
+    def _read_here(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table | None:
+        """Return the entries under the keys; None if they are not found in few."""
+        if keys is None:
+            return self.table.few_entries(self.tick, wanted, None, few_rows.FEW_ROWS)
+        needed = tuple(dict.fromkeys((*wanted, *keys.column_names)))
+        rows = self.table.few_entries(self.tick, needed, keys, few_rows.FEW_ROWS)
+        return None if rows is None else rows.filter(is_among(rows, tuple(keys.column_names), keys))
+
+    def _read_on_spark(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
+        entries = self.table.entries_dataframe(self.spark, self.tick, keys)
+        under = entries if keys is None else under_keys(self.spark, entries, keys)
+        return to_arrow(under.select(*quoted((*wanted, COUNT))))

@@ -1,0 +1,1 @@
+"""How a view is maintained and what that costs, in words: `headwater explain`."""

@@ -1,0 +1,48 @@
+"""How a view's relations are read, in words: by asking, or from replicas, and what these hold."""
+
+from __future__ import annotations
+
+from headwater.deltas.content import Content
+from headwater.model.project import Reading
+from headwater.model.relation import Relation
+from headwater.project.resolve import Understood, UnderstoodView
+
+
+def reading_lines(understood: Understood, view: UnderstoodView) -> list[str]:
+    """Return the lines of `explain` about it."""
+    copied = understood.replicated()
+    lines: list[str] = []
+    for name, reading in view.readings.items():
+        match reading:
+            case Reading.REPLICA:
+                how = f"replica, kept in the warehouse: {_held(understood.relations[name], copied[name])}"
+            case Reading.PROBE:
+                how = "probes at the source, rebased"
+        lines.append(f"  {'' if lines else 'reads from':12} {name}: {how}")
+    return lines
+
+
+def replicas_data(understood: Understood, view: UnderstoodView) -> dict[str, object]:
+    """Return as plain data what replicas of its relations hold."""
+    copied = understood.replicated()
+    return {
+        str(name): {"columns": list(copied[name].columns), "rows": str(copied[name].rows)}
+        for name, reading in view.readings.items()
+        if reading is Reading.REPLICA
+    }
+
+
+def _held(relation: Relation, content: Content) -> str:
+    """Return what is held of a relation.
+
+    >>> from headwater.deltas.extent import Extent
+    >>> from headwater.deltas.selection import Selection
+    >>> from headwater.model.relation import Column, RelationName
+    >>> columns = tuple(Column(name=name, type="string", native="text") for name in ("id", "city"))
+    >>> places = Relation(name=RelationName(source="geo", name="places"), columns=columns)
+    >>> oslo = Extent.of([Selection(column="city", compare="equal", values=("Oslo",))])
+    >>> _held(places, Content(columns=("city",), rows=oslo)), _held(places, Content(columns=("id", "city")))
+    ("1 of 2 columns, rows with city = 'Oslo'", '2 of 2 columns, all rows')
+    """
+    rows = str(content.rows) if content.rows.is_everything else f"rows with {content.rows}"
+    return f"{len(content.columns)} of {len(relation.columns)} columns, {rows}"

@@ -1,0 +1,118 @@
+"""How a view of segments is maintained: the DAG, what is kept where, how each segment gets its changes, and why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headwater.explain.costs import ExplainedCost, explain_cost
+from headwater.explain.keeping import keeping_data, keeping_lines
+from headwater.explain.queries import maintenance_queries, tracing_lines, tracing_queries
+from headwater.explain.reading import reading_lines, replicas_data
+from headwater.explain.result import ExplainResult
+from headwater.explain.steps import StepWords
+from headwater.explain.summary import summarize
+from headwater.model.keeping import AllGroupTables
+from headwater.project.resolve import Understood
+from headwater.views.steps.group_tables import computed_segments, must_keep
+from headwater.views.steps.keep_lineage import without_lineage
+from headwater.views.steps.segments import (
+    Segment,
+    SegmentedView,
+)
+
+
+def explain_segments(understood: Understood, name: str) -> ExplainResult:
+    """Return a description to read, and the same as data."""
+    known = understood.views[name]
+    view = known.view
+    readings = known.readings
+    cost = explain_cost(understood, name)
+    reasons = must_keep(without_lineage(view))
+    words = StepWords.of(view)
+    told = [
+        _tell(segment, segment.step.words(segment, words), cost, _keeping(view, segment), reasons.get(segment.name, ""))
+        for segment in view.segments
+    ]
+    summary = summarize(known, cost, words)
+    is_chosen = not isinstance(understood.project.view(name).group_tables, AllGroupTables)
+    lines = [
+        *summary.lines,
+        "",
+        f"view {name}",
+        f"  guarantee    {known.guarantee.value}",
+        f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
+        *(line for one in told for line in _drawn(one, with_reason=is_chosen)),
+        *reading_lines(understood, known),
+        *keeping_lines(understood, known),
+        *_reasons(view),
+        *tracing_lines(view),
+    ]
+    return ExplainResult(
+        view=name,
+        summary=summary.lines,
+        text="\n".join(lines),
+        data={
+            "summary": summary.data,
+            "guarantee": known.guarantee.value,
+            "algorithm": known.algorithm.name,
+            **keeping_data(understood, known),
+            "relations": {str(relation): reading.value for relation, reading in readings.items()},
+            "replicas": replicas_data(understood, known),
+            "columns": {field.name: str(field.type) for field in known.schema},
+            "segments": told,
+            "cost": cost.data,
+            "maintenance_sql": maintenance_queries(view),
+            "tracing_sql": tracing_queries(view),
+            "reasons": [
+                {"code": why.code, "segment": why.segment.name, "what": why.what, "remedy": why.remedy}
+                for why in view.reasons
+            ],
+        },
+    )
+
+
+def _keeping(view: SegmentedView, segment: Segment) -> str:
+    """Return where the old rows of a segment are, if any are needed."""
+    if segment is view.output:
+        return "the view"
+    if segment.is_kept:
+        return "hidden table"
+    return "computed" if segment.name in computed_segments(view) else "no"
+
+
+def _tell(segment: Segment, does: list[str], cost: ExplainedCost, kept: str, must_keep: str) -> dict[str, Any]:
+    return {
+        "name": segment.name.name,
+        "step": segment.step.kind,
+        "origin": segment.origin,
+        "inputs": [one.label for one in segment.inputs],
+        "detail": does,
+        "kept": kept,
+        "must_keep": must_keep,
+        "maintained": segment.step.maintained(segment),
+        "cost": cost.of_segment(segment.name),
+        "columns": {column.name: column.type for column in segment.relation.columns},
+    }
+
+
+_KEPT = {
+    "the view": "the view",
+    "hidden table": "kept",
+    "computed": "computed from its operands",
+    "no": "flows through",
+}
+
+
+def _drawn(told: dict[str, Any], *, with_reason: bool) -> list[str]:
+    kept = _KEPT[told["kept"]]
+    origin = f", from view {told['origin']}" if told["origin"] else ""
+    head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}{origin}]"
+    why = [f"stays kept: {told['must_keep']}"] if with_reason and told["must_keep"] else []
+    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"], *why, told["cost"]))]
+
+
+def _reasons(view: SegmentedView) -> list[str]:
+    lines = []
+    for why in view.reasons:
+        lines += [f"  {why.code}       {why.segment.name}: {why.what}", f"  {'':12} {why.remedy}"]
+    return lines

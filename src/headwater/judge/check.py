@@ -1,0 +1,288 @@
+"""Check a live warehouse: read whole relations, roll them back to ticks, run the original SQL there, and grade.
+
+It stops nothing. One snapshot per source is read; the change log brings each relation from what its snapshot saw back
+to a tick, by the judge's own way (`judge/roll_back`). What the sources hold and what the view holds meet only in the
+comparison. The states compared are a sample, spread over what can be read, with the newest; if one is wrong, halving
+finds the tick where the mistake came in.
+
+Where rows are few and DuckDB is installed, DuckDB runs the SQL: no view is maintained by it. If it gives what the
+warehouse shows, the state is right. A view is written in Spark's SQL, so where DuckDB cannot run it, or gives something
+else, Spark runs it, and its word counts. The result says which engine judged how many states.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from headwater.changelog.change_log import ChangeLog
+from headwater.deltas.compare import Difference, Row, bag_key, bag_of
+from headwater.deltas.compare_frames import compare_counted, compare_frames, fingerprint
+from headwater.deltas.extent import WHOLE
+from headwater.deltas.on_spark import collect_few
+from headwater.engine.bootstrap.recompute import recompute
+from headwater.engine.bootstrap.staging import stage_relation
+from headwater.engine.bootstrap.whole_view import computed_rows, require_same_rows, require_same_types, whole_view
+from headwater.engine.service.wait_until_followed import wait_until_followed
+from headwater.engine.state.truncation import truncations
+from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
+from headwater.judge.grade import Observation, Verdict, grade
+from headwater.judge.replay import ReplayedView, state_of
+from headwater.judge.result import DUCKDB, SPARK, CheckResult, ViewCheck
+from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
+from headwater.judge.sample import first_wrong, spread
+from headwater.judge.settle_orders import settled_text
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.observe.events import CheckProgress, Listener, unheard
+from headwater.project.outdated_view import refuse_outdated
+from headwater.project.resolve import Understood
+from headwater.spark.view_errors import is_contradiction, unchecked_error
+from headwater.storage.spark_files import read_files
+from headwater.views.steps.segments import SegmentedView, described_relations
+from headwater.views.text.upstream_views import whole_text
+from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
+
+_FEW_ROWS = 100_000
+"""So many rows of a relation, and of a view, are given to DuckDB."""
+
+
+def check_views(
+    spark: SparkSession,
+    understood: Understood,
+    view: str | None,
+    ticks: int | None,
+    listener: Listener,
+    *,
+    steps: bool = False,
+) -> CheckResult:
+    """Check one view or all that the warehouse has, at so many ticks, None: at all.
+
+    With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
+    """
+    warehouse = Warehouse.open(str(understood.project.warehouse))
+    kept = warehouse.catalog().views
+    names = [warehouse.view(view).name] if view is not None else [name for name in understood.views if name in kept]
+    if not names:
+        raise NotReadable(
+            "the warehouse has none of the project's views yet", code="HW-430", hint="run `headwater run` first"
+        )
+    with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
+        shown = _stage(spark, understood, names, Path(folder), warehouse)
+        warehouse.log.refresh()  # it is not looked at again: what happens from now on does not matter
+        since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
+        logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
+        try:
+            checked = tuple(
+                _check_view(spark, understood, name, warehouse, logged, ticks, listener, steps=steps) for name in names
+            )
+        finally:
+            for relation in logged.values():
+                relation.release()
+    return CheckResult(views=checked)
+
+
+def _stage(
+    spark: SparkSession, understood: Understood, names: list[str], folder: Path, warehouse: Warehouse
+) -> dict[RelationName, ShownRelation]:
+    """Read every relation whole, one snapshot per source, and wait until the change log knows all that was seen."""
+    needed: dict[RelationName, set[str]] = {}
+    for name in names:
+        for relation, columns in understood.views[name].view.relations.items():
+            needed.setdefault(relation, set()).update(columns)
+    shown = {}
+    for source in sorted({relation.source for relation in needed}):
+        with understood.sources[source].snapshot() as snapshot:
+            for relation in (name for name in needed if name.source == source):
+                described = understood.relations[relation]
+                wanted = tuple(column for column in described.column_names if column in needed[relation])
+                staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard)
+                files = [str(chunk.path) for chunk in staged.chunks]
+                rows = read_files(spark, files, described.arrow_schema(wanted))
+                shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
+            wait_until_followed(understood, warehouse, snapshot.position)
+            if not snapshot.is_valid():
+                raise SourceUnavailable(
+                    "a source restarted, or rewrote a table, while it was asked",
+                    code="HW-533",
+                    detail=f'source "{source}", during the check',
+                    hint="run the check again",
+                )
+    return shown
+
+
+def _check_view(
+    spark: SparkSession,
+    understood: Understood,
+    name: str,
+    warehouse: Warehouse,
+    logged: Mapping[RelationName, LoggedRelation],
+    count: int | None,
+    listener: Listener,
+    *,
+    steps: bool,
+) -> ViewCheck:
+    """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
+    entry, view = warehouse.view(name), understood.views[name].view
+    frontier = min(
+        warehouse.frontier(name), warehouse.log.durable_tick
+    )  # it goes on; what was read of the log does not
+    refuse_outdated(entry, view)
+    states = _States(
+        spark=spark,
+        view=view,
+        settled=settled_text(whole_text(view.sql, view.lower), described_relations(view.joins).values()),
+        own=ReplayedView(name=name, sql=entry.sql, birth=entry.birth, lower=entry.lower),
+        table=warehouse.kept_table(name),
+        log=warehouse.log,
+        logged=logged,
+    )
+    claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
+    sample = spread(claimed, count)
+    found: dict[Tick, Difference] = {}
+    judged_by: Counter[str] = Counter()
+    for number, tick in enumerate(sample, 1):
+        try:
+            engine, found[tick] = states.judge(tick)
+            judged_by[engine] += 1
+            if steps:
+                states.require_steps(tick)
+        except NotReadable:
+            if tick == frontier:
+                raise  # an older one went out of retention meanwhile
+        except (PySparkException, Py4JError) as error:
+            raise unchecked_error(name, error, tick) from error
+        listener(CheckProgress(view=name, states_checked=number, states_expected=len(sample)))
+    promised = Guarantee(entry.guarantee)
+    verdict = _verdict(states, claimed, found) if found else Verdict(guarantee=promised, states_checked=0)
+    if promised < Guarantee.COMPLETE:  # it claims only the ticks that were compared, and skips the others
+        verdict = replace(verdict, guarantee=min(verdict.guarantee, promised))
+    return ViewCheck(view=name, promised=promised, tick=frontier, verdict=verdict, judged_by=judged_by)
+
+
+def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontier: Tick) -> list[Tick]:
+    """Return the ticks whose states a view claims to show: all, or those that some commit ended at."""
+    if Guarantee(entry.guarantee) is Guarantee.COMPLETE:
+        return [Tick(tick) for tick in range(oldest, frontier + 1)]
+    ends = {commit.record.frontiers.get(entry.name, entry.birth) for commit in warehouse.commits.read()}
+    return sorted(tick for tick in ends if oldest <= tick <= frontier)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _States:
+    """A view's states, each twice: as its SQL gives it, and as the warehouse shows it.
+
+    `settled` is its author's text, in which the judge has completed the orders that it leaves open; `own` is what it is
+    for DuckDB.
+    """
+
+    spark: SparkSession
+    view: SegmentedView
+    settled: str
+    own: ReplayedView
+    table: KeptTable
+    log: ChangeLog
+    logged: Mapping[RelationName, LoggedRelation]
+
+    def oldest(self, birth: Tick) -> Tick:
+        """Return the first tick at which both can be known."""
+        oldest = max(birth, self.table.horizon(), self.log.horizon())
+        for relation in self.view.relations:  # what a TRUNCATE removed cannot be brought back
+            oldest = max([oldest, *truncations(self.log, relation, oldest, self.log.last_tick)])
+        return oldest
+
+    def right(self, tick: Tick) -> DataFrame:
+        """Return what the view's SQL gives."""
+        plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
+        return recompute(self.spark, self.view, self.settled, plain)
+
+    def require_steps(self, tick: Tick) -> None:
+        """Refuse a view whose steps, computed whole, give another state than its SQL."""
+        plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
+        with whole_view(self.spark, self.view, plain, computed_rows) as by_steps:
+            by_text = recompute(self.spark, self.view, self.settled, plain)
+            require_same_types(self.view, by_text, by_steps)
+            require_same_rows(self.view, by_text, by_steps, tick)
+
+    def judge(self, tick: Tick) -> tuple[str, Difference]:
+        """Return what the warehouse shows wrongly, and the engine that says so."""
+        return (DUCKDB, Difference()) if self._is_right_by_duckdb(tick) else (SPARK, self.difference(tick))
+
+    def _is_right_by_duckdb(self, tick: Tick) -> bool:
+        """Tell whether DuckDB can be asked, and gives what the warehouse shows."""
+        if find_spec("duckdb") is None:
+            return False
+        try:
+            shown = collect_few(self.table.state_dataframe(self.spark, tick), _FEW_ROWS)
+            rows = {name: collect_few(rolled_back(self.logged[name], tick), _FEW_ROWS) for name in self.view.relations}
+        except PySparkException:  # rows that cannot be: said when Spark judges
+            return False
+        few = {name: table for name, table in rows.items() if table is not None}
+        if shown is None or len(few) < len(rows):
+            return False
+        right = state_of(tuple(described_relations(self.view.joins).values()), self.own, few)
+        if right is None:
+            return False
+        columns = (column.to_pylist() for column in shown.select(self.table.schema.names).columns)
+        return bag_key(right) == bag_key(bag_of(zip(*columns, strict=True)))
+
+    def difference(self, tick: Tick) -> Difference:
+        """Return what the warehouse shows wrongly, to a reader; where its rows cannot even be read, what it holds."""
+        try:
+            return compare_frames(self.right(tick), self.table.state_dataframe(self.spark, tick))
+        except PySparkException as error:
+            if is_contradiction(error):
+                return compare_counted(self.right(tick), self.table.entries_dataframe(self.spark, tick))
+            if IMPOSSIBLE not in str(error):
+                raise
+            raise UnfaithfulLog(
+                f'the change log and the sources of view "{self.view.name}" contradict each other',
+                code="HW-537",
+                detail=str(error).split(IMPOSSIBLE, 1)[1].splitlines()[0].strip(),
+                hint="the log took away a row that the source never had; `headwater teardown`, then `headwater run`, "
+                "reads everything anew",
+            ) from None
+
+    def is_right(self, tick: Tick) -> bool:
+        """Tell whether the warehouse shows what it should."""
+        return not self.difference(tick)
+
+
+def _verdict(states: _States, claimed: Sequence[Tick], found: Mapping[Tick, Difference]) -> Verdict:
+    """Grade what was compared; whole states stay on Spark, and the grader is given something that stands for each."""
+    wrong = [tick for tick, differs in found.items() if differs]
+    right: dict[Tick, Row] = {tick: (tick,) for tick in found}
+    if wrong:
+        right = {tick: fingerprint(states.right(tick)) for tick in found}
+    seen = {tick: _sign(states, tick, right[tick]) if tick in wrong else right[tick] for tick in found}
+    verdict = grade(
+        {tick: {sign: 1} for tick, sign in right.items()},
+        [Observation(tick=tick, state={sign: 1}) for tick, sign in seen.items()],
+    )
+    if not wrong:
+        return verdict
+    good = max((tick for tick in found if tick < wrong[0]), default=None)
+    first = first_wrong(claimed, good, wrong[0], states.is_right)
+    return replace(verdict, first_bad_tick=first, difference=found.get(first) or states.difference(first))
+
+
+def _sign(states: _States, tick: Tick, right: Row) -> Row:
+    """Return what stands for a wrong state: never what stands for the right one of its tick."""
+    try:
+        sign = fingerprint(states.table.state_dataframe(states.spark, tick))
+    except PySparkException as error:
+        if not is_contradiction(error):
+            raise
+        return ("unreadable", tick)
+    return ("differs", tick) if sign == right else sign

@@ -1,0 +1,112 @@
+"""Telescope: in which order the parts of one transaction happen, and which of them need no computing.
+
+    change of V = sum over changed occurrences p of  (those before p: new)  change at p  (those after p: old)
+
+holds for any order of the occurrences. It is chosen so that as many of these terms as can be need nobody:
+
+- a part that only deletes, at an occurrence whose key the view holds, is done by taking out the view's rows with those
+  keys. These parts come first: the view that they take rows out of is the one before the transaction.
+- a part that only inserts into the parent of a reference comes before the child's part, and is then empty; one that
+  only deletes from it comes after the child's part, and is then empty (`irrelevant`).
+
+A modification is one change: a part that deletes and inserts is computed as one, and both of its rows lead on by keys
+that are asked for together, equal ones once. It asks as often as an insert, and is right whichever column was modified.
+(Paper 001 changes the view's rows in place and asks nobody when no join attribute was modified, its Lemma 3. That is
+safe only if no selection's attribute was modified either, PAPERS.md §4, erratum 7, and if the view holds the key and
+every output is a column of one relation. Not done here: such a modification costs the queries of an insert.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from headwater.deltas.signed_bag import Keys
+from headwater.maintenance.published.irrelevant import Reference, references
+from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+from headwater.views.steps.join import JoinView
+from headwater.views.steps.keys import key_outputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Telescoped:
+    """The parts of a transaction: their order, those that are computed, those that take rows out by key."""
+
+    order: tuple[str, ...]
+    computed: tuple[str, ...]
+    removed: Mapping[str, Keys]
+
+    def needed(self, alias: str, start: str, tick: Tick) -> Tick:
+        """Return the state in which the part at one occurrence needs another occurrence."""
+        return tick if self.order.index(alias) < self.order.index(start) else Tick(tick - 1)
+
+
+Parts = Callable[[JoinView, Mapping[RelationName, Any]], Telescoped]
+"""How a transaction is taken apart, given what it changes in each relation: `telescope`."""
+
+
+def telescope(
+    view: JoinView,
+    changes: Mapping[RelationName, Any],
+    refer: Callable[[JoinView], Iterable[Reference]] = references,
+) -> Telescoped:
+    """Choose the order of a transaction's parts; `refer` tells along which references some may be irrelevant."""
+    parts = {o.alias: changes[o.relation.name] for o in view.occurrences if len(changes[o.relation.name])}
+    deleting = {alias for alias, rows in parts.items() if not len(rows.positive())}
+    inserting = {alias for alias, rows in parts.items() if not len(rows.negated().positive())}
+    by_key = [alias for alias in parts if alias in deleting and key_outputs(view, alias)]
+    order = (*by_key, *(o.alias for o in view.occurrences if o.alias not in by_key))
+    before: set[tuple[str, str]] = {(first, other) for first in by_key for other in order if other not in by_key}
+    left_out: set[str] = set()
+    for reference in refer(view):
+        if reference.parent not in parts or reference.parent in {*by_key, *left_out}:
+            continue
+        if (wish := _wish(reference, parts, by_key, deleting, inserting)) is None:
+            continue
+        if (sorted_by := _sorted(order, before | wish)) is not None:
+            order, before = sorted_by, before | wish
+            left_out.add(reference.parent)
+    return Telescoped(
+        order=order,
+        computed=tuple(alias for alias in order if alias in parts and alias not in {*by_key, *left_out}),
+        removed={alias: _keys(view, alias, parts[alias]) for alias in by_key},
+    )
+
+
+def _wish(
+    reference: Reference, parts: Mapping[str, Any], by_key: Iterable[str], deleting: set[str], inserting: set[str]
+) -> set[tuple[str, str]] | None:
+    """Return what has to come before what, for a parent's part to be empty; None if it may not be."""
+    if reference.parent not in deleting | inserting:
+        return None
+    if reference.child not in parts or reference.child in by_key:
+        return set()  # an unchanged child is the same before and after; one that only loses rows comes first
+    if reference.parent in inserting:
+        return {(reference.parent, reference.child)}
+    return {(reference.child, reference.parent)}
+
+
+def _sorted(aliases: tuple[str, ...], before: set[tuple[str, str]]) -> tuple[str, ...] | None:
+    """Return the aliases so that each pair stands in its order, else as they are; None if that cannot be.
+
+    >>> _sorted(("a", "b", "c"), {("c", "a")})
+    ('b', 'c', 'a')
+    >>> _sorted(("a", "b"), {("a", "b"), ("b", "a")})
+    """
+    placed: list[str] = []
+    waiting = list(aliases)
+    while waiting:
+        free = [alias for alias in waiting if not any((other, alias) in before for other in waiting)]
+        if not free:
+            return None
+        placed.append(free[0])
+        waiting.remove(free[0])
+    return tuple(placed)
+
+
+def _keys(view: JoinView, alias: str, rows: Any) -> Keys:
+    key = view.occurrence(alias).relation.key
+    keys: Keys = rows.keys(key, rows, key)
+    return keys

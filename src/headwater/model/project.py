@@ -1,0 +1,189 @@
+"""What a project says: its sources, how relations are read, its views and how each is kept. Frozen, without secrets.
+
+A source's URL is kept as it is written, with `${VARIABLE}` in it, and filled in only when somebody connects.
+
+How a relation is read is chosen once per relation, for all views: `[relations."shop.sales"] reading = "probe"`, or else
+`[defaults] reading`. A view may choose for itself (`maintenance =`), where this does not contradict what is said of a
+relation by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TypeAlias
+
+from headwater.errors import InvalidProject, did_you_mean
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import AllGroupTables, GroupTables, LineageWish, Maintenance, Refresh
+from headwater.model.relation import RelationName
+
+PROJECT_FILE = "headwater.toml"
+VIEWS_FOLDER = "views"
+DEFAULT_ALGORITHM = "batched-sweep"
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class Reading(Enum):
+    """How the warehouse knows a relation: from a copy it keeps, or by asking the source."""
+
+    REPLICA = "replica"
+    PROBE = "probe"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainTicks:
+    """History reaches back so many ticks."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetainFor:
+    """History reaches back so many seconds."""
+
+    seconds: float
+
+
+Retention: TypeAlias = RetainTicks | RetainFor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDeclaration:
+    """A source as the project file declares it; `url_text` still has its `${VARIABLE}`s."""
+
+    name: str
+    url_text: str
+    statement_timeout_seconds: float
+    probe_connections: int
+    declared_in: str
+
+    def url(self, environment: Mapping[str, str]) -> str:
+        """Return the URL with its variables filled in; an unset one is refused by its name.
+
+        >>> declaration = SourceDeclaration(name="shop", url_text="postgresql://me:${PW}@db/shop",
+        ...     statement_timeout_seconds=60, probe_connections=4, declared_in="headwater.toml:5")
+        >>> declaration.url({"PW": "secret"})
+        'postgresql://me:secret@db/shop'
+        """
+        unset = [name for name in VARIABLE.findall(self.url_text) if not environment.get(name)]
+        if unset:
+            raise InvalidProject(
+                f'environment variable "{unset[0]}" is not set',
+                code="HW-110",
+                detail=f'the url of source "{self.name}" needs it ({self.declared_in})',
+                hint=f"export {unset[0]}=…",
+            )
+        return VARIABLE.sub(lambda match: environment[match[1]], self.url_text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewFile:
+    """A view as its file and the project file declare it: not parsed yet."""
+
+    name: str
+    sql: str
+    file: Path
+    guarantee: Guarantee | None
+    """None: whatever the algorithm guarantees."""
+    algorithm: str
+    """As it is written: which names there are is known by those who maintain."""
+    strict: bool = False
+    """Whether a view is refused that would have to be computed anew, in whole, rather than incrementally."""
+    keep: tuple[LineageWish, ...] = ()
+    """The lineage that is kept beside the view; which segments there are is known by those who compile."""
+    maintenance: Maintenance | None
+    """None: incremental, each relation read as `[relations]` and `[defaults]` say."""
+    refresh: Refresh
+    group_tables: GroupTables = field(default_factory=AllGroupTables)
+    """Which segments have group tables; which there are is known by those who compile."""
+    is_compared_at_birth: bool = True
+    """Whether it is computed twice when it is born, by its SQL and by its steps, and refused if they differ."""
+    shown: str = ""
+    """Its file as errors name it: views/NAME.sql, perhaps in a folder there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdColumn:
+    """The id of a global transaction is in a column of the rows of its parts."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedId:
+    """The id of a global transaction is the one that its parts were prepared under: PREPARE TRANSACTION 'id'."""
+
+
+GlobalIds: TypeAlias = IdColumn | PreparedId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalTransactions:
+    """Each global transaction has a part in each of these sources, which has its id."""
+
+    sources: tuple[str, ...]
+    ids: GlobalIds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """Everything a project folder says."""
+
+    name: str
+    file: Path
+    warehouse: Path
+    retention: Retention
+    batch_ticks: int
+    batch_interval_seconds: float
+    default_reading: Reading
+    readings: Mapping[RelationName, Reading]
+    sources: tuple[SourceDeclaration, ...]
+    views: tuple[ViewFile, ...]
+    global_transactions: GlobalTransactions | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The project's folder."""
+        return self.file.parent
+
+    @property
+    def secret_variables(self) -> frozenset[str]:
+        """The environment's variables that the sources' urls are made of."""
+        return frozenset(name for source in self.sources for name in VARIABLE.findall(source.url_text))
+
+    def reading(self, relation: RelationName) -> Reading:
+        """Return how a relation is read."""
+        return self.readings.get(relation, self.default_reading)
+
+    def source(self, name: str) -> SourceDeclaration:
+        """Return a source by its name; one that is not declared is refused."""
+        known = tuple(source.name for source in self.sources)
+        if name not in known:
+            raise unknown_source(name, known, PROJECT_FILE)
+        return self.sources[known.index(name)]
+
+    def view(self, name: str) -> ViewFile:
+        """Return a view by its name; one that has no file is refused."""
+        known = tuple(view.name for view in self.views)
+        if name not in known:
+            raise InvalidProject(
+                f'there is no view "{name}"',
+                code="HW-114",
+                detail=f"the project has {', '.join(known) or 'no views'}",
+                hint=did_you_mean(name, known, otherwise=f"write {VIEWS_FOLDER}/{name}.sql"),
+            )
+        return self.views[known.index(name)]
+
+
+def unknown_source(name: str, known: tuple[str, ...], where: str) -> InvalidProject:
+    """Return the refusal of a source that is not declared."""
+    return InvalidProject(
+        f'there is no source "{name}" ({where})',
+        code="HW-118",
+        detail=f"the project has {', '.join(known) or 'no sources'}",
+        hint=did_you_mean(name, known, otherwise=f"declare [sources.{name}]"),
+    )

@@ -1,0 +1,1 @@
+"""What happens while a warehouse is maintained: typed events, log lines, counts, status."""

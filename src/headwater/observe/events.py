@@ -1,0 +1,284 @@
+"""Everything that happens while a warehouse is maintained, as one stream of typed events.
+
+Logs, progress bars, `run --json`, metrics and the dashboard are renderings of this stream. Whoever makes something
+happen says so once, to one listener; `fan_out` lets several listen. Listeners are called on the thread on which the
+event happened and must be quick; they change nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from headwater.errors import HeadwaterError
+from headwater.model.position import Position, Tick
+from headwater.model.relation import RelationName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStarting:
+    """Spark is being started; that takes seconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkStarted:
+    """Spark can be used."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanningStarted:
+    """The sources are asked about the relations that views read, and Spark for the types of the views' columns."""
+
+    views: int
+    sources: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceConnected:
+    """A source's log is being followed."""
+
+    source: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceDisconnected:
+    """A source did not answer; it will be tried again."""
+
+    source: str
+    error: HeadwaterError
+    retry_in_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceGone:
+    """What we need from a source is lost for good; its views stop."""
+
+    source: str
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceWarning:
+    """Something about a source that a person should know."""
+
+    source: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionsAccepted:
+    """Transactions of a source are durable in the change log and have their ticks, first to last."""
+
+    source: str
+    first: Tick
+    last: Tick
+    row_count: int
+    position: Position
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStarted:
+    """The ticks (lo, hi] are being computed together."""
+
+    lo: Tick
+    hi: Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeAnswered:
+    """A source answered a batch's probes of a relation; `corrected_rows` came or went when answers were rebased."""
+
+    view: str
+    relation: RelationName
+    probe_count: int = 1
+    key_count: int
+    row_count: int
+    byte_count: int
+    corrected_rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewComputed:
+    """What a view's ticks (lo, hi] took: changed rows that it needs, old rows that were read for them, by where."""
+
+    view: str
+    lo: Tick
+    hi: Tick
+    changed_rows: int
+    read_rows: Mapping[RelationName, int]
+    row_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMaintenanceTested:
+    """Whether the ticks (lo, hi] of a view could be computed without asking: so many keys were known, all or some."""
+
+    view: str
+    lo: Tick
+    hi: Tick
+    suffices: bool
+    known_key_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCommitted:
+    """All kept tables moved from tick lo to tick hi; `seconds` per part (probe, Spark, commit, …)."""
+
+    lo: Tick
+    hi: Tick
+    row_count: int
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewBorn:
+    """A view is readable from this tick on."""
+
+    view: str
+    tick: Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewStopped:
+    """A view cannot go past a tick; the others go on."""
+
+    view: str
+    tick: Tick
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewDropped:
+    """A view is no longer kept."""
+
+    view: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectChanged:
+    """The project's files were changed and are taken up; these steps follow."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectRefused:
+    """The project's files were changed and cannot be taken up; what ran before goes on."""
+
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectWarned:
+    """Something that the project says is allowed, and probably not meant."""
+
+    warning: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarehouseAdopted:
+    """A warehouse did not say which project it belongs to; from now on it is this one's."""
+
+    project: str
+    warehouse: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BootstrapProgress:
+    """So many rows of a relation have been read; the estimate is the source's own and may be off."""
+
+    relation: RelationName
+    rows_read: int
+    rows_estimated: int
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckProgress:
+    """So many states of a view have been recomputed and compared."""
+
+    view: str
+    states_checked: int
+    states_expected: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointRolled:
+    """A kept table's checkpoint now holds the rows as of this tick."""
+
+    table: str
+    tick: Tick
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Housekept:
+    """Files that no retained commit needs are gone."""
+
+    table: str
+    files_removed: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """Everything accepted is committed; the sources were followed to where they stood when asked."""
+
+    tick: Tick
+
+
+Event: TypeAlias = (
+    SparkStarting
+    | SparkStarted
+    | PlanningStarted
+    | SourceConnected
+    | SourceDisconnected
+    | SourceGone
+    | SourceWarning
+    | TransactionsAccepted
+    | BatchStarted
+    | ProbeAnswered
+    | ViewComputed
+    | SelfMaintenanceTested
+    | BatchCommitted
+    | ViewBorn
+    | ViewStopped
+    | ViewDropped
+    | ProjectChanged
+    | ProjectRefused
+    | ProjectWarned
+    | WarehouseAdopted
+    | BootstrapProgress
+    | CheckProgress
+    | CheckpointRolled
+    | Housekept
+    | Idle
+)
+
+Listener: TypeAlias = Callable[[Event], None]
+
+
+def unheard(event: Event) -> None:
+    """Listen to nothing: what a session does unless somebody wants to hear."""
+    del event
+
+
+def fan_out(*listeners: Listener) -> Listener:
+    """Return a listener that passes every event to each of several, in their order.
+
+    >>> heard = []
+    >>> fan_out(heard.append, heard.append)(Idle(tick=Tick(3)))
+    >>> heard
+    [Idle(tick=3), Idle(tick=3)]
+    """
+
+    def listen(event: Event) -> None:
+        for listener in listeners:
+            listener(event)
+
+    return listen

@@ -1,0 +1,79 @@
+"""What was asked of the sources since a maintainer began, by view and source: the messages that maintenance costs.
+
+And how often nothing had to be asked, by views that decide that batch by batch.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from headwater.observe.events import Event, ProbeAnswered, SelfMaintenanceTested
+from headwater.observe.status import MessageCount, SelfMaintenanceCount
+
+
+class Messages:
+    """Counts probes and answers; a listener, which may be called on any thread."""
+
+    def __init__(self) -> None:
+        """Begin at zero, now."""
+        self.since = datetime.now(UTC)
+        self._counts: dict[tuple[str, str], MessageCount] = {}
+        self._tested: dict[str, SelfMaintenanceCount] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        """Add what a source answered.
+
+        >>> from headwater.model.relation import RelationName
+        >>> sales = RelationName(source="shop", name="sales")
+        >>> answered = ProbeAnswered(view="v", relation=sales, probe_count=2, key_count=9, row_count=30, byte_count=700,
+        ...                          corrected_rows=1, seconds=0.01)
+        >>> messages = Messages()
+        >>> for event in (answered, answered): messages(event)
+        >>> messages.counts()
+        [MessageCount(source='shop', view='v', probe_count=4, key_count=18, row_count=60, byte_count=1400, \
+corrected_row_count=2)]
+        """
+        match event:
+            case ProbeAnswered():
+                self._add_answer(event)
+            case SelfMaintenanceTested():
+                self._add_test(event)
+            case _:
+                pass
+
+    def _add_answer(self, event: ProbeAnswered) -> None:
+        key = (event.relation.source, event.view)
+        with self._lock:
+            known = self._counts.get(key, MessageCount(source=key[0], view=key[1]))
+            self._counts[key] = replace(
+                known,
+                probe_count=known.probe_count + event.probe_count,
+                key_count=known.key_count + event.key_count,
+                row_count=known.row_count + event.row_count,
+                byte_count=known.byte_count + event.byte_count,
+                corrected_row_count=known.corrected_row_count + event.corrected_rows,
+            )
+
+    def _add_test(self, event: SelfMaintenanceTested) -> None:
+        with self._lock:
+            known = self._tested.get(event.view, SelfMaintenanceCount(view=event.view))
+            self._tested[event.view] = replace(
+                known,
+                batch_count=known.batch_count + 1,
+                unasked_count=known.unasked_count + event.suffices,
+                known_key_count=known.known_key_count + event.known_key_count,
+            )
+
+    def tested(self) -> Sequence[SelfMaintenanceCount]:
+        """Return how often views decided whether to ask, by view."""
+        with self._lock:
+            return [self._tested[view] for view in sorted(self._tested)]
+
+    def counts(self) -> Sequence[MessageCount]:
+        """Return the counts by source and view."""
+        with self._lock:
+            return [self._counts[key] for key in sorted(self._counts)]

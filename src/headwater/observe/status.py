@@ -1,0 +1,179 @@
+"""What `status` and `release` answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+from headwater.model.guarantee import Guarantee
+from headwater.model.position import Position, Tick
+
+
+class SourceState(Enum):
+    """How a source is doing."""
+
+    NOT_STARTED = "not started"
+    BOOTSTRAPPING = "bootstrapping"
+    FOLLOWING = "following"
+    UNAVAILABLE = "unavailable"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceStatus:
+    """How a source is doing, how far its log has been followed, and where its newest transaction in the log ends.
+
+    A log goes on past its newest transaction: other tables and other databases write into it too.
+    The lag is how far the change log is behind the source: as much of the source's own log (which may hold nothing for
+    us), in bytes where it is counted so, and seconds. None: not known, because no maintainer runs or the source does
+    not answer.
+    """
+
+    name: str
+    state: SourceState
+    position: Position | None = None
+    last_transaction: Position | None = None
+    lag: str = ""
+    """The lag in the unit that the source counts its log by."""
+    lag_bytes: int | None = None
+    lag_seconds: float | None = None
+    last_error: str = ""
+    hint: str = ""
+    """What to do about the error."""
+    retry_in_seconds: float | None = None
+    slot: str = ""
+    """The slot by which this warehouse follows it; empty while there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageCount:
+    """What a source was asked for a view: probes (each has one answer), keys sent, rows and bytes received.
+
+    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
+    """
+
+    source: str
+    view: str
+    probe_count: int = 0
+    key_count: int = 0
+    row_count: int = 0
+    byte_count: int = 0
+    corrected_row_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why a view cannot go past a tick, and what to do about it."""
+
+    tick: Tick
+    code: str
+    summary: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewStatus:
+    """From which tick to which a view is readable, and its rows at the last one; None: not born yet."""
+
+    name: str
+    guarantee: Guarantee
+    birth: Tick | None = None
+    frontier: Tick | None = None
+    row_count: int | None = None
+    stopped: Stop | None = None
+    refresh: str = "continuous"
+    due_at: datetime | None = None
+    """When it is next brought up to date, if that goes by the clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitStatus:
+    """The last commit."""
+
+    tick: Tick
+    committed_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintainerStatus:
+    """Who holds the warehouse's lease, and whether it still shows signs of life."""
+
+    holder: str
+    epoch: int
+    alive: bool
+    seen_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingPart:
+    """A global transaction that is incomplete: the sources whose parts have arrived and those whose are missing.
+
+    Its age counts from when the first of the parts was committed, by its source's clock.
+    """
+
+    id: str
+    arrived: tuple[str, ...]
+    missing: tuple[str, ...]
+    committed_at: datetime
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseResult:
+    """A global transaction whose parts need not wait for each other any more; done at once if somebody maintains."""
+
+    released: WaitingPart
+    maintained: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelfMaintenanceCount:
+    """How many batches a view decided about by what it knew, for how many of them no source was asked.
+
+    `known_key_count` keys need not be asked for in all of them.
+    """
+
+    view: str
+    batch_count: int = 0
+    unasked_count: int = 0
+    known_key_count: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusResult:
+    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
+
+    `messages` is what was asked since `messages_since`, when the last maintainer began.
+    """
+
+    warehouse: Path
+    sources: tuple[SourceStatus, ...]
+    views: tuple[ViewStatus, ...]
+    last_commit: CommitStatus | None
+    maintainer: MaintainerStatus | None
+    log_first: Tick | None
+    log_last: Tick | None
+    messages: tuple[MessageCount, ...] = ()
+    messages_since: datetime | None = None
+    waiting_parts: tuple[WaitingPart, ...] = ()
+    self_maintenance: tuple[SelfMaintenanceCount, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshedView:
+    """From which tick to which a view was brought."""
+
+    name: str
+    lo: Tick
+    hi: Tick
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefreshResult:
+    """Views that were brought up to date, by whoever maintains the warehouse or by nobody else."""
+
+    views: tuple[RefreshedView, ...]
+    maintained: bool
+    seconds: float

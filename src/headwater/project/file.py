@@ -1,0 +1,400 @@
+"""The project folder: `headwater.toml` and `views/*.sql`, read into a `Project`. Nothing is connected to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from headwater.errors import InvalidProject, did_you_mean
+from headwater.model.guarantee import Guarantee
+from headwater.model.keeping import (
+    AllGroupTables,
+    Continuous,
+    Every,
+    GroupTables,
+    LineageKind,
+    LineageWish,
+    Maintenance,
+    OnDemand,
+    Refresh,
+    TheseGroupTables,
+)
+from headwater.model.project import (
+    DEFAULT_ALGORITHM,
+    PROJECT_FILE,
+    VARIABLE,
+    VIEWS_FOLDER,
+    GlobalIds,
+    GlobalTransactions,
+    IdColumn,
+    PreparedId,
+    Project,
+    Reading,
+    RetainFor,
+    RetainTicks,
+    Retention,
+    SourceDeclaration,
+    ViewFile,
+    unknown_source,
+)
+from headwater.model.relation import DEFAULT_SCHEMA, RelationName, is_reserved_source
+from headwater.project.toml_table import TomlTable, read_toml, unreadable
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_MOST_SECONDS = 36_500 * 86_400.0
+_LEAST_TIMEOUT_SECONDS = 0.001
+"""PostgreSQL takes none at all for one that never ends."""
+_MOST_TIMEOUT_SECONDS = 24 * 86_400.0
+"""PostgreSQL counts milliseconds in 32 bits."""
+_SECONDS = {"ms": 0.001, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400}
+
+
+def load(path: Path) -> Project:
+    """Return the project in a folder, or the one whose project file is named."""
+    file = (path if path.name == PROJECT_FILE else path / PROJECT_FILE).absolute()
+    document = read_toml(file)
+    document.allow(
+        "project", "warehouse", "sources", "maintenance", "defaults", "relations", "views", "global_transactions"
+    )
+    named, warehouse = document.table("project"), document.table("warehouse")
+    maintenance, defaults = document.table("maintenance"), document.table("defaults")
+    named.allow("name")
+    warehouse.allow("path", "retention")
+    maintenance.allow("batch_ticks", "batch_interval")
+    defaults.allow("reading", "strict")
+    sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
+    return Project(
+        name=_project_name(named),
+        file=file,
+        warehouse=_warehouse(warehouse, file.parent),
+        retention=_retention(warehouse),
+        batch_ticks=maintenance.number("batch_ticks", 10_000),
+        batch_interval_seconds=_seconds(maintenance, "batch_interval", "0 s"),
+        default_reading=_reading(defaults, "replica"),
+        readings=_readings(document.table("relations"), tuple(source.name for source in sources)),
+        sources=sources,
+        views=_views(
+            file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
+        ),
+        global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
+    )
+
+
+def parse_duration(text: str) -> float | None:
+    """Return the seconds that a text such as `90 s` or `7 days` means, or None.
+
+    >>> [parse_duration(text) for text in ("90 s", "250ms", "7 days", "soon")]
+    [90.0, 0.25, 604800.0, None]
+    """
+    if not (match := re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text)):
+        return None
+    unit = match[2] if match[2] in _SECONDS else match[2].removesuffix("s")
+    return float(match[1]) * _SECONDS[unit] if unit in _SECONDS else None
+
+
+def name_obstacle(name: str) -> str:
+    """Return why a text cannot be a project's name; empty if it can.
+
+    >>> name_obstacle("shop"), name_obstacle(" ")
+    ('', 'it is empty')
+    """
+    if not name.strip():
+        return "it is empty"
+    return "" if name.isprintable() else "it holds a line break, a tab or another character that cannot be seen"
+
+
+def _project_name(table: TomlTable) -> str:
+    name = table.words("name")
+    if obstacle := name_obstacle(name):
+        raise table.refusal("name", obstacle, hint='for instance name = "shop"')
+    return name
+
+
+def _warehouse(table: TomlTable, folder: Path) -> Path:
+    """Return the warehouse's folder; a path that cannot be one, or would mix it with the project, is refused."""
+    said = table.words("path", "warehouse")
+    hint = 'name a folder of its own on this machine: path = "warehouse"'
+    if "://" in said:
+        raise table.refusal("path", f'"{said}" is not on this machine; object stores cannot be used yet', hint=hint)
+    path = Path(folder, Path(said).expanduser())
+    if not said.strip() or path.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise table.refusal("path", f'"{said}" is the project\'s own folder, or one around it', hint=hint)
+    if path.resolve() == (folder / VIEWS_FOLDER).resolve():
+        raise table.refusal("path", f'"{said}" is the folder of the views\' files', hint=hint)
+    if path.exists() and not path.is_dir():
+        raise table.refusal("path", f'"{path}" is not a folder', hint=hint)
+    return path
+
+
+def _source(name: str, table: TomlTable) -> SourceDeclaration:
+    table.allow("url", "statement_timeout", "probe_connections")
+    _check_name(name, "source", table.where(), is_reserved=is_reserved_source(name))
+    url_text = table.words("url")
+    _check_secrets(name, url_text, table)
+    return SourceDeclaration(
+        name=name,
+        url_text=url_text,
+        statement_timeout_seconds=_seconds(
+            table, "statement_timeout", "60 s", least=_LEAST_TIMEOUT_SECONDS, most=_MOST_TIMEOUT_SECONDS
+        ),
+        probe_connections=table.number("probe_connections", 4),
+        declared_in=table.where(),
+    )
+
+
+def _check_secrets(name: str, url_text: str, table: TomlTable) -> None:
+    """Refuse a password that is written into the project file, and a `$` that is no `${VARIABLE}`."""
+    if "$" in VARIABLE.sub("", url_text):
+        raise table.refusal("url", 'a "$" stands alone', hint='write variables as ${NAME}; write a literal "$" as %24')
+    marked = VARIABLE.sub("VARIABLE", url_text)
+    try:
+        parts = urlsplit(marked)
+        literal_password = re.fullmatch("(VARIABLE)*", parts.password or "") is None
+        in_query = parse_qs(parts.query).get("password", ["VARIABLE"]) != ["VARIABLE"]
+    except ValueError as error:
+        raise table.refusal("url", str(error), hint="write postgresql://USER:${PASSWORD}@HOST:PORT/DATABASE") from None
+    in_words = re.search(r"password\s*=\s*(?!VARIABLE)\S", marked) is not None
+    if literal_password or in_query or in_words:
+        raise InvalidProject(
+            f'the url of source "{name}" in {table.where("url")} holds a password',
+            code="HW-112",
+            detail="project files are shared and versioned, passwords must not be",
+            hint=f'put the url into an environment variable and write url = "${{{name.upper()}_URL}}"',
+        )
+
+
+def _readings(table: TomlTable, sources: tuple[str, ...]) -> Mapping[RelationName, Reading]:
+    readings = {}
+    for text, relation in table.tables():
+        parts = text.split(".")
+        if len(parts) not in (2, 3) or not all(parts):
+            raise InvalidProject(
+                f'"{text}" in [relations] of {table.where(text)} is not a relation',
+                code="HW-113",
+                detail="a relation is SOURCE.TABLE or SOURCE.SCHEMA.TABLE, in quotes because of its dots",
+                hint='write for instance [relations."shop.sales"]',
+            )
+        relation.allow("reading")
+        if parts[0] not in sources:
+            raise unknown_source(parts[0], sources, relation.where())
+        name = RelationName(source=parts[0], schema=parts[1] if len(parts) > 2 else DEFAULT_SCHEMA, name=parts[-1])  # noqa: PLR2004 — source, schema, table
+        if name in readings:
+            raise InvalidProject(
+                f'[relations] of {table.where(text)} names "{name}" twice',
+                code="HW-161",
+                detail='"SOURCE.TABLE" and "SOURCE.public.TABLE" are the same relation',
+                hint="remove one of the two",
+            )
+        readings[name] = _reading(relation, None)
+    return readings
+
+
+def _global_transactions(document: TomlTable, sources: tuple[str, ...]) -> GlobalTransactions | None:
+    if "global_transactions" not in document.values:
+        return None
+    table = document.table("global_transactions")
+    table.allow("sources", "by", "column")
+    named = table.list_of_words("sources")
+    for name in named:
+        if name not in sources:
+            raise unknown_source(name, sources, table.where("sources"))
+    if len(set(named)) < max(2, len(named)):
+        raise table.refusal(
+            "sources",
+            "a global transaction has parts in at least two sources, each named once",
+            hint="name all of them",
+        )
+    return GlobalTransactions(sources=named, ids=_global_ids(table))
+
+
+def _global_ids(table: TomlTable) -> GlobalIds:
+    if _choice(table, "by", "column", ("column", "gid")) == "column":
+        return IdColumn(name=table.words("column"))
+    if "column" in table.values:
+        raise table.refusal("column", "the ids are those of prepared transactions", hint='remove it, or by = "gid"')
+    return PreparedId()
+
+
+def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:
+    if not folder.is_dir():
+        raise InvalidProject(
+            f'the project has no folder "{folder.name}"',
+            code="HW-115",
+            detail="every view is a file in it",
+            hint=f"make {VIEWS_FOLDER}/NAME.sql with one SELECT in it",
+        )
+    try:
+        next(folder.iterdir(), None)
+    except OSError as error:  # `glob` would find nothing, and say nothing
+        raise unreadable(folder, error) from None
+    files = _view_files(folder)
+    for name, table in settings.tables():
+        table.allow(
+            "guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables", "compare_at_birth"
+        )
+        if name not in files:
+            raise InvalidProject(
+                f"{table.title} in {table.where()} has no view",
+                code="HW-127",
+                detail=f"there is no {VIEWS_FOLDER}/{name}.sql",
+                hint=did_you_mean(name, tuple(files), otherwise="write that file, or remove the table"),
+            )
+    return tuple(_view(name, file, folder, settings.table(name), strict=strict) for name, file in files.items())
+
+
+def _view_files(folder: Path) -> dict[str, Path]:
+    """Return the files of views by their names, in folders too; what editors keep beside them (`.#x.sql`) is none."""
+    files: dict[str, Path] = {}
+    found = (file for file in folder.rglob("*") if file.suffix.lower() == ".sql")
+    for file in sorted(found, key=lambda file: (file.stem, file)):
+        inside = file.relative_to(folder)
+        if any(part.startswith((".", "#", "~")) for part in inside.parts):
+            continue
+        if file.stem in files:
+            raise InvalidProject(
+                f'two files are the view "{file.stem}"',
+                code="HW-170",
+                detail=" and ".join(_shown(one, folder) for one in (files[file.stem], file)),
+                hint="a view is named like its file, in whichever folder that is: rename one of them",
+            )
+        files[file.stem] = file
+    return files
+
+
+def _shown(file: Path, folder: Path) -> str:
+    return f"{VIEWS_FOLDER}/{file.relative_to(folder).as_posix()}"
+
+
+def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
+    shown = _shown(file, folder)
+    _check_name(name, "view", shown)
+    try:
+        sql = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
+    except UnicodeDecodeError as error:
+        raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-107", detail=str(error)) from None
+    except OSError as error:
+        raise unreadable(file, error) from None
+    if not sql.strip():
+        raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
+    choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))
+    is_said = "guarantee" in settings.values
+    return ViewFile(
+        name=name,
+        sql=sql,
+        file=file,
+        guarantee=Guarantee(_choice(settings, "guarantee", None, choices)) if is_said else None,
+        algorithm=settings.words("algorithm", DEFAULT_ALGORITHM),
+        strict=settings.truth("strict", default=strict),
+        keep=_keep(settings),
+        maintenance=_maintenance(settings),
+        refresh=_refresh(settings),
+        group_tables=_group_tables(settings),
+        is_compared_at_birth=settings.truth("compare_at_birth", default=True),
+        shown=shown,
+    )
+
+
+def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
+    """Return the wishes of a list: "lineage:SEGMENT" or "split:SEGMENT"."""
+    if "keep" not in table.values:
+        return ()
+    wishes: dict[str, LineageWish] = {}
+    for said in table.list_of_words("keep"):
+        kind, _, of = said.partition(":")
+        if kind not in {one.value for one in LineageKind} or not of:
+            raise table.refusal(
+                "keep",
+                f'"{said}" does not say what to keep',
+                hint='write "lineage:SEGMENT" or "split:SEGMENT"; `headwater explain VIEW --full` shows them',
+            )
+        wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
+    return tuple(wishes.values())
+
+
+def _group_tables(table: TomlTable) -> GroupTables:
+    """Return the wish of "all", "none", or a list of segments."""
+    if isinstance(table.values.get("group_tables"), list):
+        return TheseGroupTables(table.list_of_words("group_tables"))
+    said = _choice(table, "group_tables", "all", ("all", "none"))
+    return AllGroupTables() if said == "all" else TheseGroupTables(())
+
+
+def _maintenance(table: TomlTable) -> Maintenance | None:
+    if "maintenance" not in table.values:
+        return None
+    return Maintenance(_choice(table, "maintenance", None, tuple(kind.value for kind in Maintenance)))
+
+
+def _refresh(table: TomlTable) -> Refresh:
+    text = table.words("refresh", "continuous").strip()
+    match text.removeprefix("every ").strip(), text:
+        case _, "continuous":
+            return Continuous()
+        case _, "on demand":
+            return OnDemand()
+        case length, _ if length != text and (seconds := parse_duration(length)):
+            return Every(seconds=seconds, text=length)
+        case _:
+            raise table.refusal(
+                "refresh",
+                f'"{text}" does not say when',
+                hint='write "continuous", "on demand", or "every" and a length of time: "every 10 min"',
+            )
+
+
+def _reading(table: TomlTable, default: str | None) -> Reading:
+    return Reading(_choice(table, "reading", default, tuple(reading.value for reading in Reading)))
+
+
+def _choice(table: TomlTable, key: str, default: str | None, choices: tuple[str, ...]) -> str:
+    said = table.words(key, default)
+    if said not in choices:
+        either = " or ".join(f'"{choice}"' for choice in choices)
+        raise table.refusal(
+            key, f'it is {either}, not "{said}"', hint=did_you_mean(said, choices, otherwise=f"choose {either}")
+        )
+    return said
+
+
+def _retention(table: TomlTable) -> Retention:
+    text = table.words("retention", "7 days")
+    if ticks := re.fullmatch(r"\s*([0-9_]*[0-9][0-9_]*)\s*ticks?\s*", text):
+        count = int(ticks[1].replace("_", ""))
+        if count == 0:
+            raise table.refusal("retention", "no history at all cannot be kept", hint='the least is "1 tick"')
+        return RetainTicks(count=count)
+    return RetainFor(seconds=_seconds(table, "retention", text, least=1.0))
+
+
+def _seconds(table: TomlTable, key: str, default: str, *, least: float = 0.0, most: float = _MOST_SECONDS) -> float:
+    text = table.words(key, default)
+    seconds = parse_duration(text)
+    if seconds is None:
+        also = ', or "1000000 ticks"' if key == "retention" else ""
+        raise table.refusal(
+            key, f'"{text}" is not a length of time', hint=f'write "500 ms", "60 s", "10 min", "12 h" or "7 days"{also}'
+        )
+    if not least <= seconds <= most:
+        raise table.refusal(
+            key,
+            f'"{text}" is too {"short" if seconds < least else "long"}',
+            hint=f"it is from {least:g} s to {most / 86_400:g} days",
+        )
+    return seconds
+
+
+def _check_name(name: str, kind: str, where: str, *, is_reserved: bool = False) -> None:
+    if is_reserved or not _NAME.fullmatch(name):
+        plain = "a name has lower-case letters, digits and underscores, and begins with a letter"
+        raise InvalidProject(
+            f'"{name}" cannot be the name of a {kind} ({where})',
+            code="HW-117",
+            detail="Headwater itself uses this name, for the steps of views" if is_reserved else plain,
+            hint=f'for instance "{_near_name(name)}{f"_{kind}" if is_reserved else ""}"',
+        )
+
+
+def _near_name(name: str) -> str:
+    return re.sub(r"^[^a-z]+", "", re.sub(r"[^a-z0-9]+", "_", name.lower())).strip("_") or "my_name"

@@ -1,0 +1,91 @@
+"""Which followed sources the parts of global transactions come from, and what a project cannot mean by them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
+
+from headwater.changelog.global_transaction_buffer import GlobalSources
+from headwater.errors import InvalidProject, UnsupportedView
+from headwater.model.project import PROJECT_FILE, GlobalTransactions, IdColumn, PreparedId
+from headwater.model.relation import Relation
+
+if TYPE_CHECKING:
+    from headwater.project.resolve import Understood
+
+_ID_TYPES = ("string", "smallint", "int", "bigint")
+
+
+def global_sources(understood: Understood) -> GlobalSources | None:
+    """Return the sources whose parts wait for each other; None if nobody's do.
+
+    A source that nobody follows, or no relation of which has the column, sends no parts, so nobody waits for them.
+    """
+    said = understood.project.global_transactions
+    if said is None:
+        return None
+    names = tuple(name for name in said.sources if name in understood.sources and _sends_parts(understood, said, name))
+    return GlobalSources(names=names, ids=said.ids) if len(names) > 1 else None
+
+
+def _sends_parts(understood: Understood, said: GlobalTransactions, source: str) -> bool:
+    match said.ids:
+        case IdColumn():
+            return bool(_carriers(understood, said.ids, source))
+        case PreparedId():
+            return True
+    assert_never(said.ids)
+
+
+def _carriers(understood: Understood, column: IdColumn, source: str) -> list[Relation]:
+    """Return the followed relations of a source that have the column."""
+    return [one for one in understood.followed(source) if column.name in one.column_names]
+
+
+def with_global_transactions(understood: Understood) -> Understood:
+    """Return a project that can mean its global transactions, with a warning for each source that sends no parts."""
+    said = understood.project.global_transactions
+    if said is None:
+        return understood
+    if isinstance(said.ids, IdColumn):
+        _check_types(understood, said, said.ids)
+    _check_algorithms(understood, said)
+    return replace(understood, warnings=(*understood.warnings, *_warnings(understood, said)))
+
+
+def _check_types(understood: Understood, said: GlobalTransactions, column: IdColumn) -> None:
+    """Refuse ids of a type that has no one text."""
+    for relation in (one for name in said.sources for one in _carriers(understood, column, name)):
+        if relation.column(column.name).type not in _ID_TYPES:
+            raise InvalidProject(
+                f'column "{column.name}" of {relation.name} cannot hold the ids of global transactions',
+                code="HW-131",
+                detail=f"it is {relation.column(column.name).native}; ids are texts or whole numbers",
+                hint=f"name another column in [global_transactions] of {PROJECT_FILE}",
+            )
+
+
+def _check_algorithms(understood: Understood, said: GlobalTransactions) -> None:
+    """Refuse a view that cannot take the parts of several sources at once."""
+    for name, view in understood.views.items():
+        parts = sorted({relation.source for relation in view.view.relations} & set(said.sources))
+        if view.algorithm.run is not None and len(parts) > 1:
+            raise UnsupportedView(
+                f'view "{name}" cannot be kept by {view.algorithm.name}: it reads {" and ".join(parts)}',
+                code="HW-246",
+                detail="they take part in global transactions, and a published algorithm takes one source's at a time",
+                hint=f"remove `algorithm` from [views.{name}], or [global_transactions] from {PROJECT_FILE}",
+            )
+
+
+def _warnings(understood: Understood, said: GlobalTransactions) -> Iterator[str]:
+    """Yield a warning for every source that should send parts and cannot."""
+    for name in said.sources:
+        if name not in understood.sources:
+            yield f'[global_transactions] names source "{name}", which no view reads: nobody waits for its parts'
+        elif not _sends_parts(understood, said, name):
+            yield (
+                f'no relation of source "{name}" that a view reads has the column of [global_transactions]: '
+                f"nobody waits for its parts"
+            )

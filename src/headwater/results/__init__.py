@@ -1,1 +1,0 @@
-"""What every verb answers: frozen values that the terminal, `--json` and Python callers share."""

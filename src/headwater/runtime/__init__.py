@@ -1,1 +1,0 @@
-"""The maintainer's loop, its events, and the Spark session."""

@@ -1,0 +1,48 @@
+"""Whether the rows of a view tell which rows they were made from: by the keys of its relations among its columns."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headwater.views.steps.join import JoinView
+
+
+def key_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
+    """Return the places of the columns that hold an occurrence's primary key; empty if the view does not hold it.
+
+    Only a column given as it is counts: an expression over it may be the same for two keys.
+    """
+    key = view.occurrence(alias).relation.key
+    places = [_place_of(view, alias, column) for column in key]
+    return tuple(place for place in places if place is not None) if None not in places else ()
+
+
+def row_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
+    """Return the places of the columns that hold all that the view needs of an occurrence's relation, in its order.
+
+    Empty if the view does not hold all of it. With the key among them, a row of the view shows the whole row that it
+    was made from.
+    """
+    needed = view.relations[view.occurrence(alias).relation.name]
+    places = [_place_of(view, alias, column) for column in needed]
+    return tuple(place for place in places if place is not None) if None not in places else ()
+
+
+def columns_beyond_selections(view: JoinView, alias: str) -> frozenset[str]:
+    """Return the columns of an occurrence that a view shows or joins by; the others serve its own selections only."""
+    beyond = [condition.expression for condition in view.conditions if condition.aliases != {alias}]
+    beyond += [output.expression for output in view.outputs]
+    return frozenset(one.name for each in beyond for one in each.find_all(exp.Column) if one.table == alias)
+
+
+def _place_of(view: JoinView, alias: str, column: str) -> int | None:
+    for place, output in enumerate(view.outputs):
+        expression = output.expression
+        if isinstance(expression, exp.Column) and (expression.table, expression.name) == (alias, column):
+            return place
+    return None
+
+
+def holds_all_keys(view: JoinView) -> bool:
+    """Tell whether every row of the view names the one row of each occurrence that it was made from."""
+    return all(key_outputs(view, occurrence.alias) for occurrence in view.occurrences)

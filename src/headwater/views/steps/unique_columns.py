@@ -1,0 +1,13 @@
+"""By which columns the rows of a relation or segment are told apart, if by any: no two rows agree in all of them."""
+
+from __future__ import annotations
+
+from headwater.model.relation import Relation, SegmentName
+from headwater.views.steps.segments import Segments
+
+
+def unique_columns(relation: Relation, segments: Segments) -> tuple[str, ...] | None:
+    """Return columns that tell rows apart; () where there is one row at most, None where rows may be equal."""
+    if not isinstance(relation.name, SegmentName):
+        return relation.key if relation.key and set(relation.key) <= set(relation.column_names) else None
+    return segments[relation.name].step.unique_columns(segments)

@@ -1,0 +1,293 @@
+"""What is refused by the statement alone, before any relation is known.
+
+`VIEW_CHECKS` are for every view: what depends on when or where it runs, and what is not understood with certainty.
+`JOIN_CHECKS` are for select-project-join views, one segment of any other: what more a text has, the compiler takes
+apart (`compile`). Both run in order: what explains most comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import TokenType
+
+from headwater.views.text import support
+from headwater.views.text.bounds import excess_of_joins
+from headwater.views.text.functions import (
+    AGGREGATE_FUNCTIONS,
+    MAKE_ROWS,
+    NOT_REPEATABLE_FUNCTIONS,
+    READER_FUNCTIONS,
+    SCALAR_FUNCTIONS,
+    WINDOW_FUNCTIONS,
+    is_called,
+    spelled_name,
+)
+from headwater.views.text.other_forms import FUNCTION_HINTS, TIMELY_WITHOUT_ARGUMENTS, describe_form
+from headwater.views.text.scope import relations_in
+from headwater.views.text.statement import Span, Statement
+from headwater.views.text.support import Reason
+from headwater.views.text.written_call import find_call
+
+_CLAUSES: tuple[tuple[str, Reason, tuple[TokenType, ...]], ...] = (
+    ("with_", support.COMMON_TABLE, (TokenType.WITH,)),
+    ("laterals", support.LATERAL, (TokenType.LATERAL,)),
+    ("distinct", support.DISTINCT, (TokenType.DISTINCT,)),
+    ("group", support.GROUP_BY, (TokenType.GROUP_BY,)),
+    ("having", support.HAVING, (TokenType.HAVING,)),
+    ("windows", support.WINDOW, (TokenType.WINDOW,)),
+    ("qualify", support.WINDOW, (TokenType.QUALIFY,)),
+    ("order", support.ORDER_BY, (TokenType.ORDER_BY,)),
+    ("sort", support.ORDER_BY, (TokenType.SORT_BY,)),
+    ("cluster", support.ORDER_BY, (TokenType.CLUSTER_BY,)),
+    ("distribute", support.ORDER_BY, (TokenType.DISTRIBUTE_BY,)),
+    ("limit", support.LIMIT, (TokenType.LIMIT, TokenType.FETCH)),
+    ("offset", support.LIMIT, (TokenType.OFFSET,)),
+)
+# A hint says how to run a query, not what it means: it is left to the original text.
+_MAINTAINED_CLAUSES = frozenset({"expressions", "from_", "joins", "where", "hint"})
+_TABLE_PARTS = frozenset({"this", "db", "catalog", "alias"})
+
+_OPERATORS = (
+    exp.Add, exp.Alias, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseXor,
+    exp.Boolean, exp.Bracket, exp.Case, exp.Cast, exp.Column, exp.DPipe, exp.DataType, exp.DataTypeParam, exp.Div,
+    exp.EQ, exp.Escape, exp.GT, exp.GTE, exp.HexString, exp.ILike, exp.Identifier, exp.If, exp.In, exp.IntDiv,
+    exp.Interval, exp.Is, exp.LT, exp.LTE, exp.Like, exp.Literal, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not,
+    exp.Null, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Or, exp.Paren, exp.RawString, exp.RegexpLike, exp.Star, exp.Sub,
+    exp.TryCast, exp.Var,
+)  # fmt: skip
+
+_CLAUSE_PARTS = (
+    exp.CTE, exp.Cluster, exp.Cube, exp.Distinct, exp.Distribute, exp.Except, exp.Exists, exp.Fetch, exp.Filter,
+    exp.From, exp.Group, exp.GroupingSets, exp.Having, exp.Hint, exp.Intersect, exp.Join, exp.JoinHint, exp.Lateral,
+    exp.Limit, exp.Offset, exp.Order, exp.Ordered, exp.Qualify, exp.Rollup, exp.Select, exp.Sort, exp.Subquery,
+    exp.Table, exp.TableAlias, exp.Tuple, exp.Union, exp.Values, exp.Version, exp.Where, exp.Window,
+    exp.WindowSpec, exp.With, exp.WithinGroup,
+)  # fmt: skip
+
+_KNOWN = (*_OPERATORS, *_CLAUSE_PARTS, exp.Func)
+_FUNCTIONS = frozenset({*SCALAR_FUNCTIONS, *AGGREGATE_FUNCTIONS, *WINDOW_FUNCTIONS})
+_UNSURE_ESCAPE = re.compile(r"\\(?:\\|['\"nrt%_])|(\\)")
+
+
+def is_a_query(statement: Statement) -> None:
+    """Refuse what is no query."""
+    if not isinstance(statement.tree, exp.Query):
+        raise statement.refusal(support.NOT_A_QUERY, statement.tree)
+
+
+def is_within_bounds(statement: Statement) -> None:
+    """Refuse what joins too much."""
+    statement.refuse(excess_of_joins(statement.tokens))
+
+
+def reads_whole_tables(statement: Statement) -> None:
+    """Refuse TABLESAMPLE, which gives other rows every time, and ROWS FROM, which Spark does not have."""
+    if sample := statement.tree.find(exp.TableSample):
+        span = statement.span_of_words(TokenType.TABLE_SAMPLE) or statement.span_of(sample)
+        hint = "filter by a column instead: WHERE pmod(id, 10) = 0 keeps every tenth row, the same ones every time"
+        raise statement.refusal(
+            support.NOT_REPEATABLE, span, because="TABLESAMPLE takes other rows every time", hint=hint
+        )
+    for table in statement.tree.find_all(exp.Table):
+        if table.args.get("rows_from"):
+            raise statement.refusal(support.CLAUSE, table, because="ROWS FROM")
+        if version := table.args.get("version"):
+            because = f"{version.name} AS OF" if version.name else "AS OF"
+            hint = "remove it: a view follows its relations; `headwater query --at` reads an earlier state"
+            raise statement.refusal(support.CLAUSE, version, because=because, hint=hint)
+
+
+def reads_relations(statement: Statement) -> None:
+    """Refuse a view that reads no relation at all."""
+    if not relations_in(statement.tree):
+        raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
+
+
+def is_one_select(statement: Statement) -> None:
+    """Refuse what is not a single SELECT."""
+    tree = statement.tree
+    if isinstance(tree, exp.SetOperation):
+        words = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
+        raise statement.refusal(support.SET_OPERATION, statement.span_of_words(*words))
+    if isinstance(tree, exp.Subquery):
+        raise statement.refusal(support.SUBQUERY, tree, hint="remove the parentheses around the SELECT")
+    if not isinstance(tree, exp.Select):
+        raise statement.refusal(support.NOT_A_QUERY, tree)
+
+
+def has_no_query_inside(statement: Statement) -> None:
+    """Refuse WITH, subqueries, and joins in parentheses."""
+    if statement.tree.args.get("with_"):
+        raise statement.refusal(support.COMMON_TABLE, statement.span_of_words(TokenType.WITH))
+    if lateral := statement.tree.find(exp.Lateral):
+        raise statement.refusal(support.LATERAL, statement.span_of_words(TokenType.LATERAL) or lateral)
+    for node in statement.tree.walk():
+        if node is not statement.tree and isinstance(node, (exp.Query, exp.Subquery, exp.Values)):
+            raise statement.refusal(support.SUBQUERY, node)
+        if isinstance(node, exp.Exists):
+            raise statement.refusal(support.SUBQUERY, node)
+
+
+def has_only_maintained_clauses(statement: Statement) -> None:
+    """Refuse GROUP BY, DISTINCT, ORDER BY and every other clause that a select-project-join view does not have."""
+    for clause, reason, words in _CLAUSES:
+        if statement.tree.args.get(clause):
+            raise statement.refusal(reason, statement.span_of_words(*words))
+    for clause, value in statement.tree.args.items():
+        if value and clause not in _MAINTAINED_CLAUSES:
+            raise statement.refusal(
+                support.CLAUSE, value if isinstance(value, exp.Expr) else None, because=clause.rstrip("_").upper()
+            )
+
+
+def reads_plain_relations(statement: Statement) -> None:
+    """Refuse a FROM that is missing, or that reads anything but relations by name."""
+    source = statement.tree.args.get("from_")
+    if source is None:
+        raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
+    for item in (source.this, *(join.this for join in statement.tree.args.get("joins") or ())):
+        if not isinstance(item, exp.Table):
+            raise statement.refusal(support.SUBQUERY, item)
+        if isinstance(item.this, exp.Func):
+            raise statement.refusal(support.LATERAL, item)
+        for part, value in item.args.items():
+            if value and part not in _TABLE_PARTS:
+                named = value if isinstance(value, exp.Expr) and statement.span_of(value) else item
+                raise statement.refusal(support.CLAUSE, named)
+        alias = item.args.get("alias")
+        if alias is not None and alias.args.get("columns"):
+            raise statement.refusal(support.CLAUSE, alias, hint="rename columns with AS in the SELECT list")
+
+
+def joins_are_inner(statement: Statement) -> None:
+    """Refuse every join but INNER and CROSS."""
+    for join in statement.tree.args.get("joins") or ():
+        span = statement.span_of(join)
+        if join.method:
+            natural = join.method == "NATURAL"
+            raise statement.refusal(support.NATURAL_JOIN if natural else support.CLAUSE, span, because=join.method)
+        if join.kind in {"SEMI", "ANTI"} or join.side in {"SEMI", "ANTI"}:
+            raise statement.refusal(support.SEMI_JOIN, span)
+        if join.side or join.kind == "OUTER":
+            raise statement.refusal(support.OUTER_JOIN, span)
+        if join.kind not in {"", "INNER", "CROSS"}:
+            raise statement.refusal(support.CLAUSE, span, because=f"{join.kind} JOIN")
+
+
+def has_no_parameters(statement: Statement) -> None:
+    """Refuse :name, ? and ${name}."""
+    if parameter := statement.tree.find(exp.Placeholder, exp.Parameter, exp.SessionParameter):
+        words = (TokenType.PLACEHOLDER, TokenType.PARAMETER, TokenType.COLON)
+        raise statement.refusal(
+            support.PARAMETER,
+            statement.span_of(parameter) or statement.span_of_words(*words),
+            because=said if (said := parameter.sql(dialect="spark")) in statement.sql else "",
+        )
+
+
+def calls_known_functions(statement: Statement) -> None:
+    """Refuse functions that are not known to depend on their arguments alone."""
+    _refuse_other_functions(statement, _FUNCTIONS)
+
+
+def calls_functions_for_readers(statement: Statement) -> None:
+    """Refuse functions that neither a view may call nor who reads views."""
+    _refuse_other_functions(statement, _FUNCTIONS | READER_FUNCTIONS.keys())
+
+
+def _refuse_other_functions(statement: Statement, known: frozenset[str]) -> None:
+    for call in statement.tree.find_all(exp.Func):
+        if isinstance(call, (*_OPERATORS, *MAKE_ROWS, exp.Collate, exp.Exists, exp.Filter)) or not is_called(call):
+            continue
+        if "start" not in call.meta and call.sql_name().lower() in known:
+            continue
+        name = spelled_name(call, statement.sql)
+        if name in known:
+            continue
+        span = _span_of_call(statement, call) or statement.span_of_text(name)
+        if name in NOT_REPEATABLE_FUNCTIONS and not (name in TIMELY_WITHOUT_ARGUMENTS and _is_given_something(call)):
+            raise statement.refusal(support.NOT_REPEATABLE, span, because=f"{name}()")
+        hint = FUNCTION_HINTS.get(name, "")
+        raise statement.refusal(support.UNKNOWN_FUNCTION, span, because=f"{name}()", hint=hint)
+
+
+def _is_given_something(call: exp.Func) -> bool:
+    return any(part is not call and "start" in part.meta for part in call.walk())
+
+
+def _span_of_call(statement: Statement, call: exp.Func) -> Span | None:
+    found = None if "start" in call.meta else find_call(call, statement.sql)
+    return statement.span_of(call) if found is None else Span(start=found[1], end=found[2])
+
+
+def picks_rows_of_windows(statement: Statement) -> None:
+    """Refuse FIRST_VALUE and its like without OVER: which of a group's rows it takes is left to chance."""
+    for call in statement.tree.find_all(exp.FirstValue, exp.LastValue, exp.NthValue):
+        if not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
+            raise statement.refusal(support.NO_WINDOW, call)
+
+
+def has_no_aggregates(statement: Statement) -> None:
+    """Refuse aggregates, windows, and functions that make rows."""
+    for window in statement.tree.find_all(exp.Window):
+        raise statement.refusal(support.WINDOW, window)
+    for call in statement.tree.find_all(exp.Func):
+        is_spelled = "start" in call.meta or isinstance(call, exp.Anonymous)
+        if isinstance(call, (exp.AggFunc, exp.Filter)) or (
+            is_spelled and spelled_name(call, statement.sql) in AGGREGATE_FUNCTIONS
+        ):
+            raise statement.refusal(support.AGGREGATE, call)
+        if isinstance(call, MAKE_ROWS):
+            raise statement.refusal(support.LATERAL, call)
+
+
+def has_known_expressions(statement: Statement) -> None:
+    """Refuse any other kind of expression that nobody has checked: lambdas, struct fields, COLLATE, AT TIME ZONE."""
+    for node in statement.tree.walk():
+        star_changes = isinstance(node, exp.Star) and any(node.args.values())
+        if star_changes or isinstance(node, exp.Collate) or not isinstance(node, _KNOWN):
+            if isinstance(node, exp.Dot) and isinstance(node.parent, exp.Table):
+                name = f'"{statement.words_of(node.parent)}"'
+                raise statement.refusal(support.RELATION_NAME, node.parent, because=name)
+            what, hint = describe_form(node)
+            raise statement.refusal(
+                support.UNKNOWN_EXPRESSION, statement.span_of(node) or node.parent, because=what, hint=hint
+            )
+
+
+def has_known_escapes(statement: Statement) -> None:
+    r"""Refuse string literals with \u0041 or '' inside, which sqlglot reads otherwise than Spark."""
+    strings = [token for token in statement.tokens if token.token_type is TokenType.STRING]
+    for token in strings:
+        text = statement.sql[token.start : token.end + 1]
+        if any(found[1] for found in _UNSURE_ESCAPE.finditer(text)):
+            raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=token.end + 1))
+    for token, following in pairwise(strings):
+        if token.end + 1 == following.start:
+            raise statement.refusal(support.STRING_ESCAPE, Span(start=token.start, end=following.end + 1))
+
+
+VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
+    is_a_query,
+    is_within_bounds,
+    reads_whole_tables,
+    reads_relations,
+    has_no_parameters,
+    calls_known_functions,
+    has_known_expressions,
+    has_known_escapes,
+    picks_rows_of_windows,
+)
+
+JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (
+    is_one_select,
+    has_no_query_inside,
+    has_only_maintained_clauses,
+    reads_plain_relations,
+    joins_are_inner,
+    has_no_aggregates,
+)

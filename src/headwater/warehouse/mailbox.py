@@ -1,0 +1,97 @@
+"""Messages to whoever maintains a warehouse: small files in it, which the maintainer notices.
+
+Nobody has to run for a message to be written: the next maintainer sees it too. What was done is done, so nobody has to
+remove a file; a later message replaces an earlier one.
+
+| folder | says |
+|---|---|
+| `awaited` | somebody waits until the change log has come to a position; an idle source would tell it much later |
+| `refreshes` | a view is wanted at a tick |
+| `released` | the parts of a global transaction need not wait for each other; never changed, as parts may come late |
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from headwater.errors import WarehouseRefused
+from headwater.model.position import Position, Tick, read_position
+from headwater.storage.data_file import place, read_note, sync, write_text
+
+_AWAITED = "awaited"
+_REFRESHES = "refreshes"
+_RELEASED = "released"
+
+
+def note_awaited(warehouse: str, position: Position) -> None:
+    """Write down that somebody waits until the change log has come to a position."""
+    text = json.dumps({"position": position.written()})
+    write_text(warehouse, f"{_AWAITED}/{position.source}.json", text)
+
+
+def awaited_position(warehouse: str, source: str) -> Position | None:
+    """Return the position of a source that somebody waited for last."""
+
+    def parse(said: Mapping[str, Any]) -> Position:
+        return read_position(source, said["position"])
+
+    try:
+        return read_note(warehouse, f"{_AWAITED}/{source}.json", parse)
+    except WarehouseRefused:
+        return None  # it only hastens, and whoever waits writes it again
+
+
+def note_refresh(warehouse: str, view: str, upto: Tick) -> None:
+    """Write down that a view is wanted at a tick."""
+    write_text(warehouse, f"{_REFRESHES}/{view}.json", json.dumps({"view": view, "upto": upto}))
+
+
+def requested_refreshes(warehouse: str) -> dict[str, Tick]:
+    """Return the views that were asked for, and at which tick they are wanted."""
+    names = _messages(warehouse, _REFRESHES)
+    found = [read_note(warehouse, f"{_REFRESHES}/{name}", _request) for name in names]
+    return dict(one for one in found if one is not None)
+
+
+def _request(said: Mapping[str, Any]) -> tuple[str, Tick]:
+    return str(said["view"]), Tick(int(said["upto"]))
+
+
+def note_release(warehouse: str, global_id: str) -> None:
+    """Write down, durably, that the parts of a global transaction need not wait for each other."""
+    path = f"{_RELEASED}/{hashlib.sha256(global_id.encode()).hexdigest()[:32]}.json"
+    write_text(warehouse, path, json.dumps({"id": global_id, "released_at": datetime.now(UTC).isoformat()}))
+    sync(warehouse, path)
+
+
+class Releases:
+    """What was released in a warehouse, looked at again and again; each file is read once."""
+
+    def __init__(self, warehouse: str) -> None:
+        """Know nothing yet."""
+        self._warehouse = warehouse
+        self._read: set[str] = set()
+
+    def look(self) -> list[str]:
+        """Return the ids that were released since the last look."""
+        names = _messages(self._warehouse, _RELEASED)
+        found = []
+        for name in sorted({*names} - self._read):
+            released = read_note(self._warehouse, f"{_RELEASED}/{name}", lambda said: str(said["id"]))
+            if released is not None:
+                found.append(released)
+            self._read.add(name)
+        return found
+
+
+def _messages(warehouse: str, folder: str) -> list[str]:
+    """Return the names of the files in a folder of messages."""
+    system, base = place(warehouse)
+    selector = pafs.FileSelector(f"{base}/{folder}", allow_not_found=True)
+    return [file.base_name for file in system.get_file_info(selector) if file.extension == "json"]

@@ -1,0 +1,432 @@
+"""One contract for everything that rows are looked up in: each finds what a plain Counter of rows has at that tick."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from in_duckdb import World, relation
+from lineage_cases import InMemory, counted
+from pyspark.sql import SparkSession
+from stamped_history import run_on_duckdb
+
+from headwater.advisor.kind_replay import copy_of
+from headwater.deltas.lookup import RowRequest, SawTicks, SawTransactions, Sight, look_up, restricted
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowLookup, ArrowRequest, ArrowResult
+from headwater.deltas.on_spark import to_dataframe
+from headwater.deltas.order import By
+from headwater.engine.state import replica_reader, segment_reader
+from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.batch_lookup import BatchLookup
+from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
+from headwater.engine.state.replica_base import RowsOnSpark
+from headwater.engine.state.replica_reader import ReplicaReader
+from headwater.engine.state.segment_reader import SegmentReader
+from headwater.engine.state.segment_rows import SegmentRows
+from headwater.engine.state.segmented_lookup import SegmentedLookup
+from headwater.engine.state.self_lookup import SelfLookup
+from headwater.engine.state.source_lookup import SourceLookup
+from headwater.engine.state.stored_segment import StoredSegment
+from headwater.engine.state.tick_lookup import RebasedLookup
+from headwater.model.keeping import TheseGroupTables
+from headwater.model.position import Position, Tick
+from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.sources.scripted import ScriptedSource
+from headwater.storage import few_rows
+from headwater.views.steps.group_tables import computed_segments, keep_group_tables
+from headwater.views.steps.join_step import JoinStep
+from headwater.views.steps.output_columns import output_columns
+from headwater.warehouse.kept_table import KeptTable
+
+Row = tuple[Any, ...]
+NAMES = ("x", "t", "f")
+RELATION = relation("a", "r", x="int", t="string", f="double")
+VALUES: tuple[tuple[object, ...], ...] = ((None, 0, 1, 2, 3), (None, "", "a", "ä", "b"), (None, 0.0, 1.5))
+LAST = 12
+NO_SPARK = cast("SparkSession", None)
+
+
+@dataclass
+class History:
+    """What a relation has at each tick; one transaction a tick. It is the oracle, and the log."""
+
+    states: list[Counter[Row]]
+    source: ScriptedSource = field(default_factory=lambda: ScriptedSource(name="a", relations=(RELATION,)))
+
+    @classmethod
+    def of(cls, seed: int) -> History:
+        chance, states = random.Random(seed), [Counter[Row]()]
+        for tick in range(LAST):
+            state = Counter(states[-1])
+            for _ in range(20 if not tick else 6):
+                row = tuple(chance.choice(values) for values in VALUES)
+                if chance.random() < 0.4 and state:
+                    state[chance.choice(sorted(state, key=repr))] -= 1
+                else:
+                    state[row] += chance.choice((1, 1, 3))
+                state = +state
+            states.append(state)
+        made = cls(states)
+        for tick in range(1, LAST + 1):
+            made.source.commit({RELATION.name: made.change(tick)})
+        return made
+
+    def change(self, tick: int) -> dict[Row, int]:
+        new, old = self.states[tick], self.states[tick - 1]
+        return {row: new[row] - old[row] for row in {*new, *old} if new[row] != old[row]}
+
+    def signed(self, after: int, upto: int) -> pa.Table:
+        """Return the rows of the ticks (after, upto], with their ticks and counts."""
+        rows = [(row, tick, n) for tick in range(after + 1, upto + 1) for row, n in self.change(tick).items()]
+        table = table_of([row for row, _, _ in rows])
+        table = table.append_column(TICK, pa.array([tick for _, tick, _ in rows], pa.int64()))
+        return table.append_column(COUNT, pa.array([n for *_, n in rows], pa.int64()))
+
+    def found(self, tick: int, request: ArrowRequest) -> Counter[Row]:
+        """Return what a request has to find, by the plainest means."""
+        keys = None if request.keys is None else set(zip(*request.keys.table.to_pydict().values(), strict=True))
+        found: Counter[Row] = Counter()
+        for row, times in self.states[tick].items():
+            named = dict(zip(NAMES, row, strict=True))
+            if keys is None or tuple(named[name] for name in request.columns) in keys:
+                found[tuple(named[name] for name in request.wanted)] += times
+        return found
+
+    # The log, as rebasing sees it.
+    def seen_after(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        return self._picked(name, columns, tick, LAST, lambda at: _saw(sight, at))
+
+    def unseen_upto(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+        return self._picked(name, columns, 0, tick, lambda at: not _saw(sight, at))
+
+    def _picked(
+        self, name: RelationName, columns: tuple[str, ...], after: int, upto: int, test: Callable[[int], bool]
+    ) -> ArrowBag:
+        assert name == RELATION.name
+        rows = self.signed(after, upto)
+        kept = pa.array([test(tick) for tick in rows[TICK].to_pylist()], pa.bool_())
+        return ArrowBag(rows.filter(kept).select([*columns, TICK, COUNT]))
+
+
+def _saw(sight: Sight, tick: int) -> bool:
+    match sight:
+        case SawTicks(upto=upto):
+            return tick <= upto
+        case SawTransactions(seen=seen):
+            return seen.sees(tick)
+
+
+def table_of(rows: list[Row]) -> pa.Table:
+    schema = RELATION.arrow_schema()
+    return pa.table([pa.array([row[n] for row in rows], one.type) for n, one in enumerate(schema)], schema=schema)
+
+
+def plain(state: Counter[Row]) -> pa.Table:
+    return table_of(list(state.elements()))
+
+
+Stages = Iterator[tuple[int, ArrowLookup]]
+"""A lookup at one tick after another; it is looked at before it goes on to the next."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the implementations are made with."""
+
+    history: History
+    folder: Path
+    spark: SparkSession
+    patch: pytest.MonkeyPatch
+
+
+def source_now(place: Place) -> Stages:
+    """A source shows what it has when its snapshot is taken."""
+    source = ScriptedSource(name="a", relations=(RELATION,))
+    for tick in range(1, LAST + 1):
+        source.commit({RELATION.name: place.history.change(tick)})
+        if tick % 4 == 0:
+            yield tick, SourceLookup(snapshot=source.snapshot(), relations={RELATION.name: RELATION})
+
+
+def source_rebased(place: Place) -> Stages:
+    """A source is asked late, and its answer is brought to an earlier tick."""
+    late = SourceLookup(snapshot=place.history.source.snapshot(), relations={RELATION.name: RELATION})
+    for tick in (0, 5, LAST):
+        yield tick, RebasedLookup(others=late, log=place.history, tick=Tick(tick))
+
+
+class _Followed:
+    """A log that is always followed."""
+
+    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
+        del position, timeout_seconds
+        return True
+
+
+def batch_of_sources(place: Place) -> Stages:
+    """What a batch reads of a relation: of the source, in its snapshot, as of the tick where it begins."""
+    with Snapshots({"a": place.history.source}, _Followed()) as snapshots:
+        assert not snapshots.open(["a"])
+        others = RelationLookup(relations={RELATION.name: RELATION}, replicas={}, snapshots=snapshots)
+        for tick in (3, LAST):
+            yield tick, BatchLookup(tick=Tick(tick), log=place.history, others=others, kept={})
+
+
+def self_lookup(place: Place) -> Stages:
+    """What a batch finds if it asks only for what its own changes do not tell; all of a relation without a key."""
+    with Snapshots({"a": place.history.source}, _Followed()) as snapshots:
+        assert not snapshots.open(["a"])
+        for tick in (3, LAST):
+            asking = SelfLookup(
+                relations={RELATION.name: RELATION},
+                columns={RELATION.name: NAMES},
+                net={RELATION.name: ArrowBag(place.history.signed(tick, LAST)).restamped(Tick(LAST)).net()},
+                lo=Tick(tick),
+                log=cast("AcceptedLog", place.history),
+                shown=(),
+                others=RelationLookup(relations={RELATION.name: RELATION}, replicas={}, snapshots=snapshots),
+            )
+            yield tick, RebasedLookup(others=asking, log=place.history, tick=Tick(tick))
+
+
+def _replica(place: Place, tick: int) -> ReplicaReader:
+    rows = ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).net()
+    return copy_of(place.spark, RELATION, rows, Tick(tick))
+
+
+def replica_in_memory(place: Place) -> Stages:
+    reader = _replica(place, 1)
+    for tick in (1, 4, 5, LAST):
+        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        yield tick, reader
+
+
+def replica_rebased(place: Place) -> Stages:
+    """A replica that is ahead, or behind."""
+    reader = _replica(place, 6)
+    for tick in (2, 6, LAST):
+        yield tick, RebasedLookup(others=reader, log=place.history, tick=Tick(tick))
+
+
+def replica_on_spark(place: Place) -> Stages:
+    place.patch.setattr(replica_reader, "_NEWEST_ROWS", 10)
+    reader = _replica(place, 1)
+    reader.base = RowsOnSpark(spark=place.spark, rows=reader.base.dataframe().persist())
+    for tick in (2, LAST):
+        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        yield tick, reader
+    assert not reader.base.is_bare, "changes were laid into the cache"
+    reader.release()
+
+
+def kept_segment(place: Place) -> Stages:
+    place.patch.setattr(segment_reader, "_RECENT_ROWS", 10)
+    place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
+    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1))
+    for tick in range(1, LAST + 1):
+        reader.absorb(place.history.signed(reader.tick, tick), Tick(tick))
+        yield tick, reader
+
+
+def routed_segment(place: Place) -> Stages:
+    """A segment and a relation, looked up together; of several requests every other one is for the relation."""
+    name = SegmentName(name="n0")
+    segment = Relation(name=name, columns=RELATION.columns)
+    reader = SegmentReader.of_rows(segment, plain(place.history.states[LAST]), Tick(LAST))
+    others = SourceLookup(snapshot=place.history.source.snapshot(), relations={RELATION.name: RELATION})
+    yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
+
+
+def _stored(place: Place, *ticks: int) -> Stages:
+    table = KeptTable.create(str(place.folder / "kept"), RELATION.arrow_schema(), Tick(2))
+    for tick in (2, 6, LAST):
+        table.append(place.history.signed(2, tick), Tick(tick))
+    written = to_dataframe(place.spark, _minus_zero(plain(place.history.states[6])))
+    assert table.checkpoint.write_from_dataframe(written, Tick(6))
+    for tick in ticks:
+        yield tick, StoredSegment(relation=RELATION, tick=Tick(tick), table=table, spark=place.spark)
+
+
+def stored_read_here(place: Place) -> Stages:
+    """Before, at and after the tick of the checkpoint."""
+    return _stored(place, 2, 6, LAST)
+
+
+def stored_on_spark(place: Place) -> Stages:
+    place.patch.setattr(few_rows, "FEW_ROWS", 0)
+    return _stored(place, 2, LAST)
+
+
+def computed_segment(place: Place) -> Stages:
+    """The rows that a window function looks at, where they are not kept: computed from the relation."""
+    compiled = World([RELATION]).compile("SELECT x, t, f, SUM(x) OVER (PARTITION BY x) AS n FROM a.r")
+    view = keep_group_tables(compiled, TheseGroupTables(()))
+    for tick in (1, LAST):
+        reading = InMemory({RELATION.name: counted(RELATION, list(place.history.states[tick].elements()))})
+        computing = SegmentRows(view, reading, run_on_duckdb, view.relations)
+        [name] = computed_segments(view)
+        segment = computing.segments[name]
+        assert isinstance(segment.step, JoinStep)
+        called = {column: name for name, (_, column) in output_columns(segment.step.view).items()}
+        held = segment.relation
+        yield tick, _Renamed(ComputedSegment(relation=held, tick=Tick(tick), rows=computing), name, called)
+
+
+@dataclass(frozen=True)
+class _Renamed:
+    """A segment's rows under the name and the columns that requests have here."""
+
+    others: ArrowLookup
+    name: RelationName
+    called: Mapping[str, str] = field(default_factory=lambda: {name: name for name in NAMES})
+    every: int = 1
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> Sequence[ArrowResult]:
+        return self.others.lookup([one if n % self.every else self._there(one) for n, one in enumerate(requests)])
+
+    def _there(self, request: ArrowRequest) -> ArrowRequest:
+        return RowRequest(
+            relation=self.name,
+            wanted=tuple(self.called[name] for name in request.wanted),
+            within=restricted(tuple(self.called[name] for name in request.columns), request.keys),
+            order=tuple(By(self.called[by.column], is_descending=by.is_descending) for by in request.order),
+            limit=request.limit,
+        )
+
+
+def _minus_zero(rows: pa.Table) -> pa.Table:
+    """Return rows as a person may have written them: with -0.0 for every other 0.0."""
+    values = [-0.0 if value == 0.0 and n % 2 else value for n, value in enumerate(rows["f"].to_pylist())]
+    return rows.set_column(2, "f", pa.array(values, pa.float64()))
+
+
+IN_MEMORY = (
+    source_now, source_rebased, batch_of_sources, self_lookup, replica_in_memory, replica_rebased, kept_segment,
+    routed_segment, computed_segment,
+)  # fmt: skip
+ON_SPARK = (replica_on_spark, stored_read_here, stored_on_spark)
+
+KEYS: dict[str, tuple[tuple[str, ...], list[Row]] | None] = {
+    "all rows": None,
+    "no keys": (("x",), []),
+    "unknown keys": (("x",), [(99,), (-1,)]),
+    "one column": (("x",), [(1,), (3,)]),
+    "a key twice": (("t",), [("a",), ("a",), ("ä",)]),
+    "two columns": (("x", "t"), [(1, "a"), (2, ""), (0, "b")]),
+    "another order": (("t", "x"), [("a", 1), ("", 2), ("b", 99)]),
+    "only NULL": (("x",), [(None,)]),
+    "NULLs": (("x", "t"), [(None, "a"), (1, None), (None, None), (2, "b")]),
+    "NULL in one column": (("t", "x"), [("a", None), ("b", None), ("b", 1)]),
+}
+WANTED = (NAMES, ("f", "x"), ("t",))
+ORDER = (By("t", is_descending=True), By("x"), By("f"))
+ORDERED = (("t", True), ("x", False), ("f", False))
+
+
+def requests(*, few: bool) -> Iterator[tuple[str, ArrowRequest]]:
+    for place, (label, keyed) in enumerate(KEYS.items()):
+        for wanted in WANTED[place % len(WANTED) :][:1] if few else WANTED:
+            yield f"{wanted} of {label}", request(keyed, wanted)
+    for limit in (3,) if few else (0, 1, 3, 8, 1_000):
+        yield f"the first {limit}", request(None, NAMES, limit)
+    yield "the first 2 under keys", request(KEYS["NULLs"], NAMES, 2)
+
+
+def request(
+    keyed: tuple[tuple[str, ...], list[Row]] | None, wanted: tuple[str, ...], limit: int | None = None
+) -> ArrowRequest:
+    order = () if limit is None else ORDER
+    if keyed is None:
+        return RowRequest(relation=RELATION.name, wanted=wanted, order=order, limit=limit)
+    columns, values = keyed
+    schema = RELATION.arrow_schema(columns)
+    table = pa.table([pa.array([v[n] for v in values], one.type) for n, one in enumerate(schema)], schema=schema)
+    within = restricted(columns, ArrowKeys(table))
+    return RowRequest(relation=RELATION.name, wanted=wanted, within=within, order=order, limit=limit)
+
+
+def rows_of(bag: ArrowBag) -> list[tuple[Row, int]]:
+    table = bag.table.drop_columns([TICK, COUNT])
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(zip(*columns, strict=True), bag.table[COUNT].to_pylist(), strict=True))
+
+
+def in_order(rows: Counter[Row]) -> list[Row]:
+    """Sort as SQL says, one column after the other, the last one first; NULLs come first."""
+    listed = list(rows)
+    for name, is_descending in reversed(ORDERED):
+        place = NAMES.index(name)
+        some = [row for row in listed if row[place] is not None]
+        some.sort(key=lambda row: _sortable(row[place]), reverse=is_descending)
+        listed = [row for row in listed if row[place] is None] + some
+    return listed
+
+
+def _sortable(value: object) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def check(place: Place, stages: Stages, *, few: bool = False) -> None:
+    for tick, lookup in stages:
+        for label, asked in requests(few=few):
+            result = look_up(lookup, asked)
+            found = rows_of(result.rows)
+            total: Counter[Row] = Counter()
+            for row, count in found:
+                total[row] += count
+            total = Counter({row: count for row, count in total.items() if count})
+            right, where = place.history.found(tick, asked), f"{label} at tick {tick}"
+            if asked.limit is None:
+                assert total == right, where
+                assert result.is_whole, where
+                continue
+            ordered = in_order(right)
+            assert [row for row, _ in found] == ordered[: len(found)], where
+            assert all(right[row] == count for row, count in found), where
+            assert result.is_whole == (len(found) == len(ordered)), where
+            assert len(found) >= min(asked.limit, len(ordered)), where
+
+
+def check_several(lookup: ArrowLookup) -> None:
+    """Requests that are made at once have the results that each of them has alone, in their order."""
+    several = [request(keyed, NAMES) for keyed in KEYS.values()]
+    at_once = [sorted(rows_of(result.rows.net()), key=repr) for result in lookup.lookup(several)]
+    assert at_once == [sorted(rows_of(look_up(lookup, one).rows.net()), key=repr) for one in several]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", IN_MEMORY, ids=lambda kind: kind.__name__)
+def test_it_finds_what_is_there(
+    kind: Callable[[Place], Stages], seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(History.of(seed), tmp_path, NO_SPARK, monkeypatch)
+    check(place, kind(place))
+    check_several(next(kind(place))[1])
+
+
+@pytest.mark.parametrize("kind", ON_SPARK, ids=lambda kind: kind.__name__)
+def test_it_finds_what_is_there_on_spark(
+    kind: Callable[[Place], Stages], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(History.of(0), tmp_path, spark, monkeypatch)
+    check(place, kind(place), few=True)
+
+
+def test_a_source_that_is_asked_for_no_keys_is_not_asked() -> None:
+    class Silent:
+        """A snapshot that must not be read."""
+
+        seen = None
+
+        def probe(self, *_: object) -> pa.Table:
+            raise AssertionError("it was asked")
+
+    lookup = SourceLookup(snapshot=cast("Any", Silent()), relations={RELATION.name: RELATION})
+    assert not len(look_up(lookup, request(KEYS["no keys"], NAMES)).rows)

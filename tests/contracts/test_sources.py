@@ -1,0 +1,184 @@
+"""PostgreSQL and the scripted source keep the contract of sources."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from headwater.model.relation import Column, Relation
+from headwater.sources.embedded import EmbeddedServer
+from headwater.sources.postgres import PostgresSource
+from headwater.sources.scripted import ScriptedDatabase, ScriptedSource
+from headwater_contracts.database import EXTREMES, SOURCE, Changes, DatabaseUnderTest, Table
+from headwater_contracts.sources import SourceContract
+
+_NATIVE = {
+    "smallint": "int2",
+    "int": "int4",
+    "bigint": "int8",
+    "float": "float4",
+    "double": "float8",
+    "string": "text",
+    "binary": "bytea",
+    "timestamp": "timestamptz",
+    "timestamp_ntz": "timestamp",
+}
+
+
+class ScriptedUnderTest:
+    """A database in memory. A transaction that is open when another commits is logged after it, as it is committed."""
+
+    types = frozenset(EXTREMES)
+
+    def __init__(self) -> None:
+        self._database = ScriptedDatabase((), tells_from_start=False)
+        self._tables: dict[str, Table] = {}
+
+    def create(self, table: Table) -> None:
+        columns = tuple(Column(name=name, type=kind, native=kind) for name, kind in table.columns)
+        self._database.relations += (Relation(name=table.relation, columns=columns, key=table.key),)
+        self._tables[table.name] = table
+
+    def connect(self) -> ScriptedSource:
+        return ScriptedSource(SOURCE, database=self._database)
+
+    def commit(self, changes: Changes) -> None:
+        self._database.commit(self._named(changes))
+
+    def begin(self, changes: Changes) -> ScriptedOpen:
+        return ScriptedOpen(self._database, self._named(changes))
+
+    def truncate(self, table: str) -> bool:
+        self._database.commit({}, truncated=[self._tables[table].relation])
+        return True
+
+    def run(self, statement: str) -> None:
+        raise AssertionError(statement)
+
+    def _named(self, changes: Changes) -> dict[Any, Any]:
+        return {self._tables[table].relation: rows for table, rows in changes.items()}
+
+
+@dataclass
+class ScriptedOpen:
+    """Changes that are told of first, and seen a moment later: the two orders differ."""
+
+    database: ScriptedDatabase
+    changes: dict[Any, Any]
+
+    def commit(self) -> None:
+        self.database.show(self.database.commit(self.changes, is_hidden=True))
+
+    def roll_back(self) -> None:
+        self.changes = {}
+
+
+class TestScripted(SourceContract):
+    @pytest.fixture
+    def database(self) -> DatabaseUnderTest:
+        return ScriptedUnderTest()
+
+
+@dataclass
+class PostgresUnderTest:
+    """A database of a server, and as many connections to it as transactions are open."""
+
+    server: EmbeddedServer
+    name: str
+    types = frozenset(EXTREMES)
+    _tables: dict[str, Table] = field(default_factory=dict)
+    _connection: psycopg.Connection[Any] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def create(self, table: Table) -> None:
+        columns = [
+            sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(_NATIVE.get(kind, kind)))
+            for name, kind in table.columns
+        ]
+        if table.key:
+            columns.append(sql.SQL("PRIMARY KEY ({})").format(sql.SQL(", ").join(map(sql.Identifier, table.key))))
+        made = sql.SQL("CREATE TABLE {} ({})").format(sql.Identifier(table.name), sql.SQL(", ").join(columns))
+        self.run(made.as_string())
+        self._tables[table.name] = table
+
+    def connect(self) -> PostgresSource:
+        return PostgresSource(SOURCE, self.server.url(self.name), "contract")
+
+    def commit(self, changes: Changes) -> None:
+        with self._lock:
+            if self._connection is None:
+                self._connection = psycopg.connect(self.server.url(self.name))
+            self._change(self._connection, changes)
+            self._connection.commit()
+
+    def begin(self, changes: Changes) -> PostgresOpen:
+        connection = psycopg.connect(self.server.url(self.name))
+        self._change(connection, changes)
+        return PostgresOpen(connection)
+
+    def truncate(self, table: str) -> bool:
+        self.run(f"TRUNCATE {table}")
+        return True
+
+    def run(self, statement: str) -> None:
+        self.server.execute(statement, database=self.name)
+
+    def clean(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+        source = self.connect()
+        for slot in source.slots().present:
+            source.teardown(slot, None)
+        self.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+
+    def _change(self, connection: psycopg.Connection[Any], changes: Changes) -> None:
+        for name, rows in changes.items():
+            table = sql.Identifier(name)
+            places = sql.SQL(", ").join(
+                sql.SQL("%s::{}").format(sql.SQL(_NATIVE.get(kind, kind))) for _, kind in self._tables[name].columns
+            )
+            for row, count in rows.items():
+                if count > 0:
+                    insert = sql.SQL("INSERT INTO {} SELECT {} FROM generate_series(1, {})")
+                    connection.execute(insert.format(table, places, sql.Literal(count)), row)
+                else:
+                    delete = sql.SQL(
+                        "DELETE FROM {0} WHERE ctid IN (SELECT t.ctid FROM {0} AS t WHERE t IS NOT DISTINCT FROM"
+                        " ROW({1})::{0} LIMIT {2})"
+                    )
+                    connection.execute(delete.format(table, places, sql.Literal(-count)), row)
+
+
+@dataclass
+class PostgresOpen:
+    """A transaction on a connection of its own."""
+
+    connection: psycopg.Connection[Any]
+
+    def commit(self) -> None:
+        self.connection.commit()
+        self.connection.close()
+
+    def roll_back(self) -> None:
+        self.connection.rollback()
+        self.connection.close()
+
+
+@pytest.fixture(scope="module")
+def database_name(postgres_server: EmbeddedServer) -> str:
+    postgres_server.execute("CREATE DATABASE contract")
+    return "contract"
+
+
+class TestPostgres(SourceContract):
+    @pytest.fixture
+    def database(self, postgres_server: EmbeddedServer, database_name: str) -> Iterator[DatabaseUnderTest]:
+        made = PostgresUnderTest(postgres_server, database_name)
+        yield made
+        made.clean()

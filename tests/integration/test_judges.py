@@ -1,0 +1,65 @@
+"""`check` names the engine that judged: DuckDB where it gives what the warehouse shows, else Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+from one_relation_world import R, settle, started_source, stepped, understood, write
+from pyspark.sql import SparkSession
+
+from headwater.judge import check as checking
+from headwater.judge.check import check_views
+from headwater.judge.result import ViewCheck
+from headwater.model.position import Tick
+from headwater.observe.events import unheard
+from headwater.project.resolve import Understood
+from headwater.warehouse.kept_table import KeptTable
+
+TEXTS = {
+    "tops": "SELECT x, max(y) AS top FROM shop.r GROUP BY x",
+    "hashed": "SELECT k, xxhash64(x) AS h FROM shop.r",  # a function that DuckDB has not
+}
+BAD = Tick(4)
+
+
+@pytest.fixture
+def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Understood]:
+    """Return a maintained project whose view "tops" lost what changed at one tick."""
+    append = KeptTable.append
+
+    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
+        added = rows if "/tops/" not in table.folder else rows.slice(0, 0)
+        return append(table, added, upto)
+
+    source = started_source()
+    made = understood(spark, tmp_path, source, TEXTS)
+    with stepped(spark, made) as maintainer:
+        settle(maintainer)
+        write(source, Random(1), 2)
+        settle(maintainer)
+        with monkeypatch.context() as broken:
+            broken.setattr(KeptTable, "append", forgetful)
+            source.commit({R: {(100, 77, 5): 1}})
+            settle(maintainer)
+        yield made
+
+
+def judged(spark: SparkSession, meant: Understood) -> dict[str, ViewCheck]:
+    return {one.view: one for one in check_views(spark, meant, None, None, unheard).views}
+
+
+def test_the_certificate_names_the_engines(
+    spark: SparkSession, meant: Understood, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = judged(spark, meant)
+    assert found["hashed"].kept
+    assert found["hashed"].judged_by == {"Spark": 4}, "DuckDB cannot run it"
+    assert (found["tops"].verdict.first_bad_tick, found["tops"].judged_by) == (BAD, {"DuckDB": 3, "Spark": 1})
+    monkeypatch.setattr(checking, "find_spec", lambda _: None)
+    without = judged(spark, meant)
+    assert without["tops"].judged_by == {"Spark": 4}, "DuckDB is not installed"
+    assert without["tops"].verdict == found["tops"].verdict

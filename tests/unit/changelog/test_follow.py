@@ -1,0 +1,171 @@
+"""A source's thread goes on trying while that makes sense, and says why when it does not."""
+
+from __future__ import annotations
+
+import errno
+import json
+import queue
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from headwater.changelog import ChangeLog
+from headwater.changelog import follow as follow_module
+from headwater.changelog.accept import Acceptor
+from headwater.changelog.follow import Followed, SourceThread
+from headwater.engine.service.live_status import _status, _told, write_status
+from headwater.engine.service.lost_sources import raise_if_lost
+from headwater.errors import HeadwaterError, LoginRefused, SourceRefused
+from headwater.model.position import Distance, Position
+from headwater.model.transaction import Capture
+from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone
+from headwater.observe.messages import Messages
+from headwater.observe.status import SourceState
+from headwater.warehouse.folders import status_file
+
+REFUSED = LoginRefused('source "shop" refuses the connection', code="HW-320")
+CHANGED = SourceRefused('relation "shop.t" changed its shape', code="HW-331", detail="a is gone", hint="change v")
+
+
+class ScriptedSource:
+    """A source that answers every attempt to follow it with what a test says, the last of it again and again."""
+
+    def __init__(self, *answers: BaseException | None, name: str = "shop") -> None:
+        self.name = name
+        self._answers = list(answers)
+        self.tried_at: list[float] = []
+
+    def follow(self, *_: object) -> ScriptedSource:
+        self.tried_at.append(time.monotonic())
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if answer is not None:
+            raise answer
+        return self
+
+    def next_capture(self, timeout_seconds: float) -> Capture | None:
+        time.sleep(timeout_seconds / 10)
+        return None
+
+    def distance(self, earlier: Position, later: Position) -> Distance:
+        return Distance(amount=later.offset - earlier.offset, unit="bytes")
+
+    def followed_to(self) -> Position:
+        return Position(source=self.name, history="1:1", offset=7)
+
+    def log_end(self) -> Position:
+        return self.followed_to()
+
+    def acknowledge(self, position: Position) -> None: ...
+
+    def hasten(self, position: Position) -> None: ...
+
+    def keep_alive(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def events() -> list[Event]:
+    return []
+
+
+@pytest.fixture
+def follow(events: list[Event]) -> Iterator[Callable[..., SourceThread]]:
+    started: list[SourceThread] = []
+
+    def start(*answers: BaseException | None, name: str = "shop") -> SourceThread:
+        source = ScriptedSource(*answers, name=name)
+        out: queue.Queue[Followed] = queue.Queue()
+        thread = SourceThread(source, (), "slot", lambda: None, out, events.append)  # type: ignore[arg-type]
+        started.append(thread)
+        thread.start()
+        return thread
+
+    yield start
+    for thread in started:
+        thread.stop()
+
+
+def wait_until(what: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_a_refused_login_is_tried_again_until_it_works(
+    follow: Callable[..., SourceThread], events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_module, "_FIRST_RETRY_SECONDS", 0.01)
+    thread = follow(REFUSED, REFUSED, REFUSED, None)
+    wait_until(lambda: thread.is_connected)
+    assert (thread.error, thread.lost, thread.retry_at) == (None, None, None)
+    tried = [event.retry_in_seconds for event in events if isinstance(event, SourceDisconnected)]
+    assert tried == [0.01, 0.02, 0.04], "less and less often"
+    assert isinstance(events[-1], SourceConnected)
+
+
+def test_what_cannot_get_better_is_lost_and_not_said_to_be_tried_again(
+    follow: Callable[..., SourceThread], events: list[Event], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow_module, "_FIRST_RETRY_SECONDS", 0.01)
+    thread = follow(REFUSED, CHANGED)
+    wait_until(lambda: thread.has_ended)
+    assert thread.lost is CHANGED
+    assert thread.retry_at is None
+    assert isinstance(events[-1], SourceGone)
+
+
+def test_trouble_of_our_own_is_raised_and_not_taken_for_the_source_s(
+    follow: Callable[..., SourceThread], tmp_path: Path
+) -> None:
+    thread = follow(OSError(errno.ENOSPC, "No space left on device"))
+    wait_until(lambda: thread.has_ended)
+    assert thread.lost is None
+    acceptor = Acceptor(ChangeLog.create(str(tmp_path / "log")), lambda _: None, lambda capture: capture)
+    acceptor._threads["shop"] = thread
+    with pytest.raises(OSError, match="No space left"):
+        acceptor.raise_error()
+
+
+def test_a_run_ends_when_all_sources_are_lost_or_one_if_asked(follow: Callable[..., SourceThread]) -> None:
+    threads = {"shop": follow(CHANGED), "crm": follow(None, name="crm"), "geo": follow(CHANGED, name="geo")}
+    wait_until(lambda: threads["shop"].lost and threads["geo"].lost and threads["crm"].is_connected)
+    raise_if_lost({"crm": threads["crm"]}, any_one=True)
+    raise_if_lost({"shop": threads["shop"], "crm": threads["crm"]}, any_one=False)
+    with pytest.raises(SourceRefused) as one:
+        raise_if_lost({"shop": threads["shop"], "crm": threads["crm"]}, any_one=True)
+    assert one.value is CHANGED
+    with pytest.raises(SourceRefused):
+        raise_if_lost({"shop": threads["shop"]}, any_one=False)
+    with pytest.raises(HeadwaterError) as several:
+        raise_if_lost({"shop": threads["shop"], "geo": threads["geo"]}, any_one=False)
+    assert several.value.code == "HW-602"
+    assert several.value.hint == "change v"
+
+
+def test_stopping_does_not_make_healthy_sources_lost(follow: Callable[..., SourceThread], tmp_path: Path) -> None:
+    """While a maintainer closes, and after that, only the source is lost that really is; how to mend it is said."""
+    acceptor = Acceptor(ChangeLog.create(str(tmp_path / "log")), lambda _: None, lambda capture: capture)
+    acceptor._threads |= {"shop": follow(CHANGED), "crm": follow(None, name="crm")}
+    wait_until(lambda: acceptor._threads["shop"].lost and acceptor._threads["crm"].is_connected)
+    for thread in acceptor.threads().values():
+        thread.stop()
+    file = status_file(str(tmp_path))
+    file.parent.mkdir(exist_ok=True, parents=True)
+    write_status(str(tmp_path), acceptor, Messages(), bootstrapping=False)
+    said = json.loads(file.read_text())["sources"]
+    closing = {name: _status(name, one, None, alive=True) for name, one in said.items()}
+    assert {name: one.state for name, one in closing.items()} == {
+        "shop": SourceState.LOST,
+        "crm": SourceState.FOLLOWING,
+    }
+    after = {name: _status(name, one, None, alive=False) for name, one in said.items()}
+    assert {name: one.state for name, one in after.items()} == {
+        "shop": SourceState.LOST,
+        "crm": SourceState.NOT_STARTED,
+    }
+    assert (after["shop"].last_error, after["shop"].hint) == (_told(CHANGED), "change v")
+    assert after["shop"].retry_in_seconds is None
