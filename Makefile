@@ -9,7 +9,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check
-BUILDERS := hatchling editables
+BUILDERS := hatchling editables setuptools wheel
 BOTH := -e ".[dev]" -e src/headwater_lab
 NEWEST := build/newest
 
@@ -41,7 +41,7 @@ constraints: ## renew constraints.txt: the newest versions that the ranges in bo
 	$(PYTHON) -m venv $(NEWEST)
 	$(NEWEST)/bin/python $(INSTALL) $(BUILDERS)
 	$(NEWEST)/bin/python $(INSTALL) --no-build-isolation $(BOTH)
-	{ grep '^#' constraints.txt; $(NEWEST)/bin/python -m pip freeze --exclude-editable; } > $(NEWEST)/constraints.txt
+	{ grep '^#' constraints.txt; $(NEWEST)/bin/python -m pip freeze --all --exclude pip --exclude-editable; } > $(NEWEST)/constraints.txt
 	mv $(NEWEST)/constraints.txt constraints.txt
 	rm -rf $(NEWEST)
 

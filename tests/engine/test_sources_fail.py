@@ -9,6 +9,7 @@ from headwater.engine.service.live_status import read_sources
 from headwater.engine.service.tear_down import tear_down
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.moment import parse_moment
+from headwater.model.position import Tick
 from headwater.observe.events import SourceDisconnected, SourceGone
 from headwater.project.file import load
 from headwater.project.plan import Consent
@@ -133,5 +134,8 @@ def test_positions_are_shown_and_asked_for_in_the_notation_of_their_source(world
         shop, _ = read_sources(load(world.folder), world.warehouse)
     assert str(shop.position) == "shop:15"
     assert (shop.lag_bytes, shop.lag_seconds) == (None, 0.0)
-    assert [world.warehouse.resolve_at("sold", parse_moment(f"shop:{number}")) for number in (9, 10, 15)] == [0, 1, 6]
-    assert [str(one.position) for _, one in world.warehouse.log.transactions("stock", 0, 7)] == ["stock:5"]  # type: ignore[arg-type]
+    log = world.warehouse.log
+    ticks = [tick for tick, _ in log.transactions("shop", Tick(0), Tick(7))]  # the transaction of "stock" is anywhere
+    asked = [world.warehouse.resolve_at("sold", parse_moment(f"shop:{number}")) for number in (9, 10, 15)]
+    assert asked == [0, ticks[0], ticks[-1]]
+    assert [str(one.position) for _, one in log.transactions("stock", Tick(0), Tick(7))] == ["stock:5"]
