@@ -68,7 +68,7 @@ def value_of_type(spark_type: str) -> Value:
     """Return what a Spark type holds.
 
     >>> value_of_type("decimal(12,2)")
-    Value(kind=<Kind.DECIMAL: 'decimal'>, whole_digits=10, fraction_digits=2)
+    Value(kind=<ValueKind.DECIMAL: 'decimal'>, whole_digits=10, fraction_digits=2)
     >>> value_of_type("array<int>").kind
     <Kind.UNKNOWN: 'unknown'>
     """
@@ -108,7 +108,7 @@ def calculated(left: Value, right: Value, *, is_product: bool) -> Value:
 
     >>> price, discount, one = value_of_type("decimal(15,2)"), value_of_type("decimal(4,2)"), value_of_type("int")
     >>> calculated(price, calculated(one, discount, is_product=False), is_product=True)
-    Value(kind=<Kind.DECIMAL: 'decimal'>, whole_digits=25, fraction_digits=4)
+    Value(kind=<ValueKind.DECIMAL: 'decimal'>, whole_digits=25, fraction_digits=4)
     >>> calculated(one, one, is_product=False) == calculated(price, value_of_type("decimal(38,2)"), is_product=True)
     True
     """
