@@ -70,7 +70,7 @@ def value_of_type(spark_type: str) -> Value:
     >>> value_of_type("decimal(12,2)")
     Value(kind=<ValueKind.DECIMAL: 'decimal'>, whole_digits=10, fraction_digits=2)
     >>> value_of_type("array<int>").kind
-    <Kind.UNKNOWN: 'unknown'>
+    <ValueKind.UNKNOWN: 'unknown'>
     """
     if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", spark_type):
         precision, scale = int(decimal[1]), int(decimal[2])
