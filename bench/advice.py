@@ -143,11 +143,11 @@ def _cases(report: Report, spark: SparkSession, world: World, view: str, options
 
 def _predict(place: Setting, view: str, rate: float) -> Prediction:
     """Return the cost model of a view that is traced so often."""
-    warehouse = Warehouse.open(str(place.understood.project.warehouse))
+    warehouse = Warehouse.open(str(place.resolved.project.warehouse))
     per_hour = recent_ticks(warehouse.log).per_hour
-    known = place.understood.views[view].view
+    known = place.resolved.views[view].view
     traced = TraceRate(per_hour=rate / 100 * per_hour, is_counted=True)
-    measured = measure_view(warehouse, without_lineage(known), measure_sources(place.understood), traced)
+    measured = measure_view(warehouse, without_lineage(known), measure_sources(place.resolved), traced)
     return Prediction(model=cost_model(known, measured), transactions_per_hour=per_hour)
 
 

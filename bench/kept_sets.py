@@ -19,7 +19,7 @@ from headwater.advisor.candidates import Kept
 from headwater.lineage.result import TraceResult
 from headwater.lineage.trace_view import trace_view
 from headwater.project.file import load
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.warehouse.query import Warehouse
 
 WARMING = 2
@@ -42,7 +42,7 @@ class Spent:
 def keeping(spark: SparkSession, world: World, views: Mapping[str, str], view: str, kept: Kept) -> Iterator[Setting]:
     """Write a project as if a set had been advised for a view, and maintain it."""
     with project(world.urls, "probe", views) as said:
-        apply_advice(said.folder, understand(said, spark), (_advice(view, kept),))
+        apply_advice(said.folder, resolve_project(said, spark), (_advice(view, kept),))
         with maintained(spark, load(said.folder), world.urls) as place:
             yield place
 
@@ -98,7 +98,7 @@ def _trace(view: str, places: Mapping[Kept, Setting], count: int) -> dict[Kept, 
         for kept, place in _in_turn(places, number):
 
             def trace(where: str, place: Setting = place) -> TraceResult:
-                return trace_view(place.spark, place.understood, view, where=where, at=None, whole_rows=False)
+                return trace_view(place.spark, place.resolved, view, where=where, at=None, whole_rows=False)
 
             [timed] = time_traces(trace, [condition])
             seconds[kept].append(timed.seconds)
@@ -107,7 +107,7 @@ def _trace(view: str, places: Mapping[Kept, Setting], count: int) -> dict[Kept, 
 
 def _conditions(place: Setting, view: str, count: int) -> list[str]:
     """Return conditions for rows of the view; where it has few, some come again."""
-    warehouse = Warehouse.open(str(place.understood.project.warehouse))
+    warehouse = Warehouse.open(str(place.resolved.project.warehouse))
     rows = warehouse.view_dataframe(place.spark, view, warehouse.frontier(view)).toArrow()
     assert rows.num_rows, f"{view} has a row to trace"
     return (draw_conditions(rows, count) * count)[:count]

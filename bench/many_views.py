@@ -25,7 +25,7 @@ from headwater.model.keeping import AllGroupTables, Continuous
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Relation
 from headwater.observe.events import unheard
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import Changes, ScriptedSource, Values
 from headwater.spark.types import SelectTypes
 from headwater.views.compile.compile_view import compile_view
@@ -48,7 +48,7 @@ def main() -> None:
     report.begin("Many views", spark, "Scripted sources, few rows; Spark has just been started.")
     report.table("what", "seconds")
     texts = small_views(options.views)
-    report.row(f"{len(texts)} small views understood, cold", f"{_understand_seconds(spark, texts):.1f}")
+    report.row(f"{len(texts)} small views understood, cold", f"{_resolve_seconds(spark, texts):.1f}")
     for name, seconds in (compiled := _compile_seconds(spark, HEAVY)).items():
         report.row(f"{name} compiled", f"{seconds:.2f}")
     report.row("worst of these", f"{max(compiled.values()):.2f}")
@@ -90,10 +90,10 @@ def _compile_seconds(spark: SparkSession, texts: Mapping[str, str]) -> dict[str,
     return seconds
 
 
-def _understand_seconds(spark: SparkSession, texts: Mapping[str, str]) -> float:
+def _resolve_seconds(spark: SparkSession, texts: Mapping[str, str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
-        _understood(spark, texts, Path(folder), _source())
+        _resolved(spark, texts, Path(folder), _source())
         return time.perf_counter() - started
 
 
@@ -122,7 +122,7 @@ def _change(rng: random.Random, source: ScriptedSource) -> Changes:
     return {relation.name: {old: -1, _row(rng, relation, int(str(old[0]))): 1}}
 
 
-def _understood(spark: SparkSession, texts: Mapping[str, str], folder: Path, source: ScriptedSource) -> Understood:
+def _resolved(spark: SparkSession, texts: Mapping[str, str], folder: Path, source: ScriptedSource) -> ResolvedProject:
     said = SourceDeclaration(
         name=source.name, url_text="", statement_timeout_seconds=60.0, probe_connections=4, declared_in="bench"
     )
@@ -151,14 +151,14 @@ def _understood(spark: SparkSession, texts: Mapping[str, str], folder: Path, sou
         sources=(said,),
         views=views,
     )
-    return understand(project, spark, connect=lambda _, __: source)
+    return resolve_project(project, spark, connect=lambda _, __: source)
 
 
 @contextmanager
 def _maintained(spark: SparkSession, texts: Mapping[str, str]) -> Iterator[tuple[Maintainer, ScriptedSource]]:
     with tempfile.TemporaryDirectory() as folder:
         source = _source()
-        maintainer = start_maintainer(spark, _understood(spark, texts, Path(folder), source), unheard)
+        maintainer = start_maintainer(spark, _resolved(spark, texts, Path(folder), source), unheard)
         try:
             maintainer.begin()
             yield maintainer, source

@@ -25,7 +25,7 @@ from headwater.model.keeping import LineageWish
 from headwater.model.project import Project
 from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, ViewComputed
 from headwater.project.file import load
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.embedded import EmbeddedServer
 
 VIEW = """
@@ -75,7 +75,7 @@ class Setting:
     """Everything one series of measurements needs."""
 
     spark: SparkSession
-    understood: Understood
+    resolved: ResolvedProject
     maintainer: Maintainer
     ear: Ear
     connections: dict[str, psycopg.Connection]
@@ -93,7 +93,7 @@ class Setting:
 
     def catch_up(self) -> None:
         """Wait until the change log has everything the sources committed."""
-        for source in self.understood.sources.values():
+        for source in self.resolved.sources.values():
             with source.snapshot() as snapshot:
                 assert self.maintainer.acceptor.wait_for(snapshot.position, 300), "the log was not followed"
 
@@ -164,19 +164,19 @@ def setting(
 def maintained(spark: SparkSession, said: Project, urls: dict[str, str]) -> Iterator[Setting]:
     """Bootstrap the warehouse of a project that is written."""
     ear = Ear()
-    understood = understand(said, spark)
-    maintainer = start_maintainer(spark, understood, ear)
+    resolved = resolve_project(said, spark)
+    maintainer = start_maintainer(spark, resolved, ear)
     connections = {name: psycopg.connect(url, autocommit=True) for name, url in urls.items()}
     try:
         started = time.perf_counter()
         maintainer.begin()
-        while len(maintainer.views) < len(understood.views):
+        while len(maintainer.views) < len(resolved.views):
             maintainer.step()
             time.sleep(0.02)
         seconds = time.perf_counter() - started
         yield Setting(
             spark=spark,
-            understood=understood,
+            resolved=resolved,
             maintainer=maintainer,
             ear=ear,
             connections=connections,
@@ -188,6 +188,6 @@ def maintained(spark: SparkSession, said: Project, urls: dict[str, str]) -> Iter
         maintainer.release()
         for connection in connections.values():
             connection.close()
-        for source in understood.sources.values():
+        for source in resolved.sources.values():
             for slot in source.slots().present:
                 source.teardown(slot, None)

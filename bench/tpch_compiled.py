@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _lines(place: Setting, urls: dict[str, str]) -> list[str]:
-    views = {name: known.view for name, known in place.understood.views.items()}
+    views = {name: known.view for name, known in place.resolved.views.items()}
     counts = _table_counts(urls)
     lines = [_line(place, view, counts) for view in views.values()]
     reasons = {reason.code: reason for view in views.values() for reason in view.reasons}

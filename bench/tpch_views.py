@@ -126,9 +126,9 @@ def _measure(
             if rows > options.most_rows:
                 continue
             batches[share] = _touching(place, refresh, rows, options.repeats if rows < MEASURED_ONCE else 1)
-            explained = explain_cost(place.understood, view)
+            explained = explain_cost(place.resolved, view)
             told[share] = explained.is_recomputing_faster
-        codes = tuple(sorted({reason.code for reason in place.understood.views[view].view.reasons}))
+        codes = tuple(sorted({reason.code for reason in place.resolved.views[view].view.reasons}))
     return ViewFigures(view, scale, recompute_seconds, batches, told, explained.recompute_seconds, codes)
 
 

@@ -24,7 +24,7 @@ from bench.traces import draw_conditions, time_traces
 from headwater.api.session import Headwater, open_project
 from headwater.lineage.result import TraceResult
 from headwater.model.keeping import LineageKind, LineageWish
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.views.steps.keep_lineage import joins_with_lineage
 
 VIEW = """
@@ -101,7 +101,7 @@ def main() -> None:
 def _keep(spark: SparkSession, urls: Mapping[str, str]) -> str:
     """Return the settings that let each way keep what it is about."""
     with project(urls, "probe", {"nothing": VIEW}) as said:
-        [join, *_] = joins_with_lineage(understand(said, spark).views["nothing"].view)
+        [join, *_] = joins_with_lineage(resolve_project(said, spark).views["nothing"].view)
     wishes = {way: [LineageWish(kind=kind, of=join.name) for kind in kinds] for way, kinds in WAYS.items()}
     return "".join(keep_text(way, wished) for way, wished in wishes.items())
 
@@ -112,7 +112,7 @@ def _measure(report: Report, place: Setting, ways: Sequence[str], count: int) ->
     apply(place.connections, place.stream.take(CHANGES))
     place.catch_up()
     place.maintain()
-    opened = open_project(place.understood.project.folder)
+    opened = open_project(place.resolved.project.folder)
     conditions = draw_conditions(opened.view(ways[0]).arrow(), (1 + WARMING) * count)
     found = []
     for way in ways:

@@ -235,7 +235,9 @@ def _kind(made: str, error: ast.expr | None) -> str:
     """Return the error that a call makes; a row of a table says which, or leaves it to its table's default."""
     if isinstance(error, ast.Name):
         return error.id
-    return {"Reason": "UnsupportedView", "Requirement": "SourceRefused", "Why": "said by `explain`"}.get(made, made)
+    return {"Reason": "UnsupportedView", "ServerRequirement": "SourceRefused", "Why": "said by `explain`"}.get(
+        made, made
+    )
 
 
 def _constants(tree: ast.Module) -> dict[str, str]:

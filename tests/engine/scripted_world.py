@@ -28,7 +28,7 @@ from headwater.observe.events import Event
 from headwater.project.file import load
 from headwater.project.plan import Consent
 from headwater.project.plan_result import RunResult
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.scripted import ScriptedDatabase
 from headwater.warehouse.query import Warehouse
 
@@ -137,8 +137,8 @@ class ScriptedWorld:
 
     def start(self, consent: Consent | None = None) -> Maintainer:
         """Take the warehouse over, as a new process does; nothing runs yet."""
-        understood = understand(load(self.folder), self.spark)
-        return start_maintainer(self.spark, understood, self.events.append, consent=consent or Consent())
+        resolved = resolve_project(load(self.folder), self.spark)
+        return start_maintainer(self.spark, resolved, self.events.append, consent=consent or Consent())
 
     def run(self, consent: Consent | None = None) -> RunResult:
         """Maintain until everything is committed that the sources have."""

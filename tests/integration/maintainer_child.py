@@ -22,7 +22,7 @@ from headwater.engine.service.start import start_maintainer
 from headwater.fail_points import VARIABLE
 from headwater.observe.events import Event
 from headwater.project.file import load
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 
 
 def attach() -> SparkSession:
@@ -43,7 +43,7 @@ def maintain(folder: Path, fail_point: str) -> None:
         os.write(1, f"{type(event).__name__}\n".encode())
 
     spark = attach()
-    start_maintainer(spark, understand(load(folder), spark), say).run(until_idle=False, ticks=None)
+    start_maintainer(spark, resolve_project(load(folder), spark), say).run(until_idle=False, ticks=None)
 
 
 def main(folder: Path) -> None:

@@ -16,7 +16,7 @@ from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.observe.events import unheard
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import ScriptedSource
 
 R = RelationName(source="shop", name="r")
@@ -25,9 +25,9 @@ RELATION = Relation(
 )
 
 
-def understood(
+def resolved(
     spark: SparkSession, folder: Path, source: ScriptedSource, views: Mapping[str, str], batch_ticks: int = 1_000
-) -> Understood:
+) -> ResolvedProject:
     """Understand views by their names and texts; all show every tick, and one called "recomputed" is."""
     said = SourceDeclaration(
         name="shop", url_text="", statement_timeout_seconds=60.0, probe_connections=4, declared_in="test"
@@ -56,11 +56,11 @@ def understood(
         sources=(said,),
         views=files,
     )
-    return understand(project, spark, connect=lambda _, __: source)
+    return resolve_project(project, spark, connect=lambda _, __: source)
 
 
 @contextmanager
-def stepped(spark: SparkSession, meant: Understood) -> Iterator[Maintainer]:
+def stepped(spark: SparkSession, meant: ResolvedProject) -> Iterator[Maintainer]:
     maintainer = start_maintainer(spark, meant, unheard)
     try:
         maintainer.begin()
@@ -71,7 +71,7 @@ def stepped(spark: SparkSession, meant: Understood) -> Iterator[Maintainer]:
 
 
 def settle(maintainer: Maintainer) -> None:
-    maintainer.acceptor.wait_for(maintainer.understood.sources["shop"].snapshot().position, 60)
+    maintainer.acceptor.wait_for(maintainer.resolved.sources["shop"].snapshot().position, 60)
     while maintainer.step() or maintainer.is_bringing_in():
         maintainer.acceptor.wait_for_news(0.005)
     assert not maintainer.unborn()

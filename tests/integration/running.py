@@ -17,7 +17,7 @@ from headwater.model.position import Tick
 from headwater.observe.events import Event, Listener, unheard
 from headwater.project.plan import Consent
 from headwater.project.plan_result import RunResult
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.warehouse.query import Warehouse
 
 _PATIENCE_SECONDS = 600.0
@@ -77,7 +77,7 @@ class Running(Beside):
 
         project = world.open().project
         self.maintainer: Maintainer = start_maintainer(
-            spark, understand(project, spark), listen, rebuild, Consent.of(yes=True)
+            spark, resolve_project(project, spark), listen, rebuild, Consent.of(yes=True)
         )
         run = partial(self.maintainer.run, until_idle=False, ticks=None)
         super().__init__(str(project.warehouse), events, run, self.maintainer.stop)

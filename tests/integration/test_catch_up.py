@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from one_relation_world import R, settle, started_source, stepped, understood, write
+from one_relation_world import R, resolved, settle, started_source, stepped, write
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.demo.recompute import shown_history
@@ -73,7 +73,7 @@ def test_views_that_stand_at_different_ticks_catch_up_in_as_few_batches_as_can_b
     spark: SparkSession, tmp_path: Path, batch_ticks: int, least: int
 ) -> None:
     source, rng = started_source(), Random(3)
-    with stepped(spark, understood(spark, tmp_path, source, TEXTS, batch_ticks)) as maintainer:
+    with stepped(spark, resolved(spark, tmp_path, source, TEXTS, batch_ticks)) as maintainer:
         settle(maintainer)
         left = list(VIEWS)
         is_due = maintainer.timetable.is_due
@@ -86,7 +86,7 @@ def test_views_that_stand_at_different_ticks_catch_up_in_as_few_batches_as_can_b
         assert len(frontiers) == len(VIEWS), "all stand at different ticks"
     before = len(batches(tmp_path, 0))
     write(source, rng, 25)
-    with stepped(spark, understood(spark, tmp_path, source, TEXTS, batch_ticks)) as maintainer:
+    with stepped(spark, resolved(spark, tmp_path, source, TEXTS, batch_ticks)) as maintainer:
         settle(maintainer)
     found = batches(tmp_path, before)
     assert len(found) == least, found
@@ -108,7 +108,7 @@ def test_views_are_born_the_same_whether_their_rows_are_few_or_many(
     for few in (20_000, 20, 0):  # all in memory; inputs there, results too many; all written by Spark
         monkeypatch.setattr(born_rows, "FEW_ROWS", few)
         folder = tmp_path / str(few)
-        with stepped(spark, understood(spark, folder, source, TEXTS)) as maintainer:
+        with stepped(spark, resolved(spark, folder, source, TEXTS)) as maintainer:
             settle(maintainer)
             assert bool(written) == (few < 100), "few rows take no job of Spark's to be written"
             write(source, rng, 3)

@@ -17,7 +17,7 @@ from writers import busy_writers
 
 from headwater.engine.service.start import start_maintainer
 from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -52,7 +52,7 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
         if isinstance(event, SourceConnected):
             world.note_before(event.source)  # writers began before the log did: what they did until now needs no tick
 
-    maintainer = start_maintainer(spark, understand(world.open().project, spark), listen)
+    maintainer = start_maintainer(spark, resolve_project(world.open().project, spark), listen)
     early = busy_writers(three_servers, world.database, transactions=TICKS // 6, seed=2)
     late = busy_writers(three_servers, world.database, transactions=100 * TICKS, pause_seconds=0.06)
     early.start()

@@ -8,7 +8,7 @@ from random import Random
 
 import pyarrow as pa
 import pytest
-from one_relation_world import R, settle, started_source, stepped, understood, write
+from one_relation_world import R, resolved, settle, started_source, stepped, write
 from pyspark.sql import SparkSession
 
 from headwater.judge import check as checking
@@ -16,7 +16,7 @@ from headwater.judge.check import check_views
 from headwater.judge.result import ViewCheck
 from headwater.model.position import Tick
 from headwater.observe.events import unheard
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.warehouse.kept_table import KeptTable
 
 TEXTS = {
@@ -27,7 +27,7 @@ BAD = Tick(4)
 
 
 @pytest.fixture
-def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Understood]:
+def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ResolvedProject]:
     """Return a maintained project whose view "tops" lost what changed at one tick."""
     append = KeptTable.append
 
@@ -36,7 +36,7 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         return append(table, added, upto)
 
     source = started_source()
-    made = understood(spark, tmp_path, source, TEXTS)
+    made = resolved(spark, tmp_path, source, TEXTS)
     with stepped(spark, made) as maintainer:
         settle(maintainer)
         write(source, Random(1), 2)
@@ -48,12 +48,12 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield made
 
 
-def judged(spark: SparkSession, meant: Understood) -> dict[str, ViewCheck]:
+def judged(spark: SparkSession, meant: ResolvedProject) -> dict[str, ViewCheck]:
     return {one.view: one for one in check_views(spark, meant, None, None, unheard).views}
 
 
 def test_the_certificate_names_the_engines(
-    spark: SparkSession, meant: Understood, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, meant: ResolvedProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = judged(spark, meant)
     assert found["hashed"].kept

@@ -20,7 +20,7 @@ from headwater.lineage.trace_view import trace_view
 from headwater.model.moment import AtTick
 from headwater.model.position import Tick
 from headwater.observe.events import Event, SourceConnected, ViewBorn
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 
 TICKS = volume(40, 300)
@@ -81,10 +81,10 @@ def test_kept_lineage_is_exact_and_traces_alike_in_the_past(world: AuditedWorld,
         writers.finish(stop=True)
         maintainer.wait_until(lambda: len({maintainer.frontier(name) for name in VIEWS}) == 1)
         chance = random.Random(9)
-        understood = understand(world.open().project, spark)
+        resolved = resolve_project(world.open().project, spark)
         for _ in range(TRACES):
             at = AtTick(tick=Tick(chance.randint(1, maintainer.frontier("plain"))))
-            traces = {name: trace_view(spark, understood, name, where=None, at=at, whole_rows=False) for name in VIEWS}
+            traces = {name: trace_view(spark, resolved, name, where=None, at=at, whole_rows=False) for name in VIEWS}
             assert found(traces["whole"]) == found(traces["plain"]), at
             assert found(traces["split"]) == found(traces["plain"]), at
             origins = {name: {one.origin for one in result.relations} for name, result in traces.items()}

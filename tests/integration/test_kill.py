@@ -31,7 +31,7 @@ from writers import Writers, busy_writers
 
 from headwater.engine.service.start import start_maintainer
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 
 KILLS = volume(15, 50)
@@ -219,7 +219,7 @@ def test_a_server_is_killed_while_its_views_are_maintained(
     world.open().run(until_idle=True)
     world.note_before()
     events: list[Event] = []
-    maintainer = start_maintainer(spark, understand(world.open().project, spark), events.append)
+    maintainer = start_maintainer(spark, resolve_project(world.open().project, spark), events.append)
     running = threading.Thread(target=maintainer.run, kwargs={"until_idle": False, "ticks": None})
     running.start()
     writers = busy_writers(three_servers, world.database, transactions=40_000, pause_seconds=0.15, seed=8)

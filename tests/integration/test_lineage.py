@@ -25,7 +25,7 @@ from headwater.model.moment import AtPosition, AtTick
 from headwater.model.position import LSN, Tick
 from headwater.model.relation import COUNT, RelationName
 from headwater.observe.events import Event, SourceConnected, ViewBorn
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -78,11 +78,11 @@ def test_oracle_traces_at_past_ticks_while_sources_change(world: AuditedWorld, s
         writers.start()
         maintainer.wait_until(lambda: min(maintainer.frontier(name) for name in VIEWS) >= TICKS)
         chance = random.Random(9)
-        understood = understand(world.open().project, spark)
+        resolved = resolve_project(world.open().project, spark)
         for name in [name for name in VIEWS for _ in range(TRACES)]:
             at = AtTick(tick=Tick(chance.randint(1, maintainer.frontier(name))))
             traces += [
-                (trace_view(spark, understood, name, where=None, at=at, whole_rows=whole), whole)
+                (trace_view(spark, resolved, name, where=None, at=at, whole_rows=whole), whole)
                 for whole in (False, True)
             ]
         writers.finish(stop=True)

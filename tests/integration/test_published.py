@@ -18,7 +18,7 @@ from writers import busy_writers
 from headwater.engine.service.start import start_maintainer
 from headwater.maintenance.published.algorithms import ALGORITHMS, ONE_SOURCE, DescribedAlgorithm
 from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, SourceConnected, ViewBorn
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -57,7 +57,7 @@ def test_every_algorithm_keeps_its_guarantee_on_live_sources(
         if isinstance(event, SourceConnected):
             world.note_before(event.source)
 
-    maintainer = start_maintainer(spark, understand(world.open().project, spark), listen)
+    maintainer = start_maintainer(spark, resolve_project(world.open().project, spark), listen)
     writers = busy_writers(three_servers, world.database, transactions=TRANSACTIONS, pause_seconds=0.1)
     running = threading.Thread(target=maintainer.run, kwargs={"until_idle": False, "ticks": None})
     running.start()

@@ -20,7 +20,7 @@ from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.errors import SourceLost
 from headwater.observe.events import Event, SourceConnected, SourceGone, SourceWarning, TransactionsAccepted
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -64,6 +64,13 @@ class Twin:
         )
         return int(offset)
 
+    def wait_until_free(self) -> None:
+        """Wait until the server has noticed that nobody follows a slot of this database any more."""
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while self.execute("SELECT slot_name FROM pg_replication_slots WHERE database = current_database() AND active"):
+            assert time.monotonic() < deadline, "a slot is still in use"
+            time.sleep(0.02)
+
 
 @pytest.fixture
 def twin(postgres_server: EmbeddedServer, postgres_database: Callable[[], str], tmp_path: Path) -> Iterator[Twin]:
@@ -72,6 +79,7 @@ def twin(postgres_server: EmbeddedServer, postgres_database: Callable[[], str], 
     made.insert(1, 2, 3)
     os.environ["TWIN_URL"] = postgres_server.url(made.database)
     yield made
+    made.wait_until_free()
     made.execute(
         "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
     )
@@ -88,7 +96,7 @@ def maintaining(folder: Path) -> Iterator[tuple[Maintainer, list[Event]]]:
     """Run a maintainer beside a block."""
     heard: list[Event] = []
     project = open_project(folder)
-    maintainer = start_maintainer(project.spark, understand(project.project, project.spark), heard.append)
+    maintainer = start_maintainer(project.spark, resolve_project(project.project, project.spark), heard.append)
     thread = threading.Thread(target=lambda: maintainer.run(until_idle=False, ticks=None), daemon=True)
     thread.start()
     try:
@@ -258,6 +266,7 @@ def test_a_warehouse_from_before_slots_were_recorded_is_adopted_once(twin: Twin)
 def make_old(twin: Twin, folder: Path) -> None:
     """Make a warehouse what it was when all of a project shared one slot and nothing of it was recorded."""
     [slot] = twin.slots()
+    twin.wait_until_free()
     twin.execute(f"SELECT pg_drop_replication_slot('{slot}')")
     twin.execute("SELECT pg_create_logical_replication_slot('headwater_twin_staff', 'pgoutput')")
     opened = log(folder)
@@ -271,6 +280,7 @@ def test_killed_while_a_lost_source_is_read_again(twin: Twin, fail_point: str, m
     """The slot was dropped and made again, and the views were not yet built anew: they must not go on over the gap."""
     folder = twin.write("killed")
     run(folder)
+    twin.wait_until_free()
     twin.execute(f"SELECT pg_drop_replication_slot('{slot_of(folder)}')")
     twin.insert(107)
 

@@ -14,7 +14,7 @@ from writers import write
 from headwater.model.guarantee import Guarantee
 from headwater.project.file import load
 from headwater.project.plan import Kept, make_plan
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -83,10 +83,10 @@ def test_the_newest_row_is_another_once_it_is_deleted(world: AuditedWorld, spark
     assert [one.verdict.guarantee for one in checked.views] == [Guarantee.COMPLETE, Guarantee.COMPLETE]
 
     project = load(world.folder)
-    understood = understand(project, spark)
+    resolved = resolve_project(project, spark)
     entries = Warehouse.open(str(project.warehouse)).catalog().views
     old = {name: replace(entry, completed="") for name, entry in entries.items()}  # as an older version wrote them
-    plan = make_plan(understood, Kept(views=old, replicas={}))
+    plan = make_plan(resolved, Kept(views=old, replicas={}))
     assert set(plan.changed) == set(VIEWS)
     assert plan.reasons["newest"] == "its SQL leaves an order open, which all columns of the row complete now"
-    assert make_plan(understood, Kept(views=entries, replicas={})).changed == ()
+    assert make_plan(resolved, Kept(views=entries, replicas={})).changed == ()

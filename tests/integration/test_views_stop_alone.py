@@ -10,7 +10,7 @@ from audited import AuditedWorld, audited_world, rows_of
 
 from headwater.deltas.compare import bag_of
 from headwater.errors import HeadwaterError
-from headwater.project import resolve as understand
+from headwater.project import resolve as resolve_project
 from headwater.project.plan_result import Action
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
@@ -64,14 +64,14 @@ def test_a_view_over_which_headwater_fails(world: AuditedWorld, monkeypatch: pyt
     other = "SELECT s.no FROM shop.sales s WHERE s.amount > 8"
     world.write_project({"healthy": HEALTHY, "other": other}, probed=())
     world.open().run(until_idle=True)
-    sound = understand.view_readings
+    sound = resolve_project.view_readings
 
     def broken(file: object, *others: object) -> object:
         if getattr(file, "name", "") in {"other", "new"}:
             raise KeyError("o7.c3")
         return sound(file, *others)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(understand, "view_readings", broken)
+    monkeypatch.setattr(resolve_project, "view_readings", broken)
     world.write_project({"healthy": HEALTHY, "other": other, "new": other}, probed=())
     left = [step for step in world.open().plan().steps if step.action is Action.LEAVE]
     assert sorted(step.name for step in left) == ["new", "other"]

@@ -13,7 +13,7 @@ from running import running
 
 from headwater.engine.service.wait_until_followed import wait_until_followed
 from headwater.observe.events import ViewBorn
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -32,14 +32,14 @@ def test_an_idle_source_is_hastened(world: AuditedWorld, spark: SparkSession) ->
     world.write_project({"sold": SQL})
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: maintainer.heard(ViewBorn))
-        understood = understand(world.open().project, spark)
+        resolved = resolve_project(world.open().project, spark)
         warehouse = Warehouse.open(maintainer.path)
         waited = []
         for _ in range(4):
             time.sleep(1)
             world.execute("shop", OUTSIDE)
-            with understood.sources["shop"].snapshot() as snapshot:
+            with resolved.sources["shop"].snapshot() as snapshot:
                 began = time.monotonic()
-                wait_until_followed(understood, warehouse, snapshot.position)
+                wait_until_followed(resolved, warehouse, snapshot.position)
                 waited.append(time.monotonic() - began)
     assert max(waited) < 2, waited

@@ -24,7 +24,7 @@ from headwater.observe.events import (
     TransactionsAccepted,
     ViewBorn,
 )
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -75,10 +75,10 @@ def planned(world: AuditedWorld) -> list[tuple[str, str, str]]:
 def test_explain_knows_how_many_rows_a_view_selects(world: AuditedWorld, spark: SparkSession) -> None:
     world.write_project({"dear": DEAR}, probed=())
     world.execute("shop", "ANALYZE")
-    unread = explain_cost(understand(world.open().project, spark), "dear")
+    unread = explain_cost(resolve_project(world.open().project, spark), "dear")
     assert unread.selected == unread.cost.whole
     run(world)
-    told = explain_cost(understand(world.open().project, spark), "dear")
+    told = explain_cost(resolve_project(world.open().project, spark), "dear")
     assert told.selected == count(world, "products", "kind < 3") + count(world, "sales", "amount > 5")
     assert told.selected < told.cost.whole
 

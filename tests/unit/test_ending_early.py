@@ -24,7 +24,7 @@ if sys.argv[2] == "Spark":
     Headwater.spark = property(start)
 else:
     Headwater.spark = None
-    project_run.understand = start
+    project_run.resolve_project = start
 sys.argv = ["headwater", "run", "-p", sys.argv[1]]
 main()
 """

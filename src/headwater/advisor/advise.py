@@ -18,7 +18,7 @@ from headwater.advisor.measure_view import measure_sources, measure_view, tracin
 from headwater.errors import InvalidProject, UnsupportedView, did_you_mean
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.sources.measure import SourceMeasure
 from headwater.views.steps.keep_lineage import joins_with_lineage, without_lineage
 from headwater.views.steps.segments import SegmentedView
@@ -26,7 +26,7 @@ from headwater.warehouse.query import Warehouse
 
 
 def advise_views(
-    understood: Understood, views: tuple[str, ...], algorithm: str, per_hour: float | None
+    resolved: ResolvedProject, views: tuple[str, ...], algorithm: str, per_hour: float | None
 ) -> AdviceResult:
     """Return advice on views; one whose parts are computed anew has no choice, and says so."""
     if algorithm not in ALGORITHMS:
@@ -36,27 +36,27 @@ def advise_views(
             detail=f"there are {', '.join(ALGORITHMS)}",
             hint=did_you_mean(algorithm, tuple(ALGORITHMS), otherwise="leave it away: `exact` finds the cheapest"),
         )
-    warehouse = Warehouse.open(str(understood.project.warehouse))
-    sources = measure_sources(understood)
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    sources = measure_sources(resolved)
     given: list[Advice] = []
     refused: list[Unadvised] = []
     for name in views:
         try:
-            given.append(_advise(understood, warehouse, name, sources, algorithm, per_hour))
+            given.append(_advise(resolved, warehouse, name, sources, algorithm, per_hour))
         except UnsupportedView as error:
             refused.append(Unadvised(view=name, reason=error.detail))
     return AdviceResult(views=tuple(given), unadvised=tuple(refused))
 
 
 def _advise(
-    understood: Understood,
+    resolved: ResolvedProject,
     warehouse: Warehouse,
     name: str,
     sources: Mapping[str, SourceMeasure],
     algorithm: str,
     per_hour: float | None,
 ) -> Advice:
-    known = understood.views[name]
+    known = resolved.views[name]
     if known.algorithm.run is not None:
         raise UnsupportedView(
             f'there is no choice of auxiliary tables for view "{name}"',

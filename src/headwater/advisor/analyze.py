@@ -34,7 +34,7 @@ from headwater.model.keeping import Maintenance
 from headwater.model.position import Tick
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
-from headwater.project.resolve import Understood, UnderstoodView
+from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.spark.types import SelectTypes
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.steps.segments import SegmentedView
@@ -44,14 +44,16 @@ from headwater.warehouse.replica import Replica
 from headwater.warehouse.row_count import row_count
 
 
-def needed_columns(forms: Mapping[bool, SegmentedView], understood: Understood) -> dict[RelationName, tuple[str, ...]]:
+def needed_columns(
+    forms: Mapping[bool, SegmentedView], resolved: ResolvedProject
+) -> dict[RelationName, tuple[str, ...]]:
     """Return the relations of a view with the columns that some form of it needs."""
     needed: dict[RelationName, set[str]] = {}
     for form in forms.values():
         for name, columns in form.relations.items():
             needed.setdefault(name, set()).update(columns)
     return {
-        name: tuple(column for column in understood.relations[name].column_names if column in columns)
+        name: tuple(column for column in resolved.relations[name].column_names if column in columns)
         for name, columns in needed.items()
     }
 
@@ -90,13 +92,13 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 )
 
 
-def analyze_view(spark: SparkSession, understood: Understood, name: str) -> ViewAnalysis:
+def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> ViewAnalysis:
     """Return what each kind of maintenance costs a view; nothing of the warehouse is changed."""
-    warehouse = Warehouse.open(str(understood.project.warehouse))
-    following = MaintainersLog(understood=understood, warehouse=warehouse)
-    with Snapshots(understood.sources, following) as snapshots:
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    following = MaintainersLog(resolved=resolved, warehouse=warehouse)
+    with Snapshots(resolved.sources, following) as snapshots:
         found = _Analysis(
-            spark=spark, understood=understood, warehouse=warehouse, snapshots=snapshots, known=understood.views[name]
+            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, known=resolved.views[name]
         ).run()
         if snapshots.are_valid():
             return found
@@ -105,7 +107,7 @@ def analyze_view(spark: SparkSession, understood: Understood, name: str) -> View
     )
 
 
-def kind_in_use(known: UnderstoodView) -> Maintenance:
+def kind_in_use(known: ResolvedView) -> Maintenance:
     """Return the kind by which a view is kept; where some relations are copied and others are not, it asks."""
     if known.maintenance is not None:
         return known.maintenance
@@ -115,10 +117,10 @@ def kind_in_use(known: UnderstoodView) -> Maintenance:
 @dataclass(slots=True, kw_only=True)
 class _Analysis:
     spark: SparkSession
-    understood: Understood
+    resolved: ResolvedProject
     warehouse: Warehouse
     snapshots: Snapshots
-    known: UnderstoodView
+    known: ResolvedView
 
     def run(self) -> ViewAnalysis:
         forms = {recomputed: self._form(recomputed=recomputed) for recomputed in (False, True)}
@@ -126,9 +128,9 @@ class _Analysis:
         batches = tuple(self._batches())
         lo = batches[0][0] if batches else self.warehouse.frontier(self._name)
         rows = {
-            name: self._rows(name, columns, log, lo) for name, columns in needed_columns(forms, self.understood).items()
+            name: self._rows(name, columns, log, lo) for name, columns in needed_columns(forms, self.resolved).items()
         }
-        copies = {name: copy_of(self.spark, self.understood.relations[name], bag, lo) for name, bag in rows.items()}
+        copies = {name: copy_of(self.spark, self.resolved.relations[name], bag, lo) for name, bag in rows.items()}
         try:
             measured = self._measured(forms, batches, log, rows, copies)
         finally:
@@ -149,7 +151,7 @@ class _Analysis:
         return compile_view(
             view.name,
             view.sql,
-            self.understood.relations,
+            self.resolved.relations,
             types,
             path=view.path,
             lower=view.lower,
@@ -192,13 +194,13 @@ class _Analysis:
 
     def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog, tick: Tick) -> ArrowBag:
         """Return all rows of a relation at a tick: from its replica if there is one with these columns of all rows."""
-        relation, entry = self.understood.relations[name], self.warehouse.catalog().replicas.get(name)
+        relation, entry = self.resolved.relations[name], self.warehouse.catalog().replicas.get(name)
         replicas: dict[RelationName, ReplicaReader] = {}
         if entry is not None and entry.content.covers(Content(columns=columns)):
             folder = replica_folder(self.warehouse.path, name, entry.generation)
             replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder))
         request: ArrowRequest = RowRequest(relation=name, wanted=columns)
-        lookup = RelationLookup(relations=self.understood.relations, replicas=replicas, snapshots=self.snapshots)
+        lookup = RelationLookup(relations=self.resolved.relations, replicas=replicas, snapshots=self.snapshots)
         return look_up(RebasedLookup(others=lookup, log=log, tick=tick), request).rows
 
     def _measured(
@@ -213,7 +215,7 @@ class _Analysis:
             return {}
         replay = KindReplay(
             spark=self.spark,
-            relations=self.understood.relations,
+            relations=self.resolved.relations,
             table=self.warehouse.kept_table(self._name),
             hidden=self.warehouse.kept_segments(self._name),
             guarantee=self.known.guarantee,

@@ -16,7 +16,7 @@ from headwater.advisor.candidates import AuxiliaryKind
 from headwater.model.keeping import LineageKind, LineageWish
 from headwater.model.project import PROJECT_FILE, Project, Reading
 from headwater.model.relation import RelationName
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.project.toml_edit import Value, header_text, set_value, value_text
 from headwater.views.steps.group_tables import choosable_group_tables, group_tables
 from headwater.views.steps.keep_lineage import without_lineage
@@ -38,9 +38,9 @@ class ProjectSetting:
         return f"{header_text(self.path)} {self.key} {said}"
 
 
-def apply_advice(folder: Path, understood: Understood, given: tuple[Advice, ...]) -> tuple[str, ...]:
+def apply_advice(folder: Path, resolved: ResolvedProject, given: tuple[Advice, ...]) -> tuple[str, ...]:
     """Write what was advised, and say what that changed; the file's comments and order stay."""
-    settings = wanted_settings(understood, given)
+    settings = wanted_settings(resolved, given)
     file = folder / PROJECT_FILE
     text = file.read_text(encoding="utf-8")
     changed = text
@@ -51,10 +51,10 @@ def apply_advice(folder: Path, understood: Understood, given: tuple[Advice, ...]
     return tuple(str(setting) for setting in settings)
 
 
-def wanted_settings(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+def wanted_settings(resolved: ResolvedProject, given: tuple[Advice, ...]) -> list[ProjectSetting]:
     """Return the values that differ from what the project says now."""
-    project = understood.project
-    return [*_keeps(project, given), *_group_tables(understood, given), *_readings(understood, given)]
+    project = resolved.project
+    return [*_keeps(project, given), *_group_tables(resolved, given), *_readings(resolved, given)]
 
 
 def _keeps(project: Project, given: tuple[Advice, ...]) -> list[ProjectSetting]:
@@ -69,10 +69,10 @@ def _keeps(project: Project, given: tuple[Advice, ...]) -> list[ProjectSetting]:
     return found
 
 
-def _group_tables(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+def _group_tables(resolved: ResolvedProject, given: tuple[Advice, ...]) -> list[ProjectSetting]:
     found = []
     for advice in given:
-        view = without_lineage(understood.views[advice.view].view)
+        view = without_lineage(resolved.views[advice.view].view)
         choosable = {name.name for name in choosable_group_tables(view)}
         now = {segment.name.name for segment in view.segments if segment.is_kept} & choosable
         wanted = {one.of for one in advice.recommended.tables if one.kind is AuxiliaryKind.GROUP_TABLE}
@@ -84,20 +84,20 @@ def _group_tables(understood: Understood, given: tuple[Advice, ...]) -> list[Pro
     return found
 
 
-def _readings(understood: Understood, given: tuple[Advice, ...]) -> list[ProjectSetting]:
+def _readings(resolved: ResolvedProject, given: tuple[Advice, ...]) -> list[ProjectSetting]:
     found = []
-    for relation, wanted in _wanted_readings(understood, given).items():
-        if understood.project.reading(relation) is not wanted:
+    for relation, wanted in _wanted_readings(resolved, given).items():
+        if resolved.project.reading(relation) is not wanted:
             found.append(ProjectSetting(path=("relations", str(relation)), key="reading", value=wanted.value))
     return found
 
 
-def _wanted_readings(understood: Understood, given: tuple[Advice, ...]) -> Mapping[RelationName, Reading]:
+def _wanted_readings(resolved: ResolvedProject, given: tuple[Advice, ...]) -> Mapping[RelationName, Reading]:
     advised = {advice.view: advice for advice in given}
     copied = {one.of for advice in given for one in advice.recommended.tables if one.kind is AuxiliaryKind.REPLICA}
     wanted: dict[RelationName, Reading] = {}
-    for name in understood.relations:
-        readers = {view: one for view, one in understood.views.items() if name in one.view.relations}
+    for name in resolved.relations:
+        readers = {view: one for view, one in resolved.views.items() if name in one.view.relations}
         if any(one.maintenance is not None for one in readers.values()):
             continue
         if str(name) in copied:

@@ -20,7 +20,7 @@ from headwater.engine.state.replica_reader import HELD_BYTES
 from headwater.engine.state.tick_reader import ASKED, READ
 from headwater.model.position import Tick
 from headwater.model.relation import TICK, RelationName, SegmentName
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.sources.measure import SourceMeasure
 from headwater.storage.data_file import place
 from headwater.views.steps.segments import SegmentedView
@@ -97,9 +97,9 @@ class _Rate:
     rows: float
 
 
-def measure_sources(understood: Understood) -> dict[str, SourceMeasure]:
+def measure_sources(resolved: ResolvedProject) -> dict[str, SourceMeasure]:
     """Ask every source for its sizes and its pace."""
-    return {name: source.measure(understood.followed(name)) for name, source in understood.sources.items()}
+    return {name: source.measure(resolved.followed(name)) for name, source in resolved.sources.items()}
 
 
 def tracing_rate(warehouse: Warehouse, view: str, said: float | None) -> TraceRate:

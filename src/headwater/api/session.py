@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
     from headwater.observe.status import RefreshResult
     from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
-    from headwater.project.resolve import Understood
+    from headwater.project.resolve import ResolvedProject
     from headwater.project.teardown_result import TeardownResult
 
 _AFTER_SECONDS = 60.0
@@ -121,14 +121,14 @@ class Headwater:
         self._require_own_warehouse()
         from headwater.engine.service.start import plan_run
         from headwater.project.plan import show_plan
-        from headwater.project.resolve import require_addresses, understand
+        from headwater.project.resolve import require_addresses, resolve_project
 
         require_addresses(self.project)
         spark = self.spark
         self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
-        understood = understand(self.project, spark, None)
-        planned = show_plan(plan_run(understood, rebuild), understood)
-        return replace(planned, warnings=(*planned.warnings, *self._lost_sources(understood)))
+        resolved = resolve_project(self.project, spark, None)
+        planned = show_plan(plan_run(resolved, rebuild), resolved)
+        return replace(planned, warnings=(*planned.warnings, *self._lost_sources(resolved)))
 
     def owner_sql(self, source: str) -> OwnerSqlResult:
         """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
@@ -138,13 +138,13 @@ class Headwater:
         inspection = inspect_source(self.project, source)
         return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
-    def _lost_sources(self, understood: Understood) -> Iterator[str]:
+    def _lost_sources(self, resolved: ResolvedProject) -> Iterator[str]:
         """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""
         if not is_warehouse(str(self.project.warehouse)):
             return
         warehouse = self._warehouse()
         for one in read_sources(self.project, warehouse):
-            slot, asked = warehouse.log.slots().get(one.name), understood.sources.get(one.name)
+            slot, asked = warehouse.log.slots().get(one.name), resolved.sources.get(one.name)
             if one.state is not SourceState.LOST or asked is None or slot is None:
                 continue
             if slot.name in asked.slots().present:
@@ -282,7 +282,7 @@ class Headwater:
         from headwater.explain.explain import explain_view
 
         self.project.view(view)
-        return explain_view(self._understood(asked=[view]), view)
+        return explain_view(self._resolved(asked=[view]), view)
 
     @_naming_files
     def advise(
@@ -303,16 +303,16 @@ class Headwater:
         warehouse = self._warehouse()
         names = [file.name for file in self.project.views] if view is None else [self.project.view(view).name]
         born = warehouse.catalog().views if view is None else names
-        understood = self._understood(asked=[view])
+        resolved = self._resolved(asked=[view])
         result = advise_views(
-            understood,
-            tuple(name for name in names if name in born and name in understood.views),
+            resolved,
+            tuple(name for name in names if name in born and name in resolved.views),
             algorithm,
             traces_per_hour,
         )
         if not apply:
             return result
-        return replace(result, written=apply_advice(self.project.folder, understood, result.views))
+        return replace(result, written=apply_advice(self.project.folder, resolved, result.views))
 
     @_naming_files
     def trace(
@@ -327,7 +327,7 @@ class Headwater:
 
         condition = None if where is None else read_condition(where)
         moment = self._readable(view, at)
-        return trace_view(self.spark, self._understood(view), view, where=condition, at=moment, whole_rows=whole_rows)
+        return trace_view(self.spark, self._resolved(view), view, where=condition, at=moment, whole_rows=whole_rows)
 
     @_naming_files
     def impact(self, position: str | AtPosition) -> ImpactResult:
@@ -346,7 +346,7 @@ class Headwater:
         row_pairs(where)
         moment = None if at is None else as_moment(at)
         self._warehouse()
-        return find_row_impact(self.spark, self._understood(), relation, where, moment)
+        return find_row_impact(self.spark, self._resolved(), relation, where, moment)
 
     @_naming_files
     def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
@@ -356,7 +356,7 @@ class Headwater:
 
         row_pairs(where)
         moment = self._readable(view, at)
-        return find_why_not(self.spark, self._understood(view), view, where, moment)
+        return find_why_not(self.spark, self._resolved(view), view, where, moment)
 
     @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
@@ -370,7 +370,7 @@ class Headwater:
         if view is not None:
             self.project.view(view)
         self._warehouse()
-        return check_views(self.spark, self._understood(asked=[view]), view, ticks, self._listener, steps=steps)
+        return check_views(self.spark, self._resolved(asked=[view]), view, ticks, self._listener, steps=steps)
 
     @_naming_files
     def release(self, global_id: str) -> ReleaseResult:
@@ -395,9 +395,9 @@ class Headwater:
 
         names = tuple(self._warehouse().catalog().views) if view is None else (view,)
         self._require_views(names)
-        understood = self._understood(asked=[view])
-        understood_names = [name for name in names if name in understood.views]
-        return AnalyzeResult(views=tuple(analyze_view(self.spark, understood, name) for name in understood_names))
+        resolved = self._resolved(asked=[view])
+        resolved_names = [name for name in names if name in resolved.views]
+        return AnalyzeResult(views=tuple(analyze_view(self.spark, resolved, name) for name in resolved_names))
 
     @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
@@ -406,7 +406,7 @@ class Headwater:
 
         self._require_views(views)
         self._warehouse()
-        return refresh_views(self.spark, self._understood(asked=views), views, self._listener)
+        return refresh_views(self.spark, self._resolved(asked=views), views, self._listener)
 
     @_naming_files
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
@@ -435,15 +435,15 @@ class Headwater:
         self._warehouse().resolve_at(view, moment)
         return moment
 
-    def _understood(self, only: str | None = None, asked: Iterable[str | None] = ()) -> Understood:
+    def _resolved(self, only: str | None = None, asked: Iterable[str | None] = ()) -> ResolvedProject:
         """Return the project, understood; a view that is asked about must be."""
-        from headwater.project.resolve import understand
+        from headwater.project.resolve import resolve_project
 
-        understood = understand(self.project, self.spark, only)
+        resolved = resolve_project(self.project, self.spark, only)
         for name in asked:
-            if name is not None and name in understood.failed:
-                raise understood.failed[name]
-        return understood
+            if name is not None and name in resolved.failed:
+                raise resolved.failed[name]
+        return resolved
 
     def _warehouse(self) -> Warehouse:
         path = str(self.project.warehouse)

@@ -61,7 +61,7 @@ class Incomplete(Generic[T]):
 
 
 @dataclass(slots=True)
-class _Line(Generic[T]):
+class _PartLine(Generic[T]):
     """What waits of one source, numbered in its order; `places` has the numbers of each id's parts."""
 
     waiting: dict[int, Arrived[T]] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class GlobalParts(Generic[T]):
 
     def __init__(self, sources: Iterable[str], released: Iterable[str] = ()) -> None:
         """Begin with nothing waiting; parts of the released ids wait for nobody."""
-        self._lines: dict[str, _Line[T]] = {source: _Line() for source in sources}
+        self._lines: dict[str, _PartLine[T]] = {source: _PartLine() for source in sources}
         self._released = set(released)
         self._needs: dict[str, _Need] = {}
 

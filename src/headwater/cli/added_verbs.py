@@ -22,6 +22,9 @@ def add_verbs_of_others(app: typer.Typer) -> None:
     """Give the program the verbs that installed distributions bring; without the lab, one that says how to get it."""
     found = entry_points(group=GROUP)
     for name in sorted(found.names):
-        app.add_typer(found[name].load(), name=name)
+        try:
+            app.add_typer(found[name].load(), name=name)
+        except Exception as error:  # noqa: BLE001 - what another distribution does wrong must not take our verbs away
+            typer.echo(f'the verb "{name}" that is installed cannot be loaded: {error}', err=True)
     if "lab" not in found.names:
         add_verb(app, lab, _ANYTHING)

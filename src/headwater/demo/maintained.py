@@ -14,7 +14,7 @@ from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.errors import SourceUnavailable
 from headwater.observe.events import Event, Listener, SourceConnected, fan_out
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 
 _LOOK_SECONDS = 0.2
 _FOLLOW_SECONDS = 60.0
@@ -24,12 +24,12 @@ _REST_SECONDS = 120.0
 class Maintained:
     """A running maintainer, seen from another thread."""
 
-    def __init__(self, spark: SparkSession, understood: Understood, listener: Listener) -> None:
+    def __init__(self, spark: SparkSession, resolved: ResolvedProject, listener: Listener) -> None:
         """Open the warehouse; nothing runs before `start`."""
         self._followed: set[str] = set()
         self._error: BaseException | None = None
-        self._understood = understood
-        self.maintainer: Maintainer = start_maintainer(spark, understood, fan_out(self._hear, listener))
+        self._resolved = resolved
+        self.maintainer: Maintainer = start_maintainer(spark, resolved, fan_out(self._hear, listener))
         self._thread = threading.Thread(target=self._run, name="maintainer", daemon=True)
 
     def start(self) -> None:
@@ -57,15 +57,15 @@ class Maintained:
     @property
     def are_views_born(self) -> bool:
         """Whether every view can be read."""
-        return self.maintainer.views.keys() == self._understood.views.keys()
+        return self.maintainer.views.keys() == self._resolved.views.keys()
 
     def wait_until_followed(self) -> None:
         """Wait until the log of every source is followed: what is committed from now on gets a tick."""
-        self._wait(lambda: self._followed >= self._understood.sources.keys(), _FOLLOW_SECONDS, lambda: None)
+        self._wait(lambda: self._followed >= self._resolved.sources.keys(), _FOLLOW_SECONDS, lambda: None)
 
     def come_to_rest(self, meanwhile: Callable[[], None]) -> None:
         """Wait until every view has come to the last transaction that any source has committed by now."""
-        for source in self._understood.sources.values():
+        for source in self._resolved.sources.values():
             with source.snapshot() as snapshot:
                 reached = partial(self.maintainer.acceptor.wait_for, snapshot.position, _LOOK_SECONDS)
                 self._wait(reached, _REST_SECONDS, meanwhile)
@@ -101,9 +101,9 @@ class Maintained:
 
 
 @contextmanager
-def maintained(spark: SparkSession, understood: Understood, listener: Listener) -> Iterator[Maintained]:
+def maintained(spark: SparkSession, resolved: ResolvedProject, listener: Listener) -> Iterator[Maintained]:
     """Maintain a project's views for a block."""
-    running = Maintained(spark, understood, listener)
+    running = Maintained(spark, resolved, listener)
     running.start()
     try:
         yield running

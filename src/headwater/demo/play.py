@@ -24,7 +24,7 @@ from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
 from headwater.judge.result import DemoResult
 from headwater.observe.events import fan_out
-from headwater.project.resolve import understand
+from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
@@ -44,19 +44,19 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             project = project_for(servers, folder / "project")
             spark.result()
             listener(Scene.PLANNING)
-            understood = understand(project, spark.result())
+            resolved = resolve_project(project, spark.result())
             tally = Tally()
-            with maintained(spark.result(), understood, fan_out(listener, tally)) as maintainer:
+            with maintained(spark.result(), resolved, fan_out(listener, tally)) as maintainer:
                 maintainer.wait_until_followed()
                 _write(servers, maintainer, seconds, listener)
             listener(Scene.RECOMPUTING)
             history = read_history(servers)
-        warehouse = Warehouse.open(str(understood.project.warehouse))
+        warehouse = Warehouse.open(str(resolved.project.warehouse))
         last = warehouse.log.last_tick
         check = recompute(
             spark=spark.result(),
             warehouse=warehouse,
-            relations=tuple(understood.relations.values()),
+            relations=tuple(resolved.relations.values()),
             history=history,
             before=before,
             progress=lambda tick: listener(Replayed(tick=tick, through=last)),

@@ -57,7 +57,7 @@ class Pulses:
             sources=tuple(self._source(name, writers) for name in self._urls),
             views=tuple(
                 ViewPulse(name=name, frontier=views.get(name), row_count=self._sizes.get(name))
-                for name in self._maintainer.understood.views
+                for name in self._maintainer.resolved.views
             ),
         )
         self._listener(pulse)

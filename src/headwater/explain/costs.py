@@ -14,7 +14,7 @@ from typing import Any, Self
 from headwater.model.position import Tick
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName, SegmentName
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.views.steps.keep_lineage import without_lineage
 from headwater.views.steps.segment_costs import ViewCost, view_cost
 from headwater.views.steps.segments import SegmentedView
@@ -139,12 +139,12 @@ class ExplainedCost:
         return f"{_about(self.cost.segments[name])} read per changed row"
 
 
-def explain_cost(understood: Understood, name: str) -> ExplainedCost:
+def explain_cost(resolved: ResolvedProject, name: str) -> ExplainedCost:
     """Return what a view is expected to cost."""
-    view, readings = understood.views[name].view, understood.views[name].readings
-    rows = {relation: understood.relations[relation].row_estimate for relation in view.relations}
+    view, readings = resolved.views[name].view, resolved.views[name].readings
+    rows = {relation: resolved.relations[relation].row_estimate for relation in view.relations}
     probed = [relation for relation in view.relations if readings[relation] is Reading.PROBE]
-    path, batch, selected = str(understood.project.warehouse), None, dict(rows)
+    path, batch, selected = str(resolved.project.warehouse), None, dict(rows)
     if is_warehouse(path):
         warehouse = Warehouse.open(path)
         selected |= {relation: count for relation, count in _held(warehouse).items() if relation in rows}

@@ -11,33 +11,33 @@ from headwater.explain.steps import StepWords
 from headwater.explain.summary import summarize
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.model.project import Reading
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.views.laws.join import law_sql
 from headwater.views.steps.explain import describe_view
 from headwater.views.steps.join import JoinView
 
 
-def explain_view(understood: Understood, name: str) -> ExplainResult:
+def explain_view(resolved: ResolvedProject, name: str) -> ExplainResult:
     """Return a description to read, and the same as data."""
-    view = understood.views[name].view.only_join
-    return explain_segments(understood, name) if view is None else _explain_join(understood, name, view)
+    view = resolved.views[name].view.only_join
+    return explain_segments(resolved, name) if view is None else _explain_join(resolved, name, view)
 
 
-def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainResult:
-    readings = understood.views[name].readings
+def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> ExplainResult:
+    readings = resolved.views[name].readings
     trees = visit_trees(view)
     visits = sum(tree.visit_count for tree in trees) if len(trees) == 1 else len(view.occurrences)
-    described = understood.views[name].algorithm
+    described = resolved.views[name].algorithm
     cost = described.cost(view)
     probing = any(reading is Reading.PROBE for reading in readings.values())
-    reading = explain_cost(understood, name)
-    words = StepWords.of(understood.views[name].view)
-    summary = summarize(understood.views[name], reading, words)
+    reading = explain_cost(resolved, name)
+    words = StepWords.of(resolved.views[name].view)
+    summary = summarize(resolved.views[name], reading, words)
     lines = [
         *summary.lines,
         "",
         words.spelling.calls(str(describe_view(view))),
-        f"  guarantee    {understood.views[name].guarantee.value}",
+        f"  guarantee    {resolved.views[name].guarantee.value}",
         f"  algorithm    {described.name} (paper {described.paper}): {described.remark}",
         f"  guarantees   {described.guarantee.value}",
         f"  needs        {', '.join(requirement.name for requirement in described.requirements) or 'nothing'}",
@@ -47,8 +47,8 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
         if len(trees) > 1:
             lines.append("  visits       parts that share no equality are read whole when another part changes")
-    lines += reading_lines(understood, understood.views[name])
-    lines += keeping_lines(understood, understood.views[name])
+    lines += reading_lines(resolved, resolved.views[name])
+    lines += keeping_lines(resolved, resolved.views[name])
     lines.append(f"  asks sources {'yes, by probes, rebased' if probing else 'never: self-maintained from replicas'}")
     tables = {relation: str(relation) for relation in view.relations}
     return ExplainResult(
@@ -57,17 +57,17 @@ def _explain_join(understood: Understood, name: str, view: JoinView) -> ExplainR
         text="\n".join(lines),
         data={
             "summary": summary.data,
-            "guarantee": understood.views[name].guarantee.value,
+            "guarantee": resolved.views[name].guarantee.value,
             "algorithm": described.name,
-            **keeping_data(understood, understood.views[name]),
+            **keeping_data(resolved, resolved.views[name]),
             "paper": described.paper,
             "requirements": [requirement.name for requirement in described.requirements],
             "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},
             "visits_per_batch": visits,
             "cost": reading.data,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
-            "replicas": replicas_data(understood, understood.views[name]),
-            "columns": {field.name: str(field.type) for field in understood.views[name].schema},
+            "replicas": replicas_data(resolved, resolved.views[name]),
+            "columns": {field.name: str(field.type) for field in resolved.views[name].schema},
             "visit_order": [[list(level) for level in tree.levels] for tree in trees],
             "maintenance_sql": law_sql(view, tables, 0),
         },

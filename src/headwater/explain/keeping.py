@@ -8,16 +8,16 @@ from headwater.engine.state.view_lookup import shown_relations
 from headwater.model.keeping import Maintenance
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
-from headwater.project.resolve import Understood, UnderstoodView
+from headwater.project.resolve import ResolvedProject, ResolvedView
 
 
-def keeping_lines(understood: Understood, view: UnderstoodView) -> list[str]:
+def keeping_lines(resolved: ResolvedProject, view: ResolvedView) -> list[str]:
     """Return the lines of `explain` about it."""
     lines = [f"  refresh      {view.refresh}"]
     if view.maintenance is not None:
         lines.insert(0, f"  maintenance  {view.maintenance.value}")
     if view.maintenance is Maintenance.RUNTIME:
-        known = [text for name in view.readings for text in known_without_asking(understood, view, name)]
+        known = [text for name in view.readings for text in known_without_asking(resolved, view, name)]
         lines += [
             f"  {'knows' if index == 0 else '':12} {text}"
             for index, text in enumerate(known or ["nothing without asking: no key or reference leads to it"])
@@ -25,9 +25,9 @@ def keeping_lines(understood: Understood, view: UnderstoodView) -> list[str]:
     return lines
 
 
-def keeping_data(understood: Understood, view: UnderstoodView) -> dict[str, object]:
+def keeping_data(resolved: ResolvedProject, view: ResolvedView) -> dict[str, object]:
     """Return the same as plain data."""
-    known = {str(name): list(known_without_asking(understood, view, name)) for name in view.readings}
+    known = {str(name): list(known_without_asking(resolved, view, name)) for name in view.readings}
     return {
         "refresh": str(view.refresh),
         "maintenance": None if view.maintenance is None else view.maintenance.value,
@@ -35,11 +35,11 @@ def keeping_data(understood: Understood, view: UnderstoodView) -> dict[str, obje
     }
 
 
-def known_without_asking(understood: Understood, view: UnderstoodView, name: RelationName) -> Iterator[str]:
+def known_without_asking(resolved: ResolvedProject, view: ResolvedView, name: RelationName) -> Iterator[str]:
     """Yield what may be known of the old rows of a relation that would otherwise be asked for."""
     if view.readings[name] is not Reading.PROBE:
         return
-    relation, columns = understood.relations[name], view.view.relations
+    relation, columns = resolved.relations[name], view.view.relations
     key = ", ".join(relation.key)
     if relation.key and set(relation.key) <= set(columns[name]):
         yield f"{name} by {key}: a row that changes in the batch"

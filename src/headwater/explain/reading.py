@@ -5,26 +5,26 @@ from __future__ import annotations
 from headwater.deltas.content import Content
 from headwater.model.project import Reading
 from headwater.model.relation import Relation
-from headwater.project.resolve import Understood, UnderstoodView
+from headwater.project.resolve import ResolvedProject, ResolvedView
 
 
-def reading_lines(understood: Understood, view: UnderstoodView) -> list[str]:
+def reading_lines(resolved: ResolvedProject, view: ResolvedView) -> list[str]:
     """Return the lines of `explain` about it."""
-    copied = understood.replicated()
+    copied = resolved.replicated()
     lines: list[str] = []
     for name, reading in view.readings.items():
         match reading:
             case Reading.REPLICA:
-                how = f"replica, kept in the warehouse: {_held(understood.relations[name], copied[name])}"
+                how = f"replica, kept in the warehouse: {_held(resolved.relations[name], copied[name])}"
             case Reading.PROBE:
                 how = "probes at the source, rebased"
         lines.append(f"  {'' if lines else 'reads from':12} {name}: {how}")
     return lines
 
 
-def replicas_data(understood: Understood, view: UnderstoodView) -> dict[str, object]:
+def replicas_data(resolved: ResolvedProject, view: ResolvedView) -> dict[str, object]:
     """Return as plain data what replicas of its relations hold."""
-    copied = understood.replicated()
+    copied = resolved.replicated()
     return {
         str(name): {"columns": list(copied[name].columns), "rows": str(copied[name].rows)}
         for name, reading in view.readings.items()

@@ -12,7 +12,7 @@ from headwater.explain.result import ExplainResult
 from headwater.explain.steps import StepWords
 from headwater.explain.summary import summarize
 from headwater.model.keeping import AllGroupTables
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.views.steps.group_tables import computed_segments, must_keep
 from headwater.views.steps.keep_lineage import without_lineage
 from headwater.views.steps.segments import (
@@ -21,12 +21,12 @@ from headwater.views.steps.segments import (
 )
 
 
-def explain_segments(understood: Understood, name: str) -> ExplainResult:
+def explain_segments(resolved: ResolvedProject, name: str) -> ExplainResult:
     """Return a description to read, and the same as data."""
-    known = understood.views[name]
+    known = resolved.views[name]
     view = known.view
     readings = known.readings
-    cost = explain_cost(understood, name)
+    cost = explain_cost(resolved, name)
     reasons = must_keep(without_lineage(view))
     words = StepWords.of(view)
     told = [
@@ -34,7 +34,7 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
         for segment in view.segments
     ]
     summary = summarize(known, cost, words)
-    is_chosen = not isinstance(understood.project.view(name).group_tables, AllGroupTables)
+    is_chosen = not isinstance(resolved.project.view(name).group_tables, AllGroupTables)
     lines = [
         *summary.lines,
         "",
@@ -42,8 +42,8 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
         f"  guarantee    {known.guarantee.value}",
         f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
         *(line for one in told for line in _drawn(one, with_reason=is_chosen)),
-        *reading_lines(understood, known),
-        *keeping_lines(understood, known),
+        *reading_lines(resolved, known),
+        *keeping_lines(resolved, known),
         *_reasons(view),
         *tracing_lines(view),
     ]
@@ -55,9 +55,9 @@ def explain_segments(understood: Understood, name: str) -> ExplainResult:
             "summary": summary.data,
             "guarantee": known.guarantee.value,
             "algorithm": known.algorithm.name,
-            **keeping_data(understood, known),
+            **keeping_data(resolved, known),
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
-            "replicas": replicas_data(understood, known),
+            "replicas": replicas_data(resolved, known),
             "columns": {field.name: str(field.type) for field in known.schema},
             "segments": told,
             "cost": cost.data,

@@ -10,7 +10,7 @@ from headwater.explain.steps import StepWords
 from headwater.model.guarantee import Guarantee
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
-from headwater.project.resolve import UnderstoodView
+from headwater.project.resolve import ResolvedView
 from headwater.views.compile.reasons import CHOSEN, WHYS
 from headwater.views.steps.segments import Needs, Segment, SegmentedView
 
@@ -53,7 +53,7 @@ class Summary:
         }
 
 
-def summarize(known: UnderstoodView, cost: ExplainedCost, words: StepWords) -> Summary:
+def summarize(known: ResolvedView, cost: ExplainedCost, words: StepWords) -> Summary:
     """Return the five lines of a view."""
     view = known.view
     promise = f"{known.guarantee.value}: {_PROMISES[known.guarantee]}"

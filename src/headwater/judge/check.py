@@ -45,7 +45,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.observe.events import CheckProgress, Listener, unheard
 from headwater.project.outdated_view import refuse_outdated
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_contradiction, unchecked_error
 from headwater.storage.spark_files import read_files
 from headwater.views.steps.segments import SegmentedView, described_relations
@@ -60,7 +60,7 @@ _FEW_ROWS = 100_000
 
 def check_views(
     spark: SparkSession,
-    understood: Understood,
+    resolved: ResolvedProject,
     view: str | None,
     ticks: int | None,
     listener: Listener,
@@ -71,21 +71,21 @@ def check_views(
 
     With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
     """
-    warehouse = Warehouse.open(str(understood.project.warehouse))
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
     kept = warehouse.catalog().views
-    names = [warehouse.view(view).name] if view is not None else [name for name in understood.views if name in kept]
+    names = [warehouse.view(view).name] if view is not None else [name for name in resolved.views if name in kept]
     if not names:
         raise NotReadable(
             "the warehouse has none of the project's views yet", code="HW-430", hint="run `headwater run` first"
         )
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
-        shown = _stage(spark, understood, names, Path(folder), warehouse)
+        shown = _stage(spark, resolved, names, Path(folder), warehouse)
         warehouse.log.refresh()  # it is not looked at again: what happens from now on does not matter
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
         logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
         try:
             checked = tuple(
-                _check_view(spark, understood, name, warehouse, logged, ticks, listener, steps=steps) for name in names
+                _check_view(spark, resolved, name, warehouse, logged, ticks, listener, steps=steps) for name in names
             )
         finally:
             for relation in logged.values():
@@ -94,24 +94,24 @@ def check_views(
 
 
 def _stage(
-    spark: SparkSession, understood: Understood, names: list[str], folder: Path, warehouse: Warehouse
+    spark: SparkSession, resolved: ResolvedProject, names: list[str], folder: Path, warehouse: Warehouse
 ) -> dict[RelationName, ShownRelation]:
     """Read every relation whole, one snapshot per source, and wait until the change log knows all that was seen."""
     needed: dict[RelationName, set[str]] = {}
     for name in names:
-        for relation, columns in understood.views[name].view.relations.items():
+        for relation, columns in resolved.views[name].view.relations.items():
             needed.setdefault(relation, set()).update(columns)
     shown = {}
     for source in sorted({relation.source for relation in needed}):
-        with understood.sources[source].snapshot() as snapshot:
+        with resolved.sources[source].snapshot() as snapshot:
             for relation in (name for name in needed if name.source == source):
-                described = understood.relations[relation]
+                described = resolved.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
                 staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard)
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
-            wait_until_followed(understood, warehouse, snapshot.position)
+            wait_until_followed(resolved, warehouse, snapshot.position)
             if not snapshot.is_valid():
                 raise SourceUnavailable(
                     "a source restarted, or rewrote a table, while it was asked",
@@ -124,7 +124,7 @@ def _stage(
 
 def _check_view(
     spark: SparkSession,
-    understood: Understood,
+    resolved: ResolvedProject,
     name: str,
     warehouse: Warehouse,
     logged: Mapping[RelationName, LoggedRelation],
@@ -134,7 +134,7 @@ def _check_view(
     steps: bool,
 ) -> ViewCheck:
     """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
-    entry, view = warehouse.view(name), understood.views[name].view
+    entry, view = warehouse.view(name), resolved.views[name].view
     frontier = min(
         warehouse.frontier(name), warehouse.log.durable_tick
     )  # it goes on; what was read of the log does not

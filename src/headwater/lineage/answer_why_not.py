@@ -22,18 +22,20 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.observe.status import Stop
 from headwater.project.outdated_view import refuse_outdated
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.warehouse.query import Warehouse
 
 
-def find_why_not(spark: SparkSession, understood: Understood, name: str, row: str, at: Moment | None) -> WhyNotResult:
+def find_why_not(
+    spark: SparkSession, resolved: ResolvedProject, name: str, row: str, at: Moment | None
+) -> WhyNotResult:
     """Return what keeps a row out of a view at a moment, and at its frontier also what is pending."""
-    warehouse = Warehouse.open(str(understood.project.warehouse))
-    view = understood.views[name].view
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    view = resolved.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
     given = typed_row(spark, name, view.output.relation.columns, row)
-    with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
+    with TickReader(spark=spark, resolved=resolved, warehouse=warehouse, view=view, tick=tick) as reader:
         run = partial(run_stamped, spark)
         obstacles = why_not(view, given, reader, run, lambda value: format_row((value,))[1:-1])
     warehouse.log.refresh()

@@ -53,11 +53,11 @@ def find_obstacle(rows: SegmentRows, reader: RelationName, join: JoinView, sough
     """Return where the derivations of sought rows end; None if there are some."""
     whatever = replace(join, conditions=())  # rows that fail a condition are looked at, too: it may be the obstacle
     found = rows.reach(reader, whatever, sought)
-    return _Walk(rows=rows, join=join, sought=sought, found=found).first()
+    return _JoinWalk(rows=rows, join=join, sought=sought, found=found).first()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Walk:
+class _JoinWalk:
     rows: SegmentRows
     join: JoinView
     sought: Sought

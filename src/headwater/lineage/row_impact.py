@@ -24,29 +24,29 @@ from headwater.lineage.trace_view import select_rows, shown_tick
 from headwater.model.moment import Moment
 from headwater.model.relation import Relation
 from headwater.project.outdated_view import refuse_outdated
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.views.steps.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
 
 
 def find_row_impact(
-    spark: SparkSession, understood: Understood, relation: str, row: str, at: Moment | None
+    spark: SparkSession, resolved: ResolvedProject, relation: str, row: str, at: Moment | None
 ) -> RowImpactResult:
     """Return the rows of every view that derive from rows of a relation with given values, at a moment of each view."""
-    described = _relation(understood, relation)
+    described = _relation(resolved, relation)
     given = typed_row(spark, str(described.name), described.columns, row)
-    warehouse = Warehouse.open(str(understood.project.warehouse))
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
     kept = warehouse.catalog().views
-    readers = [name for name, one in understood.views.items() if name in kept and described.name in one.view.relations]
+    readers = [name for name, one in resolved.views.items() if name in kept and described.name in one.view.relations]
     return RowImpactResult(
         relation=str(described.name),
         row={column: given[column][0].as_py() for column in given.column_names},
-        views=tuple(_in_view(spark, understood, warehouse, name, described, given, at) for name in readers),
+        views=tuple(_in_view(spark, resolved, warehouse, name, described, given, at) for name in readers),
     )
 
 
-def _relation(understood: Understood, text: str) -> Relation:
-    known = {str(name): relation for name, relation in understood.relations.items()}
+def _relation(resolved: ResolvedProject, text: str) -> Relation:
+    known = {str(name): relation for name, relation in resolved.relations.items()}
     if text not in known:
         raise NotReadable(
             f'no view reads a relation "{text}"',
@@ -59,7 +59,7 @@ def _relation(understood: Understood, text: str) -> Relation:
 
 def _in_view(
     spark: SparkSession,
-    understood: Understood,
+    resolved: ResolvedProject,
     warehouse: Warehouse,
     name: str,
     relation: Relation,
@@ -67,20 +67,18 @@ def _in_view(
     at: Moment | None,
 ) -> DerivedRows:
     """Find forward what may derive from the rows, then trace it and see what does."""
-    view, run = understood.views[name].view, partial(run_stamped, spark)
+    view, run = resolved.views[name].view, partial(run_stamped, spark)
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
     plain = without_lineage(view)
     needed = {*plain.relations[relation.name], *given.column_names}
     columns = tuple(column for column in relation.column_names if column in needed)
     wanted = {**plain.relations, relation.name: columns}
-    with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
+    with TickReader(spark=spark, resolved=resolved, warehouse=warehouse, view=view, tick=tick) as reader:
         marked = _marked(reader, relation, columns, given, run)
         possible = may_derive(plain, SegmentRows(plain, reader, run, wanted), relation.name, marked)
         entries = warehouse.view_entries(spark, name, tick)
-        selected = select_rows(
-            _among(entries, to_dataframe(spark, possible)), None, name, understood.views[name].schema
-        )
+        selected = select_rows(_among(entries, to_dataframe(spark, possible)), None, name, resolved.views[name].schema)
         traced = trace(view, selected, reader, run, wanted, reader.cost)
     places = sorted(deriving(traced, selected.num_rows, relation.name, marked, run))
     return DerivedRows(view=name, tick=tick, rows=selected.take(pa.array(places, pa.int64())), of=marked)

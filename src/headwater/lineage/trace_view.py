@@ -21,7 +21,7 @@ from headwater.model.moment import Moment
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT
 from headwater.project.outdated_view import refuse_outdated
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import said_by_spark
 from headwater.views.steps.keep_lineage import without_lineage
 from headwater.warehouse.query import Warehouse
@@ -40,7 +40,7 @@ def shown_tick(warehouse: Warehouse, name: str, tick: Tick) -> Tick:
 
 def trace_view(
     spark: SparkSession,
-    understood: Understood,
+    resolved: ResolvedProject,
     name: str,
     *,
     where: str | None,
@@ -52,17 +52,17 @@ def trace_view(
     With `whole_rows` source rows are shown with all their columns; what is kept of them has only those that views need,
     so that their sources may have to be asked.
     """
-    warehouse = Warehouse.open(str(understood.project.warehouse))
-    view = understood.views[name].view
+    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    view = resolved.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))
-    selected = select_rows(warehouse.view_entries(spark, name, tick), where, name, understood.views[name].schema)
+    selected = select_rows(warehouse.view_entries(spark, name, tick), where, name, resolved.views[name].schema)
     wanted = {
-        relation: understood.relations[relation].column_names if whole_rows else columns
+        relation: resolved.relations[relation].column_names if whole_rows else columns
         for relation, columns in without_lineage(view).relations.items()
     }
 
-    with TickReader(spark=spark, understood=understood, warehouse=warehouse, view=view, tick=tick) as reader:
+    with TickReader(spark=spark, resolved=resolved, warehouse=warehouse, view=view, tick=tick) as reader:
         traced = trace(view, selected, reader, partial(run_stamped, spark), wanted, reader.cost)
     origins = {leaf.name: leaf.origin for leaf in leaves(traced)}
     relations = tuple(

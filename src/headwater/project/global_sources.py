@@ -12,51 +12,51 @@ from headwater.model.project import PROJECT_FILE, GlobalTransactions, IdColumn, 
 from headwater.model.relation import Relation
 
 if TYPE_CHECKING:
-    from headwater.project.resolve import Understood
+    from headwater.project.resolve import ResolvedProject
 
 _ID_TYPES = ("string", "smallint", "int", "bigint")
 
 
-def global_sources(understood: Understood) -> GlobalSources | None:
+def global_sources(resolved: ResolvedProject) -> GlobalSources | None:
     """Return the sources whose parts wait for each other; None if nobody's do.
 
     A source that nobody follows, or no relation of which has the column, sends no parts, so nobody waits for them.
     """
-    said = understood.project.global_transactions
+    said = resolved.project.global_transactions
     if said is None:
         return None
-    names = tuple(name for name in said.sources if name in understood.sources and _sends_parts(understood, said, name))
+    names = tuple(name for name in said.sources if name in resolved.sources and _sends_parts(resolved, said, name))
     return GlobalSources(names=names, ids=said.ids) if len(names) > 1 else None
 
 
-def _sends_parts(understood: Understood, said: GlobalTransactions, source: str) -> bool:
+def _sends_parts(resolved: ResolvedProject, said: GlobalTransactions, source: str) -> bool:
     match said.ids:
         case IdColumn():
-            return bool(_carriers(understood, said.ids, source))
+            return bool(_carriers(resolved, said.ids, source))
         case PreparedId():
             return True
     assert_never(said.ids)
 
 
-def _carriers(understood: Understood, column: IdColumn, source: str) -> list[Relation]:
+def _carriers(resolved: ResolvedProject, column: IdColumn, source: str) -> list[Relation]:
     """Return the followed relations of a source that have the column."""
-    return [one for one in understood.followed(source) if column.name in one.column_names]
+    return [one for one in resolved.followed(source) if column.name in one.column_names]
 
 
-def with_global_transactions(understood: Understood) -> Understood:
+def with_global_transactions(resolved: ResolvedProject) -> ResolvedProject:
     """Return a project that can mean its global transactions, with a warning for each source that sends no parts."""
-    said = understood.project.global_transactions
+    said = resolved.project.global_transactions
     if said is None:
-        return understood
+        return resolved
     if isinstance(said.ids, IdColumn):
-        _check_types(understood, said, said.ids)
-    _check_algorithms(understood, said)
-    return replace(understood, warnings=(*understood.warnings, *_warnings(understood, said)))
+        _check_types(resolved, said, said.ids)
+    _check_algorithms(resolved, said)
+    return replace(resolved, warnings=(*resolved.warnings, *_warnings(resolved, said)))
 
 
-def _check_types(understood: Understood, said: GlobalTransactions, column: IdColumn) -> None:
+def _check_types(resolved: ResolvedProject, said: GlobalTransactions, column: IdColumn) -> None:
     """Refuse ids of a type that has no one text."""
-    for relation in (one for name in said.sources for one in _carriers(understood, column, name)):
+    for relation in (one for name in said.sources for one in _carriers(resolved, column, name)):
         if relation.column(column.name).type not in _ID_TYPES:
             raise InvalidProject(
                 f'column "{column.name}" of {relation.name} cannot hold the ids of global transactions',
@@ -66,9 +66,9 @@ def _check_types(understood: Understood, said: GlobalTransactions, column: IdCol
             )
 
 
-def _check_algorithms(understood: Understood, said: GlobalTransactions) -> None:
+def _check_algorithms(resolved: ResolvedProject, said: GlobalTransactions) -> None:
     """Refuse a view that cannot take the parts of several sources at once."""
-    for name, view in understood.views.items():
+    for name, view in resolved.views.items():
         parts = sorted({relation.source for relation in view.view.relations} & set(said.sources))
         if view.algorithm.run is not None and len(parts) > 1:
             raise UnsupportedView(
@@ -79,12 +79,12 @@ def _check_algorithms(understood: Understood, said: GlobalTransactions) -> None:
             )
 
 
-def _warnings(understood: Understood, said: GlobalTransactions) -> Iterator[str]:
+def _warnings(resolved: ResolvedProject, said: GlobalTransactions) -> Iterator[str]:
     """Yield a warning for every source that should send parts and cannot."""
     for name in said.sources:
-        if name not in understood.sources:
+        if name not in resolved.sources:
             yield f'[global_transactions] names source "{name}", which no view reads: nobody waits for its parts'
-        elif not _sends_parts(understood, said, name):
+        elif not _sends_parts(resolved, said, name):
             yield (
                 f'no relation of source "{name}" that a view reads has the column of [global_transactions]: '
                 f"nobody waits for its parts"

@@ -15,7 +15,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.project.fill import Fill, Way, fill
 from headwater.project.plan_result import Action, OwnerSql, PlanResult, PlanStep, Subject
-from headwater.project.resolve import Understood, UnderstoodView
+from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.project.slot_claims import SlotClaim, slot_warnings
 from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ReplicaEntry, ViewEntry
@@ -109,11 +109,11 @@ class RunPlan:
         )
 
 
-def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -> RunPlan:
+def make_plan(resolved: ResolvedProject, kept: Kept, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what has to be done; a view in `rebuild` is computed anew whatever it says."""
     created, changed, same = [], [], []
     reasons: dict[str, str] = {}
-    for name, view in understood.views.items():
+    for name, view in resolved.views.items():
         entry = kept.views.get(name)
         if entry is None:
             created.append(name)
@@ -123,11 +123,11 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
             reasons[name] = reason
         else:
             same.append(name)
-    dropped = tuple(name for name in kept.views if name not in understood.views and name not in understood.failed)
+    dropped = tuple(name for name in kept.views if name not in resolved.views and name not in resolved.failed)
     copied = {}
-    for relation, needed in understood.replicated().items():
+    for relation, needed in resolved.replicated().items():
         held = kept.replicas[relation].content if relation in kept.replicas else None
-        if (way := fill(understood.relations[relation], needed, held)) is not None:
+        if (way := fill(resolved.relations[relation], needed, held)) is not None:
             copied[relation] = way
     return RunPlan(
         created=tuple(created),
@@ -136,7 +136,7 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
         kept=tuple(same),
         copied=copied,
         reasons=reasons,
-        failed=understood.failed,
+        failed=resolved.failed,
         rebuilt=frozenset(rebuild),
         lost_sources=kept.lost_sources,
         claims=kept.claims,
@@ -145,12 +145,12 @@ def make_plan(understood: Understood, kept: Kept, rebuild: Sequence[str] = ()) -
             f"ticks {kept.views[name].birth} to {kept.frontiers[name]} can be read now"
             for name in (*dropped, *changed)
             if name not in rebuild and kept.frontiers.get(name, 0) > kept.views[name].birth
-            if name in dropped or not _lost(understood.views[name], kept.views[name], kept)
+            if name in dropped or not _lost(resolved.views[name], kept.views[name], kept)
         },
     )
 
 
-def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
+def _why_changed(view: ResolvedView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
     """Return why a view has to be computed anew; empty if it goes on."""
     lost = _lost(view, entry, kept)
     below = [name for name, sql in view.view.lower_texts if (name, sql) not in entry.lower]
@@ -169,7 +169,7 @@ def _why_changed(view: UnderstoodView, entry: ViewEntry, kept: Kept, *, rebuilt:
     return next((reason for is_so, reason in reasons if is_so), "")
 
 
-def _lost(view: UnderstoodView, entry: ViewEntry, kept: Kept) -> list[str]:
+def _lost(view: ResolvedView, entry: ViewEntry, kept: Kept) -> list[str]:
     """Return the sources of a view whose log does not go on: its states so far lead to nothing, whoever agrees."""
     return sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
 
@@ -196,14 +196,14 @@ def _told(way: Fill) -> str:
             assert_never(way.way)
 
 
-def _reason(plan: RunPlan, view: UnderstoodView) -> str:
+def _reason(plan: RunPlan, view: ResolvedView) -> str:
     """Return why a view is created, changed or kept, in words, and whether nobody compares it when it is born."""
     name = view.view.name
     unchecked = name in plan.born and not view.is_compared_at_birth
     return plan.reasons.get(name, "") + ("; its steps are not compared with its SQL" if unchecked else "")
 
 
-def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
+def show_plan(plan: RunPlan, resolved: ResolvedProject) -> PlanResult:
     """Return a plan as the steps that a person reads, in the order they are carried out."""
     steps = [PlanStep(action=Action.DROP, subject=Subject.VIEW, name=name, reason=_DROPPED) for name in plan.dropped]
     steps += [
@@ -212,7 +212,7 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
             subject=Subject.REPLICA,
             name=str(relation),
             reason=_told(way),
-            row_estimate=understood.relations[relation].row_estimate if way.rows == WHOLE else None,
+            row_estimate=resolved.relations[relation].row_estimate if way.rows == WHOLE else None,
         )
         for relation, way in plan.copied.items()
     ]
@@ -222,7 +222,7 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
         (Action.KEEP, plan.kept),
     ):
         steps += [
-            PlanStep(action=action, subject=Subject.VIEW, name=name, reason=_reason(plan, understood.views[name]))
+            PlanStep(action=action, subject=Subject.VIEW, name=name, reason=_reason(plan, resolved.views[name]))
             for name in names
         ]
     steps += [
@@ -236,13 +236,13 @@ def show_plan(plan: RunPlan, understood: Understood) -> PlanResult:
     ]
     owner_sql = tuple(
         OwnerSql(source=source, statement=statement, ours=inspection.may_run_owner_sql)
-        for source, inspection in understood.inspections.items()
+        for source, inspection in resolved.inspections.items()
         for statement in inspection.owner_sql
     )
     about_slots = tuple(f'source "{source}": {sentence}' for source, sentence in slot_warnings(plan.claims))
     return PlanResult(
         steps=tuple(steps),
         owner_sql=owner_sql,
-        warnings=(*understood.warnings, *about_slots),
+        warnings=(*resolved.warnings, *about_slots),
         lost_history=tuple(plan.lost_history),
     )

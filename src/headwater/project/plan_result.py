@@ -19,7 +19,7 @@ class Action(Enum):
     WIDEN = "widen"
     KEEP = "keep"
     LEAVE = "leave"
-    """A view that Headwater fails to understand: it is neither created, maintained nor dropped."""
+    """A view that Headwater fails to resolve: it is neither created, maintained nor dropped."""
 
 
 class Subject(Enum):

@@ -45,7 +45,7 @@ from headwater.warehouse.source_memory import SourceMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnderstoodView:
+class ResolvedView:
     """A view with the types of its columns, the guarantee it was promised, and how and when it is kept."""
 
     view: SegmentedView
@@ -89,14 +89,14 @@ class UnderstoodView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Understood:
+class ResolvedProject:
     """A project, understood."""
 
     project: Project
     sources: Mapping[str, Source]
     inspections: Mapping[str, Inspection]
     relations: Mapping[RelationName, Relation]
-    views: Mapping[str, UnderstoodView]
+    views: Mapping[str, ResolvedView]
     warnings: tuple[str, ...]
     failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
     """The views over which Headwater itself failed; the others can be maintained."""
@@ -211,9 +211,9 @@ Connect = Callable[[Project, str], Source]
 """Returns a source of a project by its name; nothing is connected yet."""
 
 
-def understand(
+def resolve_project(
     project: Project, spark: SparkSession, only: str | None = None, connect: Connect = connect_source
-) -> Understood:
+) -> ResolvedProject:
     """Ask the sources about the relations that views name, then declare every view and let Spark type it.
 
     All mistakes are told at once: those of views, and what stands in the way at sources.
@@ -240,7 +240,7 @@ def understand(
             inspections[name] = sources[name].inspect([one for one in named.of_source(name) if one not in misnamed])
             errors.add(*inspections[name].refusals)
     catalog = {relation.name: relation for inspection in inspections.values() for relation in inspection.relations}
-    found: dict[str, UnderstoodView] = {}
+    found: dict[str, ResolvedView] = {}
     files = [file for file in project.views if file.name in named.lower]
     for file in sorted(files, key=lambda file: len(named.lower[file.name])):
         lower = named.lower[file.name]  # a mistake in a view is told of that view, not of one that reads it
@@ -248,13 +248,13 @@ def understand(
         if is_whole and catalog.keys() >= set(named.relations[file.name]):
             with errors.gathered(), _left_out(file.name, failed):
                 read = tuple(catalog[name] for name in named.relations[file.name])
-                found[file.name] = _understand_view(file, lower, read, spark, project)
+                found[file.name] = _resolve_view(file, lower, read, spark, project)
         elif below := [text.name for text in lower if text.name in failed]:
             failed[file.name] = failed[below[0]]
     if only in failed:
         raise failed[only]
     views = {file.name: found[file.name] for file in files if file.name in found}
-    understood = Understood(
+    resolved = ResolvedProject(
         project=project,
         sources=sources,
         inspections=inspections,
@@ -272,9 +272,9 @@ def understand(
     )
     if errors.found:
         with errors.gathered():
-            understood.require_rights()
+            resolved.require_rights()
     errors.raise_all()
-    return with_global_transactions(understood)
+    return with_global_transactions(resolved)
 
 
 def _default_schema_named(names: Iterable[RelationName], schema: str) -> Iterator[tuple[RelationName, HeadwaterError]]:
@@ -296,7 +296,7 @@ def _left_out(view: str, failed: dict[str, HeadwaterError]) -> Iterator[None]:
 
 
 def _warnings(
-    inspections: Iterable[Inspection], views: Iterable[UnderstoodView], sources: Mapping[str, Source]
+    inspections: Iterable[Inspection], views: Iterable[ResolvedView], sources: Mapping[str, Source]
 ) -> Iterator[str]:
     def index_hint(relation: Relation, columns: Sequence[str]) -> str | None:
         return sources[relation.name.source].index_hint(relation, columns)
@@ -308,18 +308,18 @@ def _warnings(
         yield from missing_indexes(one.view, one.readings, index_hint)
 
 
-def _understand_view(
+def _resolve_view(
     file: ViewFile,
     lower: tuple[ViewText, ...],
     relations: tuple[Relation, ...],
     spark: SparkSession,
     project: Project,
-) -> UnderstoodView:
+) -> ResolvedView:
     """Understand a view by its text and the relations that it reads alone, whatever else the project holds."""
     check_keeping(file, chosen_algorithm(file))
     view = _segmented(file, lower, relations, spark)
     readings = view_readings(file, view, project)
-    return UnderstoodView(
+    return ResolvedView(
         view=view,
         schema=output_schema(view, spark),
         guarantee=view_guarantee(file, view),

@@ -33,7 +33,7 @@ from headwater.model.keeping import AllGroupTables, Continuous, Maintenance, The
 from headwater.model.position import Tick
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.observe.events import unheard
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.prove.chance import RELATIONS
 from headwater.prove.trial import Trial, TrialView
 from headwater.prove.truth import Truth, state_at, states
@@ -97,9 +97,9 @@ def play_in(
     views = _accepted(spark, trial, folder, sources, played)
     if not views:
         return played
-    understood = _understood(spark, views, folder, sources)
-    trial = trial.of_sources(understood.sources)
-    maintainer = start_maintainer(spark, understood, unheard)
+    resolved = _resolved(spark, views, folder, sources)
+    trial = trial.of_sources(resolved.sources)
+    maintainer = start_maintainer(spark, resolved, unheard)
     try:
         maintainer.begin()
         _settle(maintainer, played)
@@ -111,7 +111,7 @@ def play_in(
     finally:
         maintainer.close()
         maintainer.release()
-    _compare(spark, trial.with_views(views), understood, str(folder / "warehouse"), played)
+    _compare(spark, trial.with_views(views), resolved, str(folder / "warehouse"), played)
     return played
 
 
@@ -135,7 +135,7 @@ def _accepted(
             continue
         for tried in (view, _plainly(view)):
             try:
-                _understood(spark, [tried], folder, sources)
+                _resolved(spark, [tried], folder, sources)
             except HeadwaterError as error:
                 played.refused[view.name] = error
             else:
@@ -150,9 +150,9 @@ def _plainly(view: TrialView) -> TrialView:
     return TrialView(name=view.name, sql=view.sql, constructs=view.constructs, lower=view.lower)
 
 
-def _understood(
+def _resolved(
     spark: SparkSession, views: Sequence[TrialView], folder: Path, sources: Mapping[str, ScriptedSource]
-) -> Understood:
+) -> ResolvedProject:
     project = Project(
         name="prove",
         file=folder / "headwater.toml",
@@ -170,7 +170,7 @@ def _understood(
         ),
         views=tuple(_view_file(view, folder) for view in _with_lower(views)),
     )
-    return understand(project, spark, connect=lambda _, name: sources[name])
+    return resolve_project(project, spark, connect=lambda _, name: sources[name])
 
 
 def _with_lower(views: Sequence[TrialView]) -> Iterable[TrialView]:
@@ -202,7 +202,7 @@ def _settle(maintainer: Maintainer, played: Played) -> None:
             played.stopped[view.name] = view.stopped
 
 
-def _compare(spark: SparkSession, trial: Trial, understood: Understood, path: str, played: Played) -> None:
+def _compare(spark: SparkSession, trial: Trial, resolved: ResolvedProject, path: str, played: Played) -> None:
     """Compare what readers see of every view with what its text gives, at every tick."""
     warehouse = Warehouse.open(path)
     told = warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
@@ -212,7 +212,7 @@ def _compare(spark: SparkSession, trial: Trial, understood: Understood, path: st
     entries = warehouse.catalog().views
     born = [view for view in trial.views if view.name in entries]
     claimed = {
-        view.name: _claimed(warehouse, view.name, history.ticks_of(understood.views[view.name].view.relations))
+        view.name: _claimed(warehouse, view.name, history.ticks_of(resolved.views[view.name].view.relations))
         for view in born
     }
     right = history.by_duckdb(born, claimed)

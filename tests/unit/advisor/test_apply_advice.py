@@ -15,7 +15,7 @@ from headwater.advisor.candidates import AuxiliaryKind
 from headwater.model.keeping import AllGroupTables, GroupTables, Maintenance, TheseGroupTables
 from headwater.model.relation import RelationName
 from headwater.project.file import load
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.views.steps.group_tables import group_tables, keep_group_tables
 
 SALES, STORES = RelationName(source="shop", name="sales"), RelationName(source="shop", name="stores")
@@ -49,7 +49,7 @@ keep = ["lineage:join_old"]
 """
 
 
-def understood(folder: Path, text: str = TEXT, maintenance: Maintenance | None = None) -> Understood:
+def resolved(folder: Path, text: str = TEXT, maintenance: Maintenance | None = None) -> ResolvedProject:
     """Return a project of two views: by_city reads sales and stores, by_kind reads sales and may say how."""
     (folder / "views").mkdir(exist_ok=True)
     for name in ("by_city", "by_kind"):
@@ -63,7 +63,9 @@ def understood(folder: Path, text: str = TEXT, maintenance: Maintenance | None =
         )
         for name, view in COMPILED.items()
     }
-    return cast("Understood", SimpleNamespace(project=project, relations=dict.fromkeys((SALES, STORES)), views=views))
+    return cast(
+        "ResolvedProject", SimpleNamespace(project=project, relations=dict.fromkeys((SALES, STORES)), views=views)
+    )
 
 
 def groups(view: str) -> list[str]:
@@ -96,7 +98,7 @@ def test_what_is_advised_is_written_and_the_rest_stays(tmp_path: Path) -> None:
         advice("by_city", (AuxiliaryKind.SPLIT_LINEAGE, "group_1"), (AuxiliaryKind.REPLICA, "shop.sales")),
         advice("by_kind"),
     )
-    written = apply_advice(tmp_path, understood(tmp_path), given)
+    written = apply_advice(tmp_path, resolved(tmp_path), given)
     assert written == (
         '[views.by_city] keep = ["split:group_1"]',
         '[relations."shop.sales"] reading = "replica"',
@@ -109,14 +111,14 @@ def test_what_is_advised_is_written_and_the_rest_stays(tmp_path: Path) -> None:
 
 def test_a_relation_that_another_view_reads_stays_as_it_is(tmp_path: Path) -> None:
     text = TEXT.replace('reading = "probe"', 'reading = "replica"')
-    written = apply_advice(tmp_path, understood(tmp_path, text), (advice("by_city"),))
+    written = apply_advice(tmp_path, resolved(tmp_path, text), (advice("by_city"),))
     assert written == ("[views.by_city] keep removed", '[relations."shop.stores"] reading = "probe"')
     assert not load(tmp_path).view("by_city").keep
 
 
 def test_a_view_that_says_how_it_is_kept_is_not_contradicted(tmp_path: Path) -> None:
     given = (advice("by_city", (AuxiliaryKind.REPLICA, "shop.sales")), advice("by_kind"))
-    written = apply_advice(tmp_path, understood(tmp_path, maintenance=Maintenance.PROBE), given)
+    written = apply_advice(tmp_path, resolved(tmp_path, maintenance=Maintenance.PROBE), given)
     assert not [line for line in written if "shop.sales" in line]
 
 
@@ -128,7 +130,7 @@ def test_group_tables_are_given_up_and_made_again(tmp_path: Path) -> None:
     def applied(*without: str) -> tuple[list[str], GroupTables]:
         """Return what was written about group tables, and what the file says then."""
         text = file.read_text() if file.exists() else TEXT
-        written = apply_advice(tmp_path, understood(tmp_path, text), (advice("by_city", lineage, without=without),))
+        written = apply_advice(tmp_path, resolved(tmp_path, text), (advice("by_city", lineage, without=without),))
         return [line for line in written if "group_tables" in line], load(tmp_path).view("by_city").group_tables
 
     assert applied() == ([], AllGroupTables())
@@ -139,7 +141,7 @@ def test_group_tables_are_given_up_and_made_again(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written_where_nothing_is_to_change(tmp_path: Path) -> None:
-    known = understood(tmp_path)
+    known = resolved(tmp_path)
     before = (tmp_path / "headwater.toml").read_text()
     same = advice("by_city", (AuxiliaryKind.LINEAGE_VIEW, "join_old"), (AuxiliaryKind.REPLICA, "shop.stores"))
     assert apply_advice(tmp_path, known, (same, advice("by_kind"))) == ()
@@ -148,6 +150,6 @@ def test_nothing_is_written_where_nothing_is_to_change(tmp_path: Path) -> None:
 
 def test_a_table_may_be_written_in_any_form(tmp_path: Path) -> None:
     text = '[project]\nname = "shop"\n[views]\nby_city = { keep = ["lineage:join_old"] }  # mine\n'
-    known = understood(tmp_path, text)
+    known = resolved(tmp_path, text)
     apply_advice(tmp_path, known, (advice("by_city", (AuxiliaryKind.LINEAGE_VIEW, "join_2")),))
     assert 'by_city = { keep = ["lineage:join_2"] }  # mine' in (tmp_path / "headwater.toml").read_text()

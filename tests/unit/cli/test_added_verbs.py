@@ -65,3 +65,13 @@ def test_another_distribution_brings_a_verb(monkeypatch: pytest.MonkeyPatch) -> 
     assert CliRunner().invoke(app, ["hello", "greet"]).stdout == "hello\n"
     assert CliRunner().invoke(app, ["other"]).exit_code != 0
     assert CliRunner().invoke(app, ["lab"]).exit_code == 1
+
+
+def test_a_verb_that_cannot_be_loaded_takes_no_other_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = program(monkeypatch, EntryPoint(name="broken", value="no_such_module:verb", group=GROUP))
+    assert capsys.readouterr().err == (
+        "the verb \"broken\" that is installed cannot be loaded: No module named 'no_such_module'\n"
+    )
+    assert CliRunner().invoke(app, ["--help"]).exit_code == 0

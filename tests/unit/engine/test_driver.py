@@ -173,12 +173,12 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
         join: object = SimpleNamespace(relations={}),
         listener: Callable[[object], None] = lambda _: None,
     ) -> Correspondence:
-        understood = SimpleNamespace(join=join, algorithm=SimpleNamespace(needs_order=needs_order))
+        resolved = SimpleNamespace(join=join, algorithm=SimpleNamespace(needs_order=needs_order))
         made: Any = Correspondence(
             spark=None,  # type: ignore[arg-type]
-            view=SimpleNamespace(name="v", lo=Tick(0), understood=understood),  # type: ignore[arg-type]
+            view=SimpleNamespace(name="v", lo=Tick(0), resolved=resolved),  # type: ignore[arg-type]
             algorithm=script,
-            understood=SimpleNamespace(  # type: ignore[arg-type]
+            resolved=SimpleNamespace(  # type: ignore[arg-type]
                 sources={"shop": shop}, relations=dict.fromkeys(getattr(join, "relations", {}))
             ),
             log=log,  # type: ignore[arg-type]

@@ -25,7 +25,7 @@ def _look_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def view(refresh: Refresh, frontier: int = 5) -> LiveView:
-    made = SimpleNamespace(name="v", frontier=Tick(frontier), understood=SimpleNamespace(refresh=refresh))
+    made = SimpleNamespace(name="v", frontier=Tick(frontier), resolved=SimpleNamespace(refresh=refresh))
     return cast("LiveView", made)
 
 

@@ -108,6 +108,11 @@ REFUSED = (
     ("HW-241", "SELECT shop.my_function(id) AS t FROM crm.customers", "my_function(id)"),
     ("HW-243", "SELECT shop.upper(Name) AS t FROM crm.customers", "shop.upper(Name)"),
     ("HW-293", "SELECT first_value(Name) AS n FROM crm.customers GROUP BY id", "first_value(Name)"),
+    (
+        "HW-294",
+        "SELECT COUNT(Name) FILTER (WHERE id > 1) OVER (PARTITION BY id) AS n FROM crm.customers",
+        "COUNT(Name) FILTER (WHERE id > 1) OVER (PARTITION BY id)",
+    ),
     ("HW-293", "SELECT id, max(last_value(Name)) OVER () AS n FROM crm.customers GROUP BY id", "last_value(Name)"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = :wanted", ":"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = ?", "?"),

@@ -35,7 +35,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import TICK, RelationName
 from headwater.observe.events import BatchStarted, Listener, SelfMaintenanceTested, ViewComputed
 from headwater.observe.probe_stats import ProbeStats
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
 
 RECOMPUTED_TICKS = 100
@@ -98,7 +98,7 @@ class Round:
     """What a batch works with."""
 
     spark: SparkSession
-    understood: Understood
+    resolved: ResolvedProject
     log: ChangeLog
     acceptor: Acceptor
     replicas: Mapping[RelationName, ReplicaReader]
@@ -114,7 +114,7 @@ class Round:
         started, last = time.perf_counter(), self.log.last_tick
         lo = min(view.frontier for view in due)
         accepted = AcceptedLog(self.log, self.settled)
-        with Snapshots(self.understood.sources, self.acceptor) as snapshots:
+        with Snapshots(self.resolved.sources, self.acceptor) as snapshots:
             outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
             left = [view for view in due if view.name not in outcomes]
             self._open(snapshots, left, last, accepted)
@@ -146,13 +146,13 @@ class Round:
         """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""
         found = {}
         for view in due:
-            if view.understood.maintenance is Maintenance.RUNTIME and self._is_touched(view, hi):
+            if view.resolved.maintenance is Maintenance.RUNTIME and self._is_touched(view, hi):
                 with suppress(SourceNeeded):
                     found[view.name] = self._outcome(view, hi, log, snapshots)
         return found
 
     def _latest(self, lo: Tick) -> Tick:
-        return Tick(lo + self.understood.project.batch_ticks)
+        return Tick(lo + self.resolved.project.batch_ticks)
 
     def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
         """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
@@ -164,15 +164,15 @@ class Round:
         self._waiting |= {view.name for view in due if any(name.source in away for name in self._probed(view))}
 
     def _probed(self, view: LiveView) -> tuple[RelationName, ...]:
-        return view.understood.asks(contents(self.replicas))
+        return view.resolved.asks(contents(self.replicas))
 
     def _is_touched(self, view: LiveView, upto: Tick) -> bool:
-        relations = view.understood.view.relations.items()
+        relations = view.resolved.view.relations.items()
         return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
 
     def _before_many(self, view: LiveView, upto: Tick) -> Tick:
         """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick."""
-        relations = view.understood.view.relations.items()
+        relations = view.resolved.view.relations.items()
         rows = (self.log.rows(name, columns[:1], view.lo, upto) for name, columns in relations)
         ticks = sorted({Tick(tick) for found in rows for tick in found[TICK].unique().to_pylist()})
         return upto if len(ticks) <= RECOMPUTED_TICKS else ticks[RECOMPUTED_TICKS - 1]
@@ -191,7 +191,7 @@ class Round:
         """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
         if view.name in self._waiting:
             return Outcome(upto=view.frontier)
-        hi = view.end(self._before_many(view, hi) if view.understood.is_recomputed_per_tick else hi)
+        hi = view.end(self._before_many(view, hi) if view.resolved.is_recomputed_per_tick else hi)
         if view.lo >= hi:
             return Outcome(upto=view.lo)
         end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
@@ -223,30 +223,30 @@ class Round:
 
     def _lookup(self, view: LiveView, upto: Tick, log: AcceptedLog, snapshots: Snapshots) -> CountedLookup:
         """Return where rows are looked up for a view over a batch."""
-        understood, asks = view.understood, self._probed(view)
+        resolved, asks = view.resolved, self._probed(view)
         copies = {name: reader for name, reader in self.replicas.items() if name not in asks}
-        others = RelationLookup(relations=self.understood.relations, replicas=copies, snapshots=snapshots)
-        if understood.maintenance is not Maintenance.RUNTIME:
+        others = RelationLookup(relations=self.resolved.relations, replicas=copies, snapshots=snapshots)
+        if resolved.maintenance is not Maintenance.RUNTIME:
             return others
-        columns = understood.view.relations
+        columns = resolved.view.relations
         return SelfLookup(
-            relations=self.understood.relations,
+            relations=self.resolved.relations,
             columns=columns,
             net=base_changes(all_rows(columns), Guarantee.STRONG, (view.lo, upto), log),
             lo=view.lo,
             log=log,
-            shown=view_lookups(self.spark, understood.view, view.table, view.lo, view.readers),
+            shown=view_lookups(self.spark, resolved.view, view.table, view.lo, view.readers),
             others=others,
         )
 
     def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, lookup: CountedLookup) -> ViewChange | None:
-        understood, span = view.understood, (view.lo, upto)
-        computed = self._computed.setdefault(span, {}) if understood.shares else {}
+        resolved, span = view.resolved, (view.lo, upto)
+        computed = self._computed.setdefault(span, {}) if resolved.shares else {}
         return change_any(
             self.spark,
-            understood.view,
+            resolved.view,
             view.table.changes.schema(),
-            understood.guarantee,
+            resolved.guarantee,
             span,
             log,
             lookup,

@@ -36,7 +36,7 @@ class Timetable:
 
     def is_due(self, view: LiveView, last: Tick) -> bool:
         """Tell whether a view goes on; `last` is where the change log ends."""
-        if isinstance(view.understood.refresh, Continuous) or view.name in self._demanded:
+        if isinstance(view.resolved.refresh, Continuous) or view.name in self._demanded:
             return True
         if self._is_time(view):
             self._targets.setdefault(view.name, last)
@@ -52,11 +52,11 @@ class Timetable:
 
     def refreshed_at(self, views: Collection[LiveView]) -> dict[str, datetime]:
         """Return when views were last brought up to date that are not kept continuously."""
-        waiting = [view.name for view in views if not isinstance(view.understood.refresh, Continuous)]
+        waiting = [view.name for view in views if not isinstance(view.resolved.refresh, Continuous)]
         return {name: self._refreshed_at[name] for name in waiting if name in self._refreshed_at}
 
     def _is_time(self, view: LiveView) -> bool:
-        refresh, since = view.understood.refresh, self._refreshed_at.get(view.name)
+        refresh, since = view.resolved.refresh, self._refreshed_at.get(view.name)
         if not isinstance(refresh, Every):
             return False
         due_at = None if since is None else next_refresh(refresh, since)

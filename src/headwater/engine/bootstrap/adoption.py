@@ -27,7 +27,7 @@ class Adoption(Enum):
 
 def adoptable_tables(views: Iterable[LiveView]) -> dict[RelationName, str]:
     """Return the hidden tables that views keep which go on and share, by segment."""
-    sharing = (view for view in views if view.stopped is None and view.understood.shares)
+    sharing = (view for view in views if view.stopped is None and view.resolved.shares)
     return {name: hidden.name for view in sharing for name, hidden in view.segments.items()}
 
 

@@ -42,7 +42,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.observe.events import Listener
 from headwater.project.fill import Fill, fill_anew
-from headwater.project.resolve import Understood, UnderstoodView
+from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.sources.source import Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
 from headwater.views.steps.segment_names import shape
@@ -89,7 +89,7 @@ def stage(
 class Newborn:
     """A view that was just computed at its birth tick."""
 
-    understood: UnderstoodView
+    resolved: ResolvedView
     entry: ViewEntry
     table: KeptTable
     segments: Mapping[RelationName, str]
@@ -116,7 +116,7 @@ class Bootstrap:
 
     spark: SparkSession
     warehouse: str
-    understood: Understood
+    resolved: ResolvedProject
     views: tuple[str, ...]
     rebuilt: frozenset[str]
     copied: Mapping[RelationName, Fill]
@@ -130,11 +130,11 @@ class Bootstrap:
         """Read, choose the tick, compute. `replicas` are the copies that are there already."""
         reads = self._reads(contents(replicas))
         wishes = tuple(
-            Wish(relation=self.understood.relations[name], wanted=read.columns, rows=read.rows)
+            Wish(relation=self.resolved.relations[name], wanted=read.columns, rows=read.rows)
             for name, read in sorted(reads.items())
         )
         staging = Path(staging_folder(self.warehouse))
-        staged = stage(staging, self.understood.sources, wishes, self.acceptor, self.listener)
+        staged = stage(staging, self.resolved.sources, wishes, self.acceptor, self.listener)
         tick = self.log.last_tick
         for one in staged.values():
             self._require_untruncated(one, tick, staging)
@@ -178,7 +178,7 @@ class Bootstrap:
             if not is_view_error(error):
                 raise
             if is_contradiction(error):
-                return contradiction_error(self.understood.views[name].view.relations, born.tick)
+                return contradiction_error(self.resolved.views[name].view.relations, born.tick)
             return unborn_error(name, error, born.tick)
 
     def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
@@ -201,17 +201,17 @@ class Bootstrap:
     def _reads(self, held: Mapping[RelationName, Content]) -> dict[RelationName, Fill]:
         """Return what is read of relations: for replicas, and for views that need what no replica holds."""
         there = {**held, **{name: fill.content for name, fill in self.copied.items()}}
-        needed = [needed for view in self.views for needed in self.understood.views[view].needs.items()]
+        needed = [needed for view in self.views for needed in self.resolved.views[view].needs.items()]
         lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
         copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
-        read = self.understood.together([*lacking, *copied])
+        read = self.resolved.together([*lacking, *copied])
         return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
 
     def _make(
         self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int
     ) -> ReplicaReader:
         """Make the replica of a relation from what was read, and what there was before."""
-        relation, content = self.understood.relations[name], self.copied[name].content
+        relation, content = self.resolved.relations[name], self.copied[name].content
         held = None if old is None else old.plain_at(self.log, tick)
         plain = filled(replace(read, content=content), rows, held, relation)
         is_small = read_count + (0 if old is None else old.base_row_count + old.recent_row_count) <= FEW_ROWS
@@ -223,31 +223,31 @@ class Bootstrap:
             raise contradiction_error([name], tick) from None
 
     def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> Newborn:
-        understood, tick = self.understood.views[name], born.tick
-        inputs = born_inputs.of_view(understood.needs)
+        resolved, tick = self.resolved.views[name], born.tick
+        inputs = born_inputs.of_view(resolved.needs)
         generation = next_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)
-        with born.tables_for(understood, inputs, is_rebuilt=name in self.rebuilt) as made:
-            table = KeptTable.create(folder, understood.schema, tick)
-            computed = recompute(inputs.spark, understood.view, understood.view.whole, inputs.plain)
+        with born.tables_for(resolved, inputs, is_rebuilt=name in self.rebuilt) as made:
+            table = KeptTable.create(folder, resolved.schema, tick)
+            computed = recompute(inputs.spark, resolved.view, resolved.view.whole, inputs.plain)
             by_text = BornRows.of_frame(computed, is_small=inputs.is_small)
             by_text.write(table.checkpoint, tick)
-            if understood.is_compared_at_birth:
-                require_same_types(understood.view, computed, made.rows)
+            if resolved.is_compared_at_birth:
+                require_same_types(resolved.view, computed, made.rows)
                 by_steps = BornRows.of_frame(made.rows, is_small=by_text.few is not None)
                 if not by_text.are_surely(by_steps):
                     shown = table.state_dataframe(inputs.spark, tick)
-                    require_same_rows(understood.view, shown, made.rows, tick)
+                    require_same_rows(resolved.view, shown, made.rows, tick)
         entry = ViewEntry(
             name=name,
             generation=generation,
-            sql=understood.view.sql,
+            sql=resolved.view.sql,
             birth=tick,
-            guarantee=understood.guarantee.value,
-            schema=tuple((field.name, str(field.type)) for field in understood.schema),
+            guarantee=resolved.guarantee.value,
+            schema=tuple((field.name, str(field.type)) for field in resolved.schema),
             segments=tuple(made.tables.values()),
-            shape=shape(understood.view),
-            lower=understood.view.lower_texts,
-            completed=understood.view.completed,
+            shape=shape(resolved.view),
+            lower=resolved.view.lower_texts,
+            completed=resolved.view.completed,
         )
-        return Newborn(understood=understood, entry=entry, table=table, segments=made.tables)
+        return Newborn(resolved=resolved, entry=entry, table=table, segments=made.tables)

@@ -15,7 +15,7 @@ from headwater.engine.bootstrap.whole_view import whole_view
 from headwater.engine.state.auxiliary_table import HiddenTable
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.project.resolve import UnderstoodView
+from headwater.project.resolve import ResolvedView
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater.warehouse.folders import next_generation, segment_folder, segment_table
 from headwater.warehouse.kept_table import KeptTable
@@ -62,21 +62,21 @@ class BornTables:
     _making: dict[RelationName, threading.Lock] = field(default_factory=dict)
 
     @contextmanager
-    def tables_for(self, understood: UnderstoodView, inputs: Inputs, *, is_rebuilt: bool) -> Iterator[BornSegments]:
+    def tables_for(self, resolved: ResolvedView, inputs: Inputs, *, is_rebuilt: bool) -> Iterator[BornSegments]:
         """Give the tables of a view's kept segments; those that are not there are computed and written.
 
         A view that is to be rebuilt trusts no table that is there already.
         """
-        known = {**self._shared, **({} if is_rebuilt else self.adopted)} if understood.shares else {}
-        kept = [segment.name for segment in kept_segments(understood.view)]
+        known = {**self._shared, **({} if is_rebuilt else self.adopted)} if resolved.shares else {}
+        kept = [segment.name for segment in kept_segments(resolved.view)]
         found = {name: known[name] for name in kept if name in known}
-        placed = partial(self._placed, understood, inputs, frozenset(kept), found)
-        with whole_view(inputs.spark, understood.view, inputs.plain, placed) as rows:
+        placed = partial(self._placed, resolved, inputs, frozenset(kept), found)
+        with whole_view(inputs.spark, resolved.view, inputs.plain, placed) as rows:
             yield BornSegments(tables=found, rows=rows)
 
     def _placed(
         self,
-        understood: UnderstoodView,
+        resolved: ResolvedView,
         inputs: Inputs,
         kept: frozenset[RelationName],
         found: dict[RelationName, str],
@@ -86,24 +86,24 @@ class BornTables:
         """Write a kept segment that has no table yet; what was written is read, not computed again."""
         if segment.name in kept and segment.name not in found:
             with self._making.setdefault(segment.name, threading.Lock()):
-                found[segment.name] = self._table_of(understood, inputs, segment, rows)
+                found[segment.name] = self._table_of(resolved, inputs, segment, rows)
         made = self.made.get(found.get(segment.name, ""))
         if made is None:
             return rows
         few = self._few.get(made.name) if inputs.is_small else None
         return made.table.state_dataframe(inputs.spark, self.tick) if few is None else few
 
-    def _table_of(self, understood: UnderstoodView, inputs: Inputs, segment: Segment, rows: DataFrame) -> str:
+    def _table_of(self, resolved: ResolvedView, inputs: Inputs, segment: Segment, rows: DataFrame) -> str:
         """Return the table of a segment: one that another newborn view has made meanwhile, or else a new one."""
-        if not understood.shares or segment.name not in self._shared:
+        if not resolved.shares or segment.name not in self._shared:
             computed = BornRows.of_frame(rows, is_small=inputs.is_small)
             written = self._write(segment, computed)
-            if segment.name not in understood.view.unread:
+            if segment.name not in resolved.view.unread:
                 if computed.few is None:
                     written.at(self.tick)  # read here, beside the maintainer's loop
                 else:
                     written.hold(computed.few, self.tick)
-            if not understood.shares:
+            if not resolved.shares:
                 return written.name
             self._shared[segment.name] = written.name
         return self._shared[segment.name]

@@ -63,7 +63,7 @@ from headwater.model.relation import RelationName
 from headwater.model.transaction import Seen
 from headwater.observe.events import Listener
 from headwater.observe.probe_stats import ProbeStats
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
 from headwater.views.steps.join import JoinView
 
@@ -106,17 +106,17 @@ class Correspondences:
     """The correspondence of every view that a published algorithm maintains."""
 
     def __init__(
-        self, spark: SparkSession, understood: Understood, log: ChangeLog, acceptor: Acceptor, listener: Listener
+        self, spark: SparkSession, resolved: ResolvedProject, log: ChangeLog, acceptor: Acceptor, listener: Listener
     ) -> None:
         """Begin with none; a view's begins when it is first due."""
         self._make = partial(
-            Correspondence, spark=spark, understood=understood, log=log, acceptor=acceptor, listener=listener
+            Correspondence, spark=spark, resolved=resolved, log=log, acceptor=acceptor, listener=listener
         )
         self._by_view: dict[LiveView, Correspondence] = {}
 
     def advance(self, due: Sequence[LiveView]) -> dict[str, Outcome]:
         """Return how far each of these views comes that a published algorithm maintains."""
-        corresponding = {view.name: self._of(view) for view in due if view.understood.algorithm.run is not None}
+        corresponding = {view.name: self._of(view) for view in due if view.resolved.algorithm.run is not None}
         deadline = time.monotonic() + _GATHER_SECONDS
         while True:
             for one in corresponding.values():
@@ -129,8 +129,8 @@ class Correspondences:
 
     def _of(self, view: LiveView) -> Correspondence:
         if view not in self._by_view:
-            assert view.understood.algorithm.run is not None, "a view of a published algorithm"
-            self._by_view[view] = self._make(view=view, algorithm=view.understood.algorithm.run)
+            assert view.resolved.algorithm.run is not None, "a view of a published algorithm"
+            self._by_view[view] = self._make(view=view, algorithm=view.resolved.algorithm.run)
         return self._by_view[view]
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Correspondence:
         spark: SparkSession,
         view: LiveView,
         algorithm: Algorithm,
-        understood: Understood,
+        resolved: ResolvedProject,
         log: ChangeLog,
         acceptor: Acceptor,
         listener: Listener,
@@ -156,7 +156,7 @@ class Correspondence:
         """Begin where the view's table ends."""
         self._spark = spark
         self._view = view
-        self._understood = understood
+        self._resolved = resolved
         self._log = log
         self._settled: dict[str, Tick] = {}
         self._accepted = AcceptedLog(log, {})
@@ -165,13 +165,13 @@ class Correspondence:
         self._delivered = view.lo
         self._end = view.lo
         self._halt: HeadwaterError | None = None
-        self._needs_order = view.understood.algorithm.needs_order
+        self._needs_order = view.resolved.algorithm.needs_order
         self._closed = threading.Event()
         self._open: dict[int, _Open] = {}
         self._installs: list[Install[ArrowBag]] = []
         self._asked: list[ProbeStats] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
-        self._running = algorithm(view.understood.join, view.lo, self._accepted)
+        self._running = algorithm(view.resolved.join, view.lo, self._accepted)
         self._act(next(self._running))
 
     def close(self) -> None:
@@ -186,7 +186,7 @@ class Correspondence:
     def deliver(self) -> None:
         """Hand over to the algorithm whatever has arrived, in the one order that is right."""
         view = self._view
-        relations = list(view.understood.join.relations)
+        relations = list(view.resolved.join.relations)
         self._end, self._halt = before_truncate(self._log, view.name, relations, view.lo, self._log.last_tick)
         try:
             while self._deliver_next():
@@ -332,8 +332,8 @@ class Correspondence:
 
         What was installed since and is not committed is not seen; the answer says so, and is rebased from there.
         """
-        view, join = self._view, self._view.understood.join
-        table = stored_view(self._spark, view.understood.view, view.table, view.lo)
+        view, join = self._view, self._view.resolved.join
+        table = stored_view(self._spark, view.resolved.view, view.table, view.lo)
         fragments = tuple((_shown_rows(table, join, part),) for part in query.parts)
         return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=view.lo))
 
@@ -350,7 +350,7 @@ class Correspondence:
 
     def _ask(self, query: Query[ArrowBag], asked: ProbeStats) -> _Read:
         """Answer a query from one snapshot of its source, once the log has been followed past what that saw."""
-        with self._understood.sources[query.source].snapshot() as snapshot:
+        with self._resolved.sources[query.source].snapshot() as snapshot:
             if not self._acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
                 raise SourceUnavailable(
                     f'the log of source "{query.source}" cannot be followed to what its snapshot saw',
@@ -358,8 +358,8 @@ class Correspondence:
                     detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
                     hint="it is asked again when the source answers",
                 )
-            view = self._view.understood.join
-            lookup = SourceLookup(snapshot=snapshot, relations=self._understood.relations)
+            view = self._view.resolved.join
+            lookup = SourceLookup(snapshot=snapshot, relations=self._resolved.relations)
             parts = tuple(
                 answer_part(view, part, self._like, lambda request: self._looked_up(lookup, request, asked))
                 for part in query.parts
@@ -375,7 +375,7 @@ class Correspondence:
 
     def _like(self, relation: RelationName) -> ArrowBag:
         last = self._log.last_tick
-        return self._accepted.changes(relation, self._view.understood.join.relations[relation], last, last)
+        return self._accepted.changes(relation, self._view.resolved.join.relations[relation], last, last)
 
     def _looked_up(self, lookup: SourceLookup, request: ArrowRequest, asked: ProbeStats) -> ArrowBag:
         result = look_up(lookup, request)

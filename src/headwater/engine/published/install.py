@@ -29,7 +29,7 @@ from headwater.views.steps.keys import key_outputs
 def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]]) -> pa.Table:
     """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
     schema = view.table.changes.schema()
-    gained = _sum_of_terms(spark, view.understood.join, schema, view.lo, installs)
+    gained = _sum_of_terms(spark, view.resolved.join, schema, view.lo, installs)
     if not any(install.distinct or install.removed for install in installs):
         return gained.table
     changed = ArrowBag(schema.empty_table())
@@ -77,8 +77,8 @@ def _not_there_yet(
 
     `before` is what the installs before it changed; the view's table does not hold that yet.
     """
-    first = view.understood.join.occurrences[0].alias
-    columns = _key_columns(view.understood.join, first)
+    first = view.resolved.join.occurrences[0].alias
+    columns = _key_columns(view.resolved.join, first)
     keys = {first: gained.keys(columns, gained, columns)}
     there = _held(spark, view, before, install, keys).plus(removed.negated()).net()
     there = _with_counts(there, 1)
@@ -96,10 +96,10 @@ def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Instal
     """Return the rows that a view holds before an install under some keys of its occurrences, stamped with its tick."""
     schema = view.table.changes.schema()
     found = ArrowBag(schema.empty_table())
-    table = stored_view(spark, view.understood.view, view.table, view.lo)
+    table = stored_view(spark, view.resolved.view, view.table, view.lo)
     for alias, values in keys.items():
         if len(values):
-            columns = _key_columns(view.understood.join, alias)
+            columns = _key_columns(view.resolved.join, alias)
             within = restricted(columns, values)
             request = RowRequest(relation=table.relation.name, wanted=tuple(view.table.schema.names), within=within)
             stored = ArrowBag(look_up(table, request).rows.table.select(schema.names).cast(schema))

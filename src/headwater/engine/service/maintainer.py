@@ -58,7 +58,7 @@ from headwater.observe.messages import Messages
 from headwater.project.global_sources import global_sources
 from headwater.project.plan import RunPlan
 from headwater.project.plan_result import RunEnd, RunResult
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source
 from headwater.spark.jobs import SparkJobs
@@ -83,7 +83,7 @@ class Maintainer:
         *,
         spark: SparkSession,
         warehouse: Warehouse,
-        understood: Understood,
+        resolved: ResolvedProject,
         plan: RunPlan,
         epoch: int,
         views: Sequence[LiveView],
@@ -94,7 +94,7 @@ class Maintainer:
         """Take over what was opened; nothing runs yet. `retiring` views are read as they are until reborn."""
         self.spark = spark
         self.warehouse = warehouse
-        self.understood = understood
+        self.resolved = resolved
         self.log = warehouse.log
         self.commits = warehouse.commits
         self.epoch = epoch
@@ -104,13 +104,13 @@ class Maintainer:
         self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        holding = Holding(global_sources(understood), Releases(warehouse.path).look)
+        holding = Holding(global_sources(resolved), Releases(warehouse.path).look)
         self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding)
-        self._correspondences = Correspondences(spark, understood, warehouse.log, self.acceptor, listener)
+        self._correspondences = Correspondences(spark, resolved, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
             warehouse.path,
-            understood.project.retention,
+            resolved.project.retention,
             lambda: dict(self.replicas),
             lambda: self._needed,
             listener,
@@ -210,16 +210,16 @@ class Maintainer:
         self._drop_views()
         for name, error in self.plan.failed.items():
             self.listener(ViewStopped(view=name, tick=self.log.last_tick, error=error))
-        self.log.declare(tuple(self.understood.relations.values()))
-        for name, source in self.understood.sources.items():
-            relations = [relation.name for relation in self.understood.followed(name)]
+        self.log.declare(tuple(self.resolved.relations.values()))
+        for name, source in self.resolved.sources.items():
+            relations = [relation.name for relation in self.resolved.followed(name)]
             take_slot(self.plan.claims[name], source, relations, self.log)
         for name, sentence in slot_warnings(self.plan.claims):
             self.listener(SourceWarning(source=name, sentence=sentence))
         self.acceptor.start()
-        for name, source in self.understood.sources.items():
+        for name, source in self.resolved.sources.items():
             held = {relation: reader.columns for relation, reader in self.replicas.items()}
-            self.acceptor.follow(source, followed_relations(self.understood, name, self.views, held))
+            self.acceptor.follow(source, followed_relations(self.resolved, name, self.views, held))
         self.upkeep.start()
         if self.plan.born or self.plan.copied:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
@@ -252,7 +252,7 @@ class Maintainer:
         if self._bootstrap is not None and not away:
             return False
         before = self.log.last_tick
-        for source in self.understood.sources.values():
+        for source in self.resolved.sources.values():
             if source.name not in away and not self._is_followed_to_now(source):
                 return False
         for error in away.values():
@@ -274,7 +274,7 @@ class Maintainer:
     def _is_held(self, view: LiveView) -> bool:
         """Tell whether a view has to ask a source that stands still at an incomplete global transaction."""
         held = self.acceptor.holding.held()
-        return any(name.source in held for name in view.understood.asks(contents(self.replicas)))
+        return any(name.source in held for name in view.resolved.asks(contents(self.replicas)))
 
     def _is_followed_to_now(self, source: Source) -> bool:
         """Tell whether all that a source has committed is in the log.
@@ -292,7 +292,7 @@ class Maintainer:
         job = Bootstrap(
             spark=self.spark,
             warehouse=self.warehouse.path,
-            understood=self.understood,
+            resolved=self.resolved,
             views=self.plan.born,
             rebuilt=self.plan.rebuilt,
             copied=self.plan.copied,
@@ -329,13 +329,13 @@ class Maintainer:
         for newborn in made.views:
             self._retiring.pop(newborn.entry.name, None)
             self.views[newborn.entry.name] = LiveView(
-                understood=newborn.understood,
+                resolved=newborn.resolved,
                 entry=newborn.entry,
                 table=newborn.table,
                 frontier=newborn.entry.birth,
                 segments=with_own_rows(
                     self.spark,
-                    newborn.understood.view,
+                    newborn.resolved.view,
                     newborn.table,
                     {name: self._hidden[table] for name, table in newborn.segments.items()},
                 ),
@@ -371,7 +371,7 @@ class Maintainer:
             return False
         jobs = SparkJobs(self.spark)
         with jobs:
-            found = self._find([view for view in due if view.understood.algorithm.run is None])
+            found = self._find([view for view in due if view.resolved.algorithm.run is None])
             found = found.joined_by(self._correspondences.advance(due))
         halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
         moved = any(self.views[name].frontier < outcome.upto for name, outcome in found.outcomes.items())
@@ -389,7 +389,7 @@ class Maintainer:
             return RoundResult.of_nothing(self.log.last_tick, self._settled)
         return Round(
             spark=self.spark,
-            understood=self.understood,
+            resolved=self.resolved,
             log=self.log,
             acceptor=self.acceptor,
             replicas=self.replicas,
@@ -402,7 +402,7 @@ class Maintainer:
         now = time.monotonic()
         if self._due_since is None:
             self._due_since = now
-        return now - self._due_since >= self.understood.project.batch_interval_seconds
+        return now - self._due_since >= self.resolved.project.batch_interval_seconds
 
     def _take_over(self, found: RoundResult, jobs: SparkJobs) -> None:
         """Append what a batch found, and commit it."""
@@ -484,7 +484,7 @@ class Maintainer:
         for hidden in {hidden for view in self.views.values() for hidden in view.segments.values()}:
             hidden.forget({view.frontier for view in going if hidden in view.segments.values()})
         slowest = min((view.lo for view in going), default=self.log.last_tick)
-        frontier = min((view.lo for view in going if isinstance(view.understood.refresh, Continuous)), default=slowest)
+        frontier = min((view.lo for view in going if isinstance(view.resolved.refresh, Continuous)), default=slowest)
         for name, fresh in list(self.upkeep.refreshed.items()):
             if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
                 self.replicas[name].release()

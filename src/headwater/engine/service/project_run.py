@@ -22,7 +22,7 @@ from headwater.model.project import Project
 from headwater.observe.events import Listener, PlanningStarted, ProjectChanged, ProjectWarned
 from headwater.project.plan import Consent, RunPlan, show_plan
 from headwater.project.plan_result import RunEnd, RunResult
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 
 _RETRY_SECONDS = 1.0
 _NO_CONSENT = Consent()
@@ -61,17 +61,17 @@ class ProjectRun:
         A change that would delete the history of views is taken up only with consent.
         """
         self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
-        understood = understand(self.project, self._spark)
+        resolved = resolve_project(self.project, self._spark)
         done: list[RunResult] = []
         warned: set[str] = set()
         is_changed = False
         while True:
-            self._warn(understood, warned)
-            maintainer = self._start(understood, rebuild, consent, is_first=not done)
+            self._warn(resolved, warned)
+            maintainer = self._start(resolved, rebuild, consent, is_first=not done)
             if maintainer is None:
                 return _together(done)
             if is_changed:
-                self._listener(ProjectChanged(steps=_steps(maintainer.plan, understood)))
+                self._listener(ProjectChanged(steps=_steps(maintainer.plan, resolved)))
             watch = ProjectWatch(self.project, self._spark, self._listener, maintainer.stop, consent)
             left = None if ticks is None else ticks - sum(one.hi - one.lo for one in done)
             self._maintainer, self.is_starting = maintainer, False
@@ -95,24 +95,24 @@ class ProjectRun:
             rebuild = tuple(name for name in rebuild if name in maintainer.retiring())
             maintainer.release()
             if watch.taken is not None:
-                understood, self.project = watch.taken, watch.taken.project
-                rebuild = tuple(name for name in rebuild if name in understood.views)
+                resolved, self.project = watch.taken, watch.taken.project
+                rebuild = tuple(name for name in rebuild if name in resolved.views)
                 consent = consent.also(watch.replaced)  # their history may have begun since they were looked at
             is_changed = watch.taken is not None
 
-    def _warn(self, understood: Understood, warned: set[str]) -> None:
+    def _warn(self, resolved: ResolvedProject, warned: set[str]) -> None:
         """Say what the project should know, each thing once."""
-        for warning in (one for one in understood.warnings if one not in warned):
+        for warning in (one for one in resolved.warnings if one not in warned):
             self._listener(ProjectWarned(warning=warning))
             warned.add(warning)
 
     def _start(
-        self, understood: Understood, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
+        self, resolved: ResolvedProject, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
     ) -> Maintainer | None:
         """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
         while True:
             try:
-                return start_maintainer(self._spark, understood, self._listener, rebuild, consent)
+                return start_maintainer(self._spark, resolved, self._listener, rebuild, consent)
             except SourceUnavailable:
                 if is_first:
                     raise
@@ -120,8 +120,8 @@ class ProjectRun:
                 return None
 
 
-def _steps(plan: RunPlan, understood: Understood) -> tuple[str, ...]:
-    changes = show_plan(plan, understood).changes
+def _steps(plan: RunPlan, resolved: ResolvedProject) -> tuple[str, ...]:
+    changes = show_plan(plan, resolved).changes
     return tuple(f"{step.action.value} {step.subject.value} {step.name}" for step in changes)
 
 

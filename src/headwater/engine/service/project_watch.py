@@ -20,7 +20,7 @@ from headwater.model.project import Project
 from headwater.observe.events import Listener, ProjectRefused
 from headwater.project.file import load
 from headwater.project.plan import Consent
-from headwater.project.resolve import Understood, understand
+from headwater.project.resolve import ResolvedProject, resolve_project
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class ProjectWatch:
         consent: Consent,
     ) -> None:
         """Call `found` once there is something to take up; what deletes history needs consent."""
-        self.taken: Understood | None = None
+        self.taken: ResolvedProject | None = None
         self.replaced: tuple[str, ...] = ()
         """The views that what is taken up drops or changes."""
         self._consent = consent
@@ -98,15 +98,15 @@ class ProjectWatch:
     def _take_up(self, project: Project) -> bool:
         try:
             _require_same_place(self._running, project)
-            understood = understand(project, self._spark)
-            understood.require_rights()
-            plan = plan_run(understood)
+            resolved = resolve_project(project, self._spark)
+            resolved.require_rights()
+            plan = plan_run(resolved)
             plan.require(self._consent)
         except HeadwaterError as error:
             if not all(_is_away(one) for one in errors_of(error)):
                 self._tell(error)
             return False  # it is tried again; where a source is away, nothing is wrong with the project
-        self.taken, self.replaced = understood, plan.dropped + plan.changed
+        self.taken, self.replaced = resolved, plan.dropped + plan.changed
         self._found()
         return True
 

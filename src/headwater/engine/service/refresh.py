@@ -16,7 +16,7 @@ from headwater.errors import NotReadable
 from headwater.model.position import Tick
 from headwater.observe.events import Listener
 from headwater.observe.status import RefreshedView, RefreshResult
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.mailbox import note_refresh
 from headwater.warehouse.query import Warehouse
@@ -26,14 +26,14 @@ _LOOK_SECONDS = 0.1
 
 
 def refresh_views(
-    spark: SparkSession, understood: Understood, names: Sequence[str], listener: Listener
+    spark: SparkSession, resolved: ResolvedProject, names: Sequence[str], listener: Listener
 ) -> RefreshResult:
     """Bring views up to date, and say from where to where they have come."""
-    started, path = time.perf_counter(), str(understood.project.warehouse)
+    started, path = time.perf_counter(), str(resolved.project.warehouse)
     before = _frontiers(path, names)
-    maintained = maintainer_is_alive(path) and _ask(understood, path, names)
+    maintained = maintainer_is_alive(path) and _ask(resolved, path, names)
     if not maintained:
-        maintainer = start_maintainer(spark, understood, listener)
+        maintainer = start_maintainer(spark, resolved, listener)
         maintainer.timetable.demand(names)
         maintainer.run(until_idle=True, ticks=None)
     after = _frontiers(path, names)
@@ -44,13 +44,13 @@ def refresh_views(
     )
 
 
-def _ask(understood: Understood, path: str, names: Sequence[str]) -> bool:
+def _ask(resolved: ResolvedProject, path: str, names: Sequence[str]) -> bool:
     """Ask the maintainer, and wait until it has done so; False: it has ended meanwhile."""
     warehouse = Warehouse.open(path)
-    for source in {relation.source for name in names for relation in understood.views[name].view.relations}:
-        with understood.sources[source].snapshot() as snapshot:
+    for source in {relation.source for name in names for relation in resolved.views[name].view.relations}:
+        with resolved.sources[source].snapshot() as snapshot:
             position = snapshot.position
-        if not wait_for_maintainer(understood, warehouse, position):
+        if not wait_for_maintainer(resolved, warehouse, position):
             return False
     warehouse.log.refresh()
     upto = warehouse.log.last_tick

@@ -20,7 +20,7 @@ from headwater.model.relation import Relation, RelationName
 from headwater.observe.events import Listener, WarehouseAdopted
 from headwater.project.fill import is_meant
 from headwater.project.plan import Consent, Kept, RunPlan, make_plan
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.project.slot_claims import SlotOrigin, claim_slots
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
@@ -35,14 +35,14 @@ from headwater.warehouse.replica import Replica
 _NO_CONSENT = Consent()
 
 
-def plan_run(understood: Understood, rebuild: Sequence[str] = ()) -> RunPlan:
+def plan_run(resolved: ResolvedProject, rebuild: Sequence[str] = ()) -> RunPlan:
     """Return what `run` would do."""
-    return _plan(understood, rebuild)[0]
+    return _plan(resolved, rebuild)[0]
 
 
 def start_maintainer(
     spark: SparkSession,
-    understood: Understood,
+    resolved: ResolvedProject,
     listener: Listener,
     rebuild: Sequence[str] = (),
     consent: Consent = _NO_CONSENT,
@@ -51,20 +51,20 @@ def start_maintainer(
 
     History that would be lost is refused, before anything is changed, unless there is consent.
     """
-    with stored(str(understood.project.warehouse)):
-        return _started(spark, understood, listener, rebuild, consent)
+    with stored(str(resolved.project.warehouse)):
+        return _started(spark, resolved, listener, rebuild, consent)
 
 
 def _started(
-    spark: SparkSession, understood: Understood, listener: Listener, rebuild: Sequence[str], consent: Consent
+    spark: SparkSession, resolved: ResolvedProject, listener: Listener, rebuild: Sequence[str], consent: Consent
 ) -> Maintainer:
-    path = str(understood.project.warehouse)
-    understood.require_rights()  # before anything is made anywhere
+    path = str(resolved.project.warehouse)
+    resolved.require_rights()  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
-    plan, kept = _plan(understood, rebuild)
+    plan, kept = _plan(resolved, rebuild)
     plan.require(consent)
-    _take_for_project(path, understood.project.name, listener)
+    _take_for_project(path, resolved.project.name, listener)
     warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease(own_name())
     try:
@@ -72,21 +72,21 @@ def _started(
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
         hidden: dict[str, HiddenTable] = {}
-        lasting = {name: kept.replicas[name] for name in understood.replicated() if name in kept.replicas}
+        lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
         return Maintainer(
             spark=spark,
             warehouse=warehouse,
-            understood=understood,
+            resolved=resolved,
             plan=plan,
             epoch=epoch,
-            views=[_live_view(spark, warehouse, understood, name, hidden) for name in plan.kept],
+            views=[_live_view(spark, warehouse, resolved, name, hidden) for name in plan.kept],
             retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed}
             | {
                 name: _retiring_view(warehouse, name, frozenset()).stopped_by(error)
                 for name, error in plan.failed.items()
                 if name in kept.views
             },
-            replicas=_load_replicas(spark, path, understood, lasting),
+            replicas=_load_replicas(spark, path, resolved, lasting),
             listener=listener,
         )
     except BaseException:  # a damaged table, or somebody ends it: the next need not wait
@@ -104,27 +104,27 @@ def _take_for_project(path: str, name: str, listener: Listener) -> None:
             listener(WarehouseAdopted(project=name, warehouse=path))
 
 
-def _plan(understood: Understood, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
+def _plan(resolved: ResolvedProject, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
     """Return what has to be done, and what the project's warehouse keeps; another project's is refused."""
-    path = str(understood.project.warehouse)
-    refuse_other_project(path, understood.project.name)
+    path = str(resolved.project.warehouse)
+    refuse_other_project(path, resolved.project.name)
     if not is_warehouse(path):
-        kept = Kept(views={}, replicas={}, claims=claim_slots(None, understood.sources, ()))
-        return make_plan(understood, kept, rebuild), kept
+        kept = Kept(views={}, replicas={}, claims=claim_slots(None, resolved.sources, ()))
+        return make_plan(resolved, kept, rebuild), kept
     warehouse = Warehouse.open(path)
-    kept = _kept(warehouse, understood)
-    plan = make_plan(understood, kept, rebuild)
-    _refuse_retyped(plan, understood, warehouse.log)
+    kept = _kept(warehouse, resolved)
+    plan = make_plan(resolved, kept, rebuild)
+    _refuse_retyped(plan, resolved, warehouse.log)
     return plan, kept
 
 
-def _refuse_retyped(plan: RunPlan, understood: Understood, log: ChangeLog) -> None:
+def _refuse_retyped(plan: RunPlan, resolved: ResolvedProject, log: ChangeLog) -> None:
     """Refuse to go on with views that read a column of another type than the log holds: old rows may have changed."""
     known = set(log.relations())
     for view in plan.kept:
-        for name, needed in understood.views[view].needs.items():
+        for name, needed in resolved.views[view].needs.items():
             before = log.relation_schema(name) if name in known else pa.schema([])
-            now = understood.relations[name].arrow_schema(needed.columns)
+            now = resolved.relations[name].arrow_schema(needed.columns)
             for field in now:
                 if field.name in before.names and before.field(field.name).type != field.type:
                     raise SourceRefused(
@@ -137,21 +137,21 @@ def _refuse_retyped(plan: RunPlan, understood: Understood, log: ChangeLog) -> No
                     )
 
 
-def _kept(warehouse: Warehouse, understood: Understood) -> Kept:
+def _kept(warehouse: Warehouse, resolved: ResolvedProject) -> Kept:
     catalog = warehouse.catalog()
     read = {relation.source for relation in catalog.replicas}
-    for name in catalog.views.keys() & understood.views.keys():
-        read |= {relation.source for relation in understood.views[name].view.relations}
+    for name in catalog.views.keys() & resolved.views.keys():
+        read |= {relation.source for relation in resolved.views[name].view.relations}
     known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
-    claims = claim_slots(warehouse.log, understood.sources, known)
+    claims = claim_slots(warehouse.log, resolved.sources, known)
     lost = frozenset(name for name, claim in claims.items() if name in known and claim.origin is SlotOrigin.NEW)
     replicas = {
         name: entry
         for name, entry in catalog.replicas.items()
         if name.source not in lost
-        and name in understood.relations
-        and is_meant(entry.rows, understood.relations[name])
-        and _has_columns(warehouse.path, entry, understood.relations[name])
+        and name in resolved.relations
+        and is_meant(entry.rows, resolved.relations[name])
+        and _has_columns(warehouse.path, entry, resolved.relations[name])
     }
     frontiers = {name: warehouse.frontier(name) for name in catalog.views}
     return Kept(views=catalog.views, replicas=replicas, lost_sources=lost, claims=claims, frontiers=frontiers)
@@ -165,10 +165,10 @@ def _has_columns(path: str, entry: ReplicaEntry, relation: Relation) -> bool:
 
 
 def _live_view(
-    spark: SparkSession, warehouse: Warehouse, understood: Understood, name: str, hidden: dict[str, HiddenTable]
+    spark: SparkSession, warehouse: Warehouse, resolved: ResolvedProject, name: str, hidden: dict[str, HiddenTable]
 ) -> LiveView:
     """Open a view; `hidden` are the hidden tables that were opened for others, and then for this one too."""
-    entry, table, view = warehouse.view(name), warehouse.kept_table(name), understood.views[name].view
+    entry, table, view = warehouse.view(name), warehouse.kept_table(name), resolved.views[name].view
     relations = {segment.name.name: segment.relation for segment in view.segments}
     opened = warehouse.kept_segments(name)
     for shared in entry.segments:
@@ -177,7 +177,7 @@ def _live_view(
             hidden[shared] = HiddenTable(name=shared, relation=relations[segment], table=opened[segment], spark=spark)
     own = {hidden[shared].relation.name: hidden[shared] for shared in entry.segments}
     return LiveView(
-        understood=understood.views[name],
+        resolved=resolved.views[name],
         entry=entry,
         table=table,
         frontier=warehouse.frontier(name),
@@ -196,11 +196,11 @@ def _retiring_view(warehouse: Warehouse, name: str, lost_sources: frozenset[str]
 
 
 def _load_replicas(
-    spark: SparkSession, path: str, understood: Understood, entries: Mapping[RelationName, ReplicaEntry]
+    spark: SparkSession, path: str, resolved: ResolvedProject, entries: Mapping[RelationName, ReplicaEntry]
 ) -> dict[RelationName, ReplicaReader]:
     return {
         name: load_replica(
-            spark, understood.relations[name], entry, Replica.open(replica_folder(path, name, entry.generation))
+            spark, resolved.relations[name], entry, Replica.open(replica_folder(path, name, entry.generation))
         )
         for name, entry in entries.items()
     }

@@ -15,7 +15,7 @@ from headwater.engine.service.live_status import read_sources
 from headwater.errors import NotReadable, SourceUnavailable, WarehouseRefused
 from headwater.model.position import Position
 from headwater.model.transaction import Capture
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.sources.source import require_held
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.mailbox import note_awaited
@@ -25,20 +25,20 @@ _FOLLOW_SECONDS = 120.0
 _LOOK_SECONDS = 0.02
 
 
-def wait_until_followed(understood: Understood, warehouse: Warehouse, position: Position) -> None:
+def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, position: Position) -> None:
     """Wait until the log has come to a position; where no maintainer runs, look ahead of it to there."""
     is_ahead = warehouse.log.last_tick > warehouse.log.durable_tick
-    if is_ahead or not wait_for_maintainer(understood, warehouse, position):
-        _look_ahead(understood, warehouse, position.source)
+    if is_ahead or not wait_for_maintainer(resolved, warehouse, position):
+        _look_ahead(resolved, warehouse, position.source)
 
 
-def wait_for_maintainer(understood: Understood, warehouse: Warehouse, position: Position) -> bool:
+def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, position: Position) -> bool:
     """Wait until the maintainer has followed a source to a position; False: there is no maintainer."""
     with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
         note_awaited(warehouse.path, position)
     deadline = time.monotonic() + _FOLLOW_SECONDS
     while time.monotonic() < deadline:
-        said = {status.name: status.position for status in read_sources(understood.project, warehouse)}
+        said = {status.name: status.position for status in read_sources(resolved.project, warehouse)}
         reached = said[position.source]
         if reached is not None and position <= reached:
             return True
@@ -53,22 +53,22 @@ def wait_for_maintainer(understood: Understood, warehouse: Warehouse, position: 
     )
 
 
-def _look_ahead(understood: Understood, warehouse: Warehouse, source: str) -> None:
+def _look_ahead(resolved: ResolvedProject, warehouse: Warehouse, source: str) -> None:
     """Lay what a source's log holds beyond the change log over it, in memory.
 
     A maintainer that was there meanwhile may have let the source forget what it appended: then it is read again.
     """
     log = warehouse.log
     log.refresh()
-    capture = _peek(understood, log, source)
+    capture = _peek(resolved, log, source)
     while log.has_moved():
         if log.last_tick > log.durable_tick:
             raise SourceUnavailable(
                 "a maintainer has begun while the sources were read", code="HW-439", hint="try again: it goes on now"
             )
         log.refresh()
-        capture = _peek(understood, log, source)
-    _require_held(understood, log, source)
+        capture = _peek(resolved, log, source)
+    _require_held(resolved, log, source)
     if capture is None:
         return
     truncated = sorted({str(name) for names in capture.truncated.values() for name in names})
@@ -82,18 +82,18 @@ def _look_ahead(understood: Understood, warehouse: Warehouse, source: str) -> No
     log.look_ahead([capture])
 
 
-def _peek(understood: Understood, log: ChangeLog, source: str) -> Capture | None:
+def _peek(resolved: ResolvedProject, log: ChangeLog, source: str) -> Capture | None:
     """Return what a source's log holds beyond the change log, by the slot that the warehouse follows by."""
-    asked, recorded = understood.sources[source], log.slots().get(source)
+    asked, recorded = resolved.sources[source], log.slots().get(source)
     slot = asked.slots().former if recorded is None else recorded.name
-    return asked.peek(understood.followed(source), slot, log.positions().get(source))
+    return asked.peek(resolved.followed(source), slot, log.positions().get(source))
 
 
-def _require_held(understood: Understood, log: ChangeLog, source: str) -> None:
+def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> None:
     """Refuse what was peeked at if the source has forgotten more than the change log holds; asked after peeking."""
     recorded = log.slots().get(source)
     if recorded is not None and recorded.has_begun:
-        found = understood.sources[source].slots().present.get(recorded.name)
+        found = resolved.sources[source].slots().present.get(recorded.name)
         if found is not None:
             require_held(recorded.name, found.forgotten_to, log.positions()[source])
 
@@ -102,11 +102,11 @@ def _require_held(understood: Understood, log: ChangeLog, source: str) -> None:
 class MaintainersLog:
     """Waits for whoever maintains the warehouse: for snapshots that are opened beside a maintainer."""
 
-    understood: Understood
+    resolved: ResolvedProject
     warehouse: Warehouse
 
     def wait_for(self, position: Position, timeout_seconds: float) -> bool:
         """Wait until the change log knows everything up to a position, for as long as that may take."""
         del timeout_seconds
-        wait_until_followed(self.understood, self.warehouse, position)
+        wait_until_followed(self.resolved, self.warehouse, position)
         return True

@@ -13,7 +13,7 @@ from headwater.engine.state.tick_lookup import SegmentLookup
 from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.project.resolve import UnderstoodView
+from headwater.project.resolve import ResolvedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.kept_table import KeptTable
@@ -27,7 +27,7 @@ class LiveView:
     step looks at its own rows.
     """
 
-    understood: UnderstoodView
+    resolved: ResolvedView
     entry: ViewEntry
     table: KeptTable
     frontier: Tick
@@ -46,14 +46,14 @@ class LiveView:
         A view that is one join goes on where its table ends. Of a view with segments a dead maintainer may have
         appended some tables and not others, so the batch is computed again from the frontier.
         """
-        if self.understood.view.only_join is None:
+        if self.resolved.view.only_join is None:
             return self.frontier
         return max(self.frontier, self.table.appended_upto())
 
     @property
     def readers(self) -> dict[RelationName, SegmentLookup]:
         """What is kept for it, as of the frontier: in memory what every batch may look up."""
-        unread, at = self.understood.view.unread, self.frontier
+        unread, at = self.resolved.view.unread, self.frontier
         return {name: hidden.stored(at) if name in unread else hidden.at(at) for name, hidden in self.segments.items()}
 
     def end(self, hi: Tick) -> Tick:
@@ -61,7 +61,7 @@ class LiveView:
 
         Changes that are told tick by tick are appended from where a table ends, whatever the batch.
         """
-        if self.understood.view.only_join is not None or self.understood.shares:
+        if self.resolved.view.only_join is not None or self.resolved.shares:
             return hi
         tables = (self.table, *(hidden.table for hidden in self.segments.values()))
         appended = max(table.appended_upto() for table in tables)
@@ -76,7 +76,7 @@ class LiveView:
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
         """Move to a tick whose changes are in the tables."""
         for name, hidden in self.segments.items():
-            rows = None if change is None else _rows(change, name, self.understood)
+            rows = None if change is None else _rows(change, name, self.resolved)
             hidden.advance(self.frontier, rows, upto)
         self.frontier = upto
 
@@ -85,8 +85,8 @@ class LiveView:
         self.stopped = _as_stopped(error)
 
 
-def _rows(change: ViewChange, name: RelationName, understood: UnderstoodView) -> pa.Table | None:
-    return change.rows if name == understood.view.output.name else change.segments.get(name)
+def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> pa.Table | None:
+    return change.rows if name == resolved.view.output.name else change.segments.get(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

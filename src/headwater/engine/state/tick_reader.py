@@ -28,7 +28,7 @@ from headwater.engine.state.truncation import truncated_at
 from headwater.errors import NotReadable, SourceUnavailable
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName, SegmentName
-from headwater.project.resolve import Understood
+from headwater.project.resolve import ResolvedProject
 from headwater.storage.few_rows import FEW_ROWS
 from headwater.storage.spark_files import ROWS_PER_GROUP
 from headwater.views.steps.segments import SegmentedView
@@ -51,7 +51,7 @@ class TickReader:
     """The rows of a view's relations and segments as of `tick`. A context manager."""
 
     spark: SparkSession
-    understood: Understood
+    resolved: ResolvedProject
     warehouse: Warehouse
     view: SegmentedView
     tick: Tick
@@ -72,8 +72,8 @@ class TickReader:
             if name in self.view.relations
         }
         self.warehouse.log.refresh()  # a replica may have been refreshed since the log was opened
-        following = MaintainersLog(understood=self.understood, warehouse=self.warehouse)
-        self._snapshots = self._stack.enter_context(Snapshots(self.understood.sources, following))
+        following = MaintainersLog(resolved=self.resolved, warehouse=self.warehouse)
+        self._snapshots = self._stack.enter_context(Snapshots(self.resolved.sources, following))
         self._log = AcceptedLog(self.warehouse.log, {})
 
     def __enter__(self) -> Self:
@@ -127,7 +127,7 @@ class TickReader:
         return READ + rows * _READ_ROW if rows <= FEW_ROWS else _QUERY + rows * _SCANNED_ROW
 
     def _relation(self, name: RelationName) -> Relation:
-        return self.understood.relations[name]
+        return self.resolved.relations[name]
 
     def _folder(self, name: RelationName, generation: int) -> str:
         return replica_folder(self.warehouse.path, name, generation)

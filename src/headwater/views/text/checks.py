@@ -231,6 +231,13 @@ def picks_rows_of_windows(statement: Statement) -> None:
             raise statement.refusal(support.NO_WINDOW, call)
 
 
+def filters_no_windows(statement: Statement) -> None:
+    """Refuse FILTER before OVER, which Spark does not have."""
+    for window in statement.tree.find_all(exp.Window):
+        if isinstance(window.this, exp.Filter):
+            raise statement.refusal(support.FILTERED_WINDOW, window)
+
+
 def has_no_aggregates(statement: Statement) -> None:
     """Refuse aggregates, windows, and functions that make rows."""
     for window in statement.tree.find_all(exp.Window):
@@ -281,6 +288,7 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     has_known_expressions,
     has_known_escapes,
     picks_rows_of_windows,
+    filters_no_windows,
 )
 
 JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (

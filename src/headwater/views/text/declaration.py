@@ -21,7 +21,7 @@ from headwater.views.text.operands import operands
 from headwater.views.text.scope import Named, Scope, find_relations, relation_name, relations_read
 from headwater.views.text.statement import Statement, read_statement
 from headwater.views.text.support import RESERVED_NAMES
-from headwater.views.text.upstream_views import ViewText, understood_below
+from headwater.views.text.upstream_views import ViewText, statements_below
 from headwater.views.text.value_kinds import join_as_keys, value_of_type
 
 
@@ -57,7 +57,7 @@ def relations_named(
 
 def check_view(sql: str, *, name: str, path: str, lower: Sequence[ViewText] = ()) -> Statement:
     """Return a view's statement, if nothing in it is refused in any view; lower views are checked for themselves."""
-    statement = replace(read_statement(sql, name=name, path=path), lower=understood_below(lower))
+    statement = replace(read_statement(sql, name=name, path=path), lower=statements_below(lower))
     for check in VIEW_CHECKS:
         check(statement)
     return statement

@@ -237,6 +237,11 @@ NO_WINDOW = Reason(
     summary="a group has no order, so it has no first or last value",
     remedy="write OVER (PARTITION BY ... ORDER BY ...) after the call, or use MIN or MAX",
 )
+FILTERED_WINDOW = Reason(
+    code="HW-294",
+    summary="Spark has no FILTER in window functions",
+    remedy="put the test into the argument: COUNT(CASE WHEN test THEN value END) OVER (...)",
+)
 
 NO_STAR = "write COUNT(*), or name the columns"
 
@@ -286,4 +291,5 @@ REASONS: tuple[Reason, ...] = (
     FRAME_OF_DISTANCE,
     SEVERAL_ORDERS,
     NO_WINDOW,
+    FILTERED_WINDOW,
 )

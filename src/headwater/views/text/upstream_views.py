@@ -59,7 +59,7 @@ def views_below(name: str, texts: Mapping[str, ViewText]) -> tuple[ViewText, ...
     return tuple(found.values())
 
 
-def understood_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
+def statements_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
     """Return the statements of lower views; each knows those before it."""
     statements: tuple[Statement, ...] = ()
     for text in below:
