@@ -27,6 +27,7 @@ BATCHES = [(0, 3), (3, 5)]
 QUICK = (
     "newest row",
     "order by and limit",
+    "first rows under a linked value",
     "last value so far",
     "second value so far",
     "qualify over a join",

@@ -101,6 +101,7 @@ class Campaign:
         texts = {view.name: view.whole_text for view in trial.views}
         for name, stopped in played.stopped.items():
             found.examples[stopped.code] = f"{texts.get(name, name)}\n-- {stopped}"
+        found.disagreed += [f"{texts[name]}\n-- {differs}" for name, differs in played.disagreed.items()]
         for view in trial.views:
             error = played.refused.get(view.name)
             if view.name in played.left_out:
@@ -173,6 +174,7 @@ class Campaign:
             refused=dict(record.refused),
             stopped=dict(record.stopped),
             unjudged=tuple(record.unjudged),
+            disagreed=tuple(record.disagreed),
             wrong=tuple(record.wrong),
             seconds=record.seconds,
         )

@@ -44,6 +44,7 @@ from headwater.warehouse.query import Warehouse
 _WAIT_SECONDS = 60.0
 _SPARK_STATES = 24
 """So many states of a view are judged by Spark at most, where DuckDB cannot: each is a query."""
+_SHOWN_LINES = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,8 @@ class Played:
     stopped: dict[str, Stopped] = field(default_factory=dict)
     """Views that could not go on, and why."""
     judged_by_spark: set[str] = field(default_factory=set)
+    disagreed: dict[str, str] = field(default_factory=dict)
+    """Views for which DuckDB has another state than the view and Spark, and the first difference."""
     unjudged: dict[str, str] = field(default_factory=dict)
     """Views whose text no engine could run over whole relations, and what it said."""
     wrong: list[Wrong] = field(default_factory=list)
@@ -241,6 +244,10 @@ def _compare_view(
     """Compare the states that a view claims, as DuckDB has them; where it has none, or others, Spark is asked."""
     shown = shown_history(spark, warehouse, view.name, max(claimed))
     suspects = claimed if right is None else _different(right, shown, claimed)
+    if right is not None and suspects:
+        first = min(suspects)
+        differs = difference(state_at(right, first), state_at(shown, first))
+        played.disagreed[view.name] = f"at tick {first}: {differs.text(_SHOWN_LINES)}"
     judged = spread(sorted(suspects), _SPARK_STATES)
     played.states[view.name] = len(claimed - suspects) + len(judged)
     if judged:
@@ -250,6 +257,7 @@ def _compare_view(
             differs = difference(expected, state_at(shown, tick))
             if differs:
                 played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
+                played.disagreed.pop(view.name, None)
                 return
     except PySparkException as error:
         played.states[view.name] = len(claimed - suspects)

@@ -49,6 +49,8 @@ class Record:
     """One text that was refused or stopped, and why, by code."""
     unjudged: list[str] = field(default_factory=list)
     """Texts that were maintained, and that no engine could run over whole relations, with what it said."""
+    disagreed: list[str] = field(default_factory=list)
+    """Texts for which DuckDB gives another state than the view and Spark, with the first difference."""
     wrong: list[WrongState] = field(default_factory=list)
 
     def accept(self, sql: str, constructs: Sequence[str], known: set[str]) -> None:
@@ -76,6 +78,7 @@ class Record:
             getattr(self, name).update(getattr(other, name))
         self.examples = {**other.examples, **self.examples}
         self.unjudged += other.unjudged
+        self.disagreed += other.disagreed
         self.wrong += other.wrong
 
     def ruled_out(self) -> dict[str, str]:
@@ -103,6 +106,7 @@ class Record:
             raise ValueError("it is of another version of Headwater")
         told.setdefault("examples", {})
         told.setdefault("unjudged", [])
+        told.setdefault("disagreed", [])
         counters = {name: Counter(told[name]) for name in _COUNTERS}
         wrong = [WrongState(**one) for one in told["wrong"]]
         return cls(**{**told, **counters, "texts": set(told["texts"]), "wrong": wrong})

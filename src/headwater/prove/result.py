@@ -45,6 +45,8 @@ class ProveResult:
     """Views that had no state from some tick on, by code; their states before it were compared."""
     unjudged: tuple[str, ...]
     """Texts that were maintained, and that no engine could run over whole relations."""
+    disagreed: tuple[str, ...]
+    """Texts for which DuckDB gives another state than the view and Spark, with the first difference."""
     wrong: tuple[WrongState, ...]
     seconds: float
 

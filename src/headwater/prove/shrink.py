@@ -19,10 +19,9 @@ _MOST_TRIES = 24
 
 
 def shrink(spark: SparkSession, trial: Trial, wrong: Wrong) -> tuple[Trial, Difference]:
-    """Return a small trial that is wrong as well, and how; the whole one with that view if no smaller one is."""
-    whole = trial.with_views([wrong.view])
-    found = _Shrinking(spark=spark, best=whole, difference=wrong.difference)
-    found.shrink(wrong.tick - len(trial.before))
+    """Return a small trial that is wrong as well, and how; the whole one, with all its views, if no smaller one is."""
+    found = _Shrinking(spark=spark, best=trial, difference=wrong.difference)
+    found.shrink(wrong)
     return found.best, found.difference
 
 
@@ -35,8 +34,10 @@ class _Shrinking:
         self._spark = spark
         self._left = _MOST_TRIES
 
-    def shrink(self, transactions: int) -> None:
-        """Drop what comes later, then halves, quarters, eighths of the transactions, then single rows."""
+    def shrink(self, wrong: Wrong) -> None:
+        """Drop other views and what comes later, then halves, quarters, eighths of the transactions."""
+        self._try(self.best.with_views([wrong.view]))
+        transactions = wrong.tick - len(self.best.before)
         self._try(replace(self.best, after=self.best.after[:transactions], cuts=(transactions,)))
         size = max(len(self.best.after) // 2, 1)
         while self._left > 0:

@@ -99,4 +99,6 @@ _SETTINGS = {
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.execution.arrow.localRelationThreshold": "256KB",
     "spark.sql.codegen.cache.maxEntries": "5000",
+    # Spark 4.3 moves a projection with a linked sub-query below LIMIT, and then drops the ORDER BY that it stood on.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset",
 }

@@ -26,6 +26,7 @@ def draw_proof(result: ProveResult) -> Page:
         ("pairs that are refused by rule", f"{len(result.ruled_out):,}" + _codes(Counter(result.ruled_out.values()))),
         ("views refused", f"{refused:,} ({result.refused_share:.1%})" + _codes(result.refused)),
         ("views that stopped", f"{sum(result.stopped.values()):,}" + _codes(result.stopped)),
+        ("views for which DuckDB and Spark differ", f"{len(result.disagreed):,}"),
         ("views that could not be judged", f"{len(result.unjudged):,}"),
         ("states wrong", f"{len(result.wrong):,}"),
         ("seed, seconds", f"{result.seed}, {result.seconds:.0f}"),

@@ -44,6 +44,12 @@ TIED: dict[str, Tied] = {
         "SELECT val, COUNT(*) FROM (SELECT * FROM a_e ORDER BY day DESC NULLS LAST, id, val LIMIT 3 OFFSET 1) q "
         "GROUP BY val",
     ),
+    "first rows under a linked value": Tied(
+        "SELECT q.id, q.val, (SELECT COUNT(*) FROM a.k WHERE k.id = q.id) AS n "
+        "FROM (SELECT * FROM a.e ORDER BY day DESC LIMIT 2) AS q",
+        "SELECT id, val, (SELECT COUNT(*) FROM a_k k WHERE k.id = q.id) "
+        "FROM (SELECT * FROM a_e ORDER BY day DESC NULLS LAST, id, val LIMIT 2) q",
+    ),
     "limit of a union": Tied(
         "SELECT id, val FROM a.e UNION ALL SELECT id, val FROM a.k ORDER BY id LIMIT 2",
         "SELECT id, val FROM a_e UNION ALL SELECT id, val FROM a_k ORDER BY id, val LIMIT 2",
