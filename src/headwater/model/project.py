@@ -20,6 +20,7 @@ from headwater.errors import InvalidProject, did_you_mean
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import AllGroupTables, GroupTables, LineageWish, Maintenance, Refresh
 from headwater.model.relation import RelationName
+from headwater.model.settings import DEFAULTS, Settings
 
 PROJECT_FILE = "headwater.toml"
 VIEWS_FOLDER = "views"
@@ -144,6 +145,7 @@ class Project:
     sources: tuple[SourceDeclaration, ...]
     views: tuple[ViewFile, ...]
     global_transactions: GlobalTransactions | None = None
+    settings: Settings = DEFAULTS
 
     @property
     def folder(self) -> Path:

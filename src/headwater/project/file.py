@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from headwater.errors import InvalidProject, did_you_mean
@@ -40,6 +42,7 @@ from headwater.model.project import (
     unknown_source,
 )
 from headwater.model.relation import DEFAULT_SCHEMA, RelationName, is_reserved_source
+from headwater.model.settings import DEFAULTS, UNITS, Allowed, Settings, Unit, groups, settings_of
 from headwater.project.toml_table import TomlTable, read_toml, unreadable
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -48,7 +51,13 @@ _LEAST_TIMEOUT_SECONDS = 0.001
 """PostgreSQL takes none at all for one that never ends."""
 _MOST_TIMEOUT_SECONDS = 24 * 86_400.0
 """PostgreSQL counts milliseconds in 32 bits."""
-_SECONDS = {"ms": 0.001, "s": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hour": 3600, "day": 86_400}
+_OTHER_WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "days"}
+"""Other ways to write a unit, each also with an "s" behind."""
+_HINTS = {
+    Unit.COUNT: "write a whole number, without quotes",
+    Unit.DURATION: 'write "500 ms", "60 s", "10 min", "12 h" or "7 days"',
+    Unit.SIZE: 'write "16 MiB", "512 MB" or "2 GiB"',
+}
 
 
 def load(path: Path) -> Project:
@@ -56,7 +65,15 @@ def load(path: Path) -> Project:
     file = (path if path.name == PROJECT_FILE else path / PROJECT_FILE).absolute()
     document = read_toml(file)
     document.allow(
-        "project", "warehouse", "sources", "maintenance", "defaults", "relations", "views", "global_transactions"
+        "project",
+        "warehouse",
+        "sources",
+        "maintenance",
+        "defaults",
+        "relations",
+        "views",
+        "global_transactions",
+        "settings",
     )
     named, warehouse = document.table("project"), document.table("warehouse")
     maintenance, defaults = document.table("maintenance"), document.table("defaults")
@@ -79,19 +96,31 @@ def load(path: Path) -> Project:
             file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
         ),
         global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
+        settings=_settings(document.table("settings")),
     )
 
 
-def parse_duration(text: str) -> float | None:
-    """Return the seconds that a text such as `90 s` or `7 days` means, or None.
+def parse_quantity(text: str, unit: Unit) -> float | None:
+    """Return the seconds or bytes that a text such as `90 s`, `7 days` or `512 MB` means, or None.
 
-    >>> [parse_duration(text) for text in ("90 s", "250ms", "7 days", "soon")]
-    [90.0, 0.25, 604800.0, None]
+    >>> [parse_quantity(text, Unit.DURATION) for text in ("90 s", "250ms", "7 days", "1 hour", "soon", "9 MB")]
+    [90.0, 0.25, 604800.0, 3600.0, None, None]
+    >>> [parse_quantity(text, Unit.SIZE) for text in ("512 MB", "1.5 KiB", "2 s")]
+    [512000000.0, 1536.0, None]
     """
-    if not (match := re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*", text)):
+    if not (match := re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)\s*", text)):
         return None
-    unit = match[2] if match[2] in _SECONDS else match[2].removesuffix("s")
-    return float(match[1]) * _SECONDS[unit] if unit in _SECONDS else None
+    said = match[2]
+    units = UNITS[unit]
+    for word in (
+        said,
+        _OTHER_WORDS.get(said, ""),
+        _OTHER_WORDS.get(said.removesuffix("s"), ""),
+        said.removesuffix("s"),
+    ):
+        if word in units:
+            return float(match[1]) * units[word]
+    return None
 
 
 def name_obstacle(name: str) -> str:
@@ -334,7 +363,7 @@ def _refresh(table: TomlTable) -> Refresh:
             return Continuous()
         case _, "on demand":
             return OnDemand()
-        case length, _ if length != text and (seconds := parse_duration(length)):
+        case length, _ if length != text and (seconds := parse_quantity(length, Unit.DURATION)):
             return Every(seconds=seconds, text=length)
         case _:
             raise table.refusal(
@@ -370,19 +399,48 @@ def _retention(table: TomlTable) -> Retention:
 
 def _seconds(table: TomlTable, key: str, default: str, *, least: float = 0.0, most: float = _MOST_SECONDS) -> float:
     text = table.words(key, default)
-    seconds = parse_duration(text)
-    if seconds is None:
-        also = ', or "1000000 ticks"' if key == "retention" else ""
-        raise table.refusal(
-            key, f'"{text}" is not a length of time', hint=f'write "500 ms", "60 s", "10 min", "12 h" or "7 days"{also}'
-        )
-    if not least <= seconds <= most:
+    allowed = Allowed(unit=Unit.DURATION, least=least, most=most)
+    return _quantity(table, key, text, allowed, also=', or "1000000 ticks"' if key == "retention" else "")
+
+
+def _quantity(table: TomlTable, key: str, text: str, allowed: Allowed, *, also: str = "") -> float:
+    value = parse_quantity(text, allowed.unit)
+    if value is None:
+        raise table.refusal(key, f'"{text}" is not {allowed.unit.value}', hint=_HINTS[allowed.unit] + also)
+    return _bounded(table, key, text, value, allowed)
+
+
+def _bounded(table: TomlTable, key: str, said: str, value: float, allowed: Allowed) -> float:
+    if not allowed.least <= value <= allowed.most:
+        small, large = ("short", "long") if allowed.unit is Unit.DURATION else ("small", "large")
         raise table.refusal(
             key,
-            f'"{text}" is too {"short" if seconds < least else "long"}',
-            hint=f"it is from {least:g} s to {most / 86_400:g} days",
+            f'"{said}" is too {small if value < allowed.least else large}',
+            hint=f"it is from {allowed.text(allowed.least)} to {allowed.text(allowed.most)}",
         )
-    return seconds
+    return value
+
+
+def _settings(table: TomlTable) -> Settings:
+    known = groups()
+    table.allow(*known)
+    return replace(DEFAULTS, **{name: _group(group, known[name]) for name, group in table.tables()})
+
+
+def _group(table: TomlTable, defaults: Any) -> Any:
+    """Return a group of settings as a table of the file changes it."""
+    known = settings_of(defaults)
+    table.allow(*known)
+    said = {known[key].field: _setting(table, key, known[key].allowed) for key in table.values}
+    return replace(defaults, **said)
+
+
+def _setting(table: TomlTable, key: str, allowed: Allowed) -> float:
+    if allowed.unit is Unit.COUNT:
+        number = table.number(key, 0, least=int(allowed.least))
+        return int(_bounded(table, key, str(number), number, allowed))
+    value = _quantity(table, key, table.words(key), allowed)
+    return int(value) if allowed.unit is Unit.SIZE else value
 
 
 def _check_name(name: str, kind: str, where: str, *, is_reserved: bool = False) -> None:

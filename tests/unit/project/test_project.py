@@ -138,7 +138,7 @@ def test_variables_are_needed_only_when_connecting(tmp_path: Path) -> None:
         (
             '[project]\nname = "a"\n[sources.shop]\nurl = "${U}"\nstatement_timeout = "30 days"',
             "HW-103",
-            "from 0.001 s to 24 days",
+            'from "1 ms" to "24 days"',
         ),
         (
             '[project]\nname = "a"\n[sources.s]\nurl = "${U}"\n[relations]\n"s.x".reading = "probe"\n"s.public.x" = {}',
