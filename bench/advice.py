@@ -147,7 +147,13 @@ def _predict(place: Setting, view: str, rate: float) -> Prediction:
     per_hour = recent_ticks(warehouse.log).per_hour
     known = place.resolved.views[view].view
     traced = TraceRate(per_hour=rate / 100 * per_hour, is_counted=True)
-    measured = measure_view(warehouse, without_lineage(known), measure_sources(place.resolved), traced)
+    measured = measure_view(
+        warehouse,
+        without_lineage(known),
+        measure_sources(place.resolved),
+        traced,
+        place.resolved.project.settings.memory.replica_held_bytes,
+    )
     return Prediction(model=cost_model(known, measured), transactions_per_hour=per_hour)
 
 

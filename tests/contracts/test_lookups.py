@@ -38,8 +38,8 @@ from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.model.keeping import TheseGroupTables
 from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.model.settings import DEFAULTS
 from headwater.sources.scripted import ScriptedSource
-from headwater.storage import few_rows
 from headwater.views.steps.group_tables import computed_segments, keep_group_tables
 from headwater.views.steps.join_step import JoinStep
 from headwater.views.steps.output_columns import output_columns
@@ -244,14 +244,15 @@ def routed_segment(place: Place) -> Stages:
     yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
 
 
-def _stored(place: Place, *ticks: int) -> Stages:
+def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows) -> Stages:
     table = KeptTable.create(str(place.folder / "kept"), RELATION.arrow_schema(), Tick(2))
     for tick in (2, 6, LAST):
         table.append(place.history.signed(2, tick), Tick(tick))
     written = to_dataframe(place.spark, _minus_zero(plain(place.history.states[6])))
     assert table.checkpoint.write_from_dataframe(written, Tick(6))
     for tick in ticks:
-        yield tick, StoredSegment(relation=RELATION, tick=Tick(tick), table=table, spark=place.spark)
+        stored = StoredSegment(relation=RELATION, tick=Tick(tick), table=table, spark=place.spark, few_rows=few_rows)
+        yield tick, stored
 
 
 def stored_read_here(place: Place) -> Stages:
@@ -260,8 +261,7 @@ def stored_read_here(place: Place) -> Stages:
 
 
 def stored_on_spark(place: Place) -> Stages:
-    place.patch.setattr(few_rows, "FEW_ROWS", 0)
-    return _stored(place, 2, LAST)
+    return _stored(place, 2, LAST, few_rows=0)
 
 
 def computed_segment(place: Place) -> Stages:

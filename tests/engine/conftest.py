@@ -10,13 +10,6 @@ from pyspark.sql import SparkSession
 from scripted_world import ONCE, SOLD, TOTALS, FailPoints, ScriptedWorld
 
 from headwater import fail_points
-from headwater.changelog import follow
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Try sources again soon."""
-    monkeypatch.setattr(follow, "_FIRST_RETRY_SECONDS", 0.01)
 
 
 @pytest.fixture

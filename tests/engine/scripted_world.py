@@ -40,6 +40,9 @@ TOTALS = (
     "GROUP BY s.store"
 )
 
+QUICK = '[settings.capture]\nreconnect_first = "10 ms"\n'
+"""Sources are tried again soon."""
+
 ONCE = "[views.sold]\ncompare_at_birth = false\n"
 
 Row = tuple[Any, ...]
@@ -121,7 +124,7 @@ class ScriptedWorld:
         shutil.rmtree(self.folder / "views", ignore_errors=True)
         (self.folder / "views").mkdir(parents=True)
         sources = "".join(f'[sources.{name}]\nurl = "{url}"\n' for name, url in self._urls.items())
-        (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{settings}')
+        (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{QUICK}{settings}')
         for name, sql in views.items():
             (self.folder / "views" / f"{name}.sql").write_text(sql)
 

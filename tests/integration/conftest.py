@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
@@ -15,6 +15,7 @@ import pytest
 from headwater.deltas.extent import WHOLE
 from headwater.model.position import Position
 from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import ORDINAL, Capture, Transaction
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
@@ -34,6 +35,15 @@ class World:
 
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         return self.server.execute(sql, database=self.database)
+
+    def set_capture(self, capture: CaptureSettings) -> None:
+        """Follow with other settings from now on."""
+        self.source = PostgresSource(
+            name=self.source.name,
+            url=self.server.url(self.database),
+            project=self.database,
+            settings=replace(DEFAULTS, capture=capture),
+        )
 
     def connect(self, user: str = "postgres") -> psycopg.Connection[Any]:
         return psycopg.connect(self.server.url(self.database, user))

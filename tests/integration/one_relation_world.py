@@ -15,6 +15,7 @@ from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Column, Relation, RelationName
+from headwater.model.settings import DEFAULTS, Settings
 from headwater.observe.events import unheard
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import ScriptedSource
@@ -26,7 +27,12 @@ RELATION = Relation(
 
 
 def resolved(
-    spark: SparkSession, folder: Path, source: ScriptedSource, views: Mapping[str, str], batch_ticks: int = 1_000
+    spark: SparkSession,
+    folder: Path,
+    source: ScriptedSource,
+    views: Mapping[str, str],
+    batch_ticks: int = 1_000,
+    settings: Settings = DEFAULTS,
 ) -> ResolvedProject:
     """Understand views by their names and texts; all show every tick, and one called "recomputed" is."""
     said = SourceDeclaration(
@@ -55,6 +61,7 @@ def resolved(
         readings={},
         sources=(said,),
         views=files,
+        settings=settings,
     )
     return resolve_project(project, spark, connect=lambda _, __: source)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -12,8 +13,8 @@ from one_relation_world import R, resolved, settle, started_source, stepped, wri
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.demo.recompute import shown_history
-from headwater.engine.bootstrap import born_rows
 from headwater.model.position import Tick
+from headwater.model.settings import DEFAULTS
 from headwater.model.transaction import SeenUpTo
 from headwater.sources.scripted import ScriptedSource, Values
 from headwater.warehouse.checkpoint import Checkpoint
@@ -106,9 +107,9 @@ def test_views_are_born_the_same_whether_their_rows_are_few_or_many(
 
     monkeypatch.setattr(Checkpoint, "write_from_dataframe", noted)
     for few in (20_000, 20, 0):  # all in memory; inputs there, results too many; all written by Spark
-        monkeypatch.setattr(born_rows, "FEW_ROWS", few)
+        settings = replace(DEFAULTS, bootstrap=replace(DEFAULTS.bootstrap, small_rows=few))
         folder = tmp_path / str(few)
-        with stepped(spark, resolved(spark, folder, source, TEXTS)) as maintainer:
+        with stepped(spark, resolved(spark, folder, source, TEXTS, settings=settings)) as maintainer:
             settle(maintainer)
             assert bool(written) == (few < 100), "few rows take no job of Spark's to be written"
             write(source, rng, 3)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from headwater.errors import LoginRefused
-from headwater.sources.postgres import PostgresSource, connect
+from headwater.model.settings import DEFAULTS, CaptureSettings
+from headwater.sources.postgres import PostgresSource
 
 
 @pytest.fixture
@@ -23,12 +25,12 @@ def test_a_refused_login_works_again_as_before_or_with_another_account(
     accounts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world, kept = accounts, {"url": accounts.server.url(accounts.database, "old_account")}
-    source = PostgresSource(name="shop", url=lambda: kept["url"], project=world.database)
+    settings = replace(DEFAULTS, capture=CaptureSettings(login_first_seconds=20.0))
+    source = PostgresSource(name="shop", url=lambda: kept["url"], project=world.database, settings=settings)
     world.declare("sales")
     relations = tuple(world.relations.values())
     source.follow(relations, world.slot, None).close()
     world.execute("ALTER ROLE old_account NOLOGIN")
-    monkeypatch.setattr(connect, "_FIRST_LOGIN_SECONDS", 20.0)
     with pytest.raises(LoginRefused) as refused:
         source.follow(relations, world.slot, None)
     assert refused.value.code == "HW-320"

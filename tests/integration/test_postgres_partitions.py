@@ -13,11 +13,11 @@ import pytest
 
 from headwater.errors import SourceRefused
 from headwater.model.relation import RelationName
+from headwater.model.settings import CaptureSettings
 from headwater.project.file import load
 from headwater.project.resolve import connect_source
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
-from headwater.sources.postgres import follower as follower_module
 from headwater.sources.source import ProcessMemory
 
 ROOT = (
@@ -235,7 +235,7 @@ def test_a_table_that_begins_to_be_inherited_from_is_noticed(world: Any, monkeyp
     follower = world.follow()
     world.execute("CREATE TABLE child () INHERITS (parent)")
     assert follower.next_capture(0.0) is None, "it is looked at every few seconds"
-    monkeypatch.setattr(follower_module, "_PARTITIONS_SECONDS", 0.0)
+    monkeypatch.setattr(follower, "_settings", CaptureSettings(partition_check_interval_seconds=0.0))
     with pytest.raises(SourceRefused, match="came or went"):
         follower.next_capture(0.0)
 

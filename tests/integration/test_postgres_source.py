@@ -12,8 +12,9 @@ import pytest
 
 from headwater.errors import SourceRefused
 from headwater.model.relation import COUNT
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import ORDINAL
-from headwater.sources.postgres import PostgresSource, gathering, row_buffer
+from headwater.sources.postgres import PostgresSource
 
 TYPES_SQL = """
 CREATE TYPE mood AS ENUM ('sad', 'so "happy"');
@@ -190,8 +191,7 @@ def test_truncate_is_told_with_the_rows_written_after_it(world: Any) -> None:
 
 def test_a_large_transaction_goes_through_files(world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(row_buffer, "SEGMENT_ROWS", 5_000)
-    monkeypatch.setattr(gathering, "SPILL_ROWS", 20_000)
+    world.set_capture(CaptureSettings(buffer_rows=5_000, spill_rows=20_000))
     world.execute("CREATE TABLE sales (id int PRIMARY KEY, text text)")
     world.declare("sales")
     follower = world.follow()

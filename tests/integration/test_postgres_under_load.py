@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
-import pytest
 
 from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import ORDINAL, Capture, Transaction
-from headwater.sources.postgres import follower as follower_module
 
 SECONDS = 3.0
 STATEMENTS = (
@@ -86,11 +85,8 @@ def test_every_snapshot_is_the_sum_of_the_transactions_it_saw(world: Any) -> Non
     assert len(logged) > 100
 
 
-def test_nothing_is_lost_or_repeated_however_often_the_connection_ends(
-    world: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(follower_module, "_STATUS_SECONDS", 0.01)
-    monkeypatch.setattr(follower_module, "CAPTURE_ROWS", 50)
+def test_nothing_is_lost_or_repeated_however_often_the_connection_ends(world: Any) -> None:
+    world.set_capture(CaptureSettings(report_interval_seconds=0.01, capture_rows=50))
     world.execute("CREATE TABLE sales (id bigserial PRIMARY KEY, writer int); CREATE TABLE other (id int)")
     world.declare("sales")
     until = time.monotonic() + SECONDS

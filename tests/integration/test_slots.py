@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from headwater.api.session import Headwater, open_project
-from headwater.changelog import accept as acceptor_module
 from headwater.changelog.mark import LogMark
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
@@ -38,11 +37,12 @@ class Twin:
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         return self.server.execute(sql, database=self.database)
 
-    def write(self, name: str) -> Path:
+    def write(self, name: str, settings: str = "") -> Path:
         """Write the project into a folder, and return that."""
         folder = self.folder / name
         (folder / "views").mkdir(parents=True)
-        (folder / "headwater.toml").write_text('[project]\nname = "twin"\n[sources.staff]\nurl = "${TWIN_URL}"\n')
+        text = '[project]\nname = "twin"\n[sources.staff]\nurl = "${TWIN_URL}"\n'
+        (folder / "headwater.toml").write_text(text + settings)
         (folder / "views" / "people.sql").write_text("SELECT id, name FROM staff.people")
         return folder
 
@@ -186,9 +186,8 @@ def test_a_copied_folder_and_an_older_copy_put_back_are_refused(twin: Twin) -> N
 
 
 @pytest.mark.usefixtures("spark")
-def test_what_an_idle_source_may_forget_is_noted_first(twin: Twin, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(acceptor_module, "_NOTE_SECONDS", 1e9)
-    folder = twin.write("idle")
+def test_what_an_idle_source_may_forget_is_noted_first(twin: Twin) -> None:
+    folder = twin.write("idle", '[settings.capture]\nnote_interval = "1 day"\n')
     run(folder)
     slot, noted = slot_of(folder), log(folder).positions()["staff"]
     with maintaining(folder):

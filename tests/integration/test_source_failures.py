@@ -14,11 +14,11 @@ from pyspark.sql import SparkSession
 from running import running
 
 from headwater.deltas.extent import WHOLE
-from headwater.engine.bootstrap import staging
 from headwater.engine.bootstrap.staging import stage_relation
 from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
+from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
 from headwater.observe.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
@@ -228,9 +228,9 @@ def test_a_value_that_cannot_be_held_is_left_behind_by_reading_one_source_anew(w
     )
 
 
-def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
     """A chunk shows a transaction that was not yet in the log when the server died: the log will never tell of it."""
-    monkeypatch.setattr(staging, "ROWS_PER_CHUNK", 3)
+    settings = BootstrapSettings(chunk_rows=3)
     directory = Path(tempfile.mkdtemp(prefix="headwater-test-"))
     directory.chmod(0o711)
     try:
@@ -242,11 +242,11 @@ def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path, monkeypa
             server.execute("CHECKPOINT")
             server.execute("SET synchronous_commit = off; INSERT INTO t VALUES (10)")
             with source.snapshot() as snapshot:
-                before = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard)
+                before = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard, settings)
             server.kill()
             server.start()
             with source.snapshot() as snapshot:
-                after = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard)
+                after = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard, settings)
             assert len(before.chunks) > 1
             assert sum(chunk.row_count for chunk in before.chunks) == 10
             assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"

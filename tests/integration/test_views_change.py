@@ -12,7 +12,6 @@ from running import running
 from writers import busy_writers
 
 from headwater.engine.bootstrap import bootstrap as bootstrap_module
-from headwater.engine.service import maintainer as maintainer_module
 from headwater.errors import HeadwaterError, UnsupportedView
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -39,11 +38,8 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
-def test_views_are_added_changed_and_dropped_while_others_go_on(
-    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintainer_module, "_ABSORB_ROWS", 5)  # replicas move on after every batch, as after a big one
-    settings = "[maintenance]\nbatch_ticks = 100\n"
+def test_views_are_added_changed_and_dropped_while_others_go_on(world: AuditedWorld, spark: SparkSession) -> None:
+    settings = "[maintenance]\nbatch_ticks = 100\n[settings.memory]\nreplica_behind_rows = 5\n"  # as after a big batch
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.6, seed=11)
     phases = (
         ({"kept": VIEWS["twins"], "probing": VIEWS["probing"], "narrow": NARROW}, PROBED),

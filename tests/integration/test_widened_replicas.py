@@ -14,7 +14,6 @@ from writers import busy_writers
 
 from headwater.deltas.lookup import Origin
 from headwater.engine.bootstrap import bootstrap as bootstrap_module
-from headwater.engine.service import maintainer as maintainer_module
 from headwater.explain.costs import explain_cost
 from headwater.observe.events import (
     BatchCommitted,
@@ -202,15 +201,13 @@ def test_a_relation_truncated_while_its_replica_is_widened(
     assert_exact(world, spark)
 
 
-def test_replicas_are_widened_while_writers_write(
-    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(maintainer_module, "_ABSORB_ROWS", 3)  # replicas move on after every batch, as after a big one
+def test_replicas_are_widened_while_writers_write(world: AuditedWorld, spark: SparkSession) -> None:
+    settings = "[maintenance]\nbatch_ticks = 100\n[settings.memory]\nreplica_behind_rows = 3\n"  # as after a big batch
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.5, seed=21)
     views: dict[str, str] = {}
     for added in ({"dear": DEAR}, {"twice": TWICE}, {"buyers": BUYERS}, {"kinds": KINDS}):
         views |= added
-        world.write_project(views, probed=(), settings="[maintenance]\nbatch_ticks = 100\n")
+        world.write_project(views, probed=(), settings=settings)
         with running(world, spark) as maintainer:
             if len(views) == 1:
                 maintainer.wait_until(lambda: maintainer.heard(SourceConnected))

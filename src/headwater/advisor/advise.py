@@ -65,7 +65,8 @@ def _advise(
             hint="remove `algorithm` from its settings to have a choice",
         )
     traced = tracing_rate(warehouse, name, per_hour)
-    measured = measure_view(warehouse, without_lineage(known.view), sources, traced)
+    held = resolved.project.settings.memory.replica_held_bytes
+    measured = measure_view(warehouse, without_lineage(known.view), sources, traced, held)
     model = cost_model(known.view, measured)
     choice = ALGORITHMS[algorithm](model)
     readings = known.readings

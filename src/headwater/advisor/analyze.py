@@ -225,6 +225,7 @@ class _Analysis:
             copies=copies,
             view_bytes=self._view_size().byte_count,
             copy_bytes=sum(byte_count(bag) for bag in rows.values()),
+            settings=self.resolved.project.settings.memory,
         )
         return {kind: replay.measure(kind, forms[kind.recomputes]) for _, kind in KINDS}
 

@@ -35,6 +35,7 @@ from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Maintenance
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.model.settings import MemorySettings
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.kept_table import KeptTable
@@ -68,6 +69,7 @@ class KindReplay:
     copies: Mapping[RelationName, ReplicaReader]
     view_bytes: int
     copy_bytes: int
+    settings: MemorySettings
     _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
@@ -118,10 +120,13 @@ class KindReplay:
                 relation=segment.relation,
                 table=self.hidden[segment.name.name],
                 spark=self.spark,
+                settings=self.settings,
             )
             for segment in kept_segments(form)
         }
-        return {name: one.at(lo) for name, one in with_own_rows(self.spark, form, self.table, hidden).items()}
+        return {
+            name: one.at(lo) for name, one in with_own_rows(self.spark, form, self.table, hidden, self.settings).items()
+        }
 
     def _lookup(
         self, kind: Maintenance, form: SegmentedView, batch: Batch, readers: Mapping[RelationName, SegmentReader]
@@ -136,7 +141,7 @@ class KindReplay:
             net=base_changes(all_rows(form.relations), Guarantee.STRONG, batch, self.log),
             lo=batch[0],
             log=self.log,
-            shown=view_lookups(self.spark, form, self.table, batch[0], readers),
+            shown=view_lookups(self.spark, form, self.table, batch[0], readers, self.settings.lookup_rows),
             others=others,
         )
 

@@ -16,8 +16,7 @@ from headwater.advisor.estimate_rows import RowEstimates
 from headwater.advisor.from_segments import Measured
 from headwater.advisor.statistics import RelationStatistics, SystemStatistics, UsageStatistics
 from headwater.changelog.change_log import ChangeLog
-from headwater.engine.state.replica_reader import HELD_BYTES
-from headwater.engine.state.tick_reader import ASKED, READ
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import TICK, RelationName, SegmentName
 from headwater.project.resolve import ResolvedProject
@@ -29,9 +28,6 @@ from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.row_count import row_count
 from headwater.warehouse.traces import traces_per_hour
-
-_JOB_MILLISECONDS = 100.0
-"""What a small Spark job takes, warm, where none was timed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +43,7 @@ def batch_pace(commits: Sequence[Commit], after: Tick) -> BatchPace:
     known = [commit.record.statistics for commit in commits]
     batches = [one for one in known if one is not None and one.hi > after]
     timed = [_job_seconds(one) for one in batches if one.spark_job_count]
-    return BatchPace(batch_count=len(batches), job_milliseconds=1000 * median(timed) if timed else _JOB_MILLISECONDS)
+    return BatchPace(batch_count=len(batches), job_milliseconds=1000 * median(timed) if timed else costs.JOB)
 
 
 def _job_seconds(batch: BatchStatistics) -> float:
@@ -56,13 +52,9 @@ def _job_seconds(batch: BatchStatistics) -> float:
 
 
 _BLOCK_BYTES = 8192
-_BLOCK_MILLISECONDS = 0.05
-"""What a block costs in a warehouse that has too little to time."""
 _TIMED_BYTES = 1_000_000
 _RECENT_TICKS = 5_000
 _RECENT_COMMITS = 1_000
-_ASKING_MILLISECONDS = 5.0
-"""What a question to a source takes here, besides the trip: to be written, and its answer to be read and rebased."""
 _LEAST_HOURS = 1 / 60
 """What happened within a minute is no reason to expect as much of every other."""
 _ASSUMED_TRACES = 1.0
@@ -109,9 +101,13 @@ def tracing_rate(warehouse: Warehouse, view: str, said: float | None) -> TraceRa
 
 
 def measure_view(
-    warehouse: Warehouse, view: SegmentedView, sources: Mapping[str, SourceMeasure], traced: TraceRate
+    warehouse: Warehouse,
+    view: SegmentedView,
+    sources: Mapping[str, SourceMeasure],
+    traced: TraceRate,
+    memory_bytes: int,
 ) -> Measured:
-    """Return what is known of a view; `view` keeps no lineage."""
+    """Return what is known of a view; `view` keeps no lineage. A replica of no more bytes is held in memory."""
     sizes = {name: sources[name.source].relations[name] for name in view.relations}
     kept = warehouse.kept_segments(view.name)
     frontier = warehouse.frontier(view.name)
@@ -141,8 +137,8 @@ def measure_view(
             block_size=_BLOCK_BYTES,
             disk_cost=_block_milliseconds([warehouse.kept_table(view.name), *kept.values()]),
             trip_cost=pace.job_milliseconds,
-            memory_size=HELD_BYTES,
-            read_cost=READ,
+            memory_size=memory_bytes,
+            read_cost=costs.LOCAL_LOOKUP,
             write_cost=pace.job_milliseconds,
             compute_cost=pace.job_milliseconds,
         ),
@@ -154,8 +150,8 @@ def _system(source: SourceMeasure) -> SystemStatistics:
         block_size=source.block_bytes,
         disk_cost=1000 * source.block_seconds,
         net_cost=1000 * source.byte_seconds,
-        trip_cost=1000 * source.trip_seconds + _ASKING_MILLISECONDS,
-        wait_cost=ASKED,
+        trip_cost=1000 * source.trip_seconds + costs.ANSWER,
+        wait_cost=costs.QUESTION,
     )
 
 
@@ -186,9 +182,9 @@ def _block_milliseconds(tables: list[KeptTable]) -> float:
     largest = max(tables, key=lambda table: table.checkpoint.row_count())
     files = largest.checkpoint.snapshot().files
     if not files:
-        return _BLOCK_MILLISECONDS
+        return costs.BLOCK
     system, _ = place(largest.folder)
     began = time.perf_counter()
     scanned = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system).to_table().nbytes
     seconds = time.perf_counter() - began
-    return 1000 * seconds * _BLOCK_BYTES / scanned if scanned > _TIMED_BYTES else _BLOCK_MILLISECONDS
+    return 1000 * seconds * _BLOCK_BYTES / scanned if scanned > _TIMED_BYTES else costs.BLOCK

@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from headwater.project.resolve import ResolvedProject
     from headwater.project.teardown_result import TeardownResult
 
-_AFTER_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 
 When = int | str | datetime | Moment
@@ -455,7 +454,7 @@ class Headwater:
                 hint="run `headwater run` first",
             )
         self._require_own_warehouse()
-        return Warehouse.open(path)
+        return Warehouse.open(path, self.project.settings.reading)
 
     def _ask(self, sql: str, at: When | None, after: str | AtPosition | None) -> ResolvedQuery:
         from headwater.engine.service.answer_query import ask
@@ -473,13 +472,14 @@ class Headwater:
     def _wait_for(self, position: AtPosition, named: Collection[str]) -> None:
         """Wait until a write is in: until every view has its tick that is continuous or named, and has not stopped."""
         continuous = {file.name for file in self.project.views if isinstance(file.refresh, Continuous)}
-        deadline = time.monotonic() + _AFTER_SECONDS
+        wait_seconds = self.project.settings.reading.after_wait_seconds
+        deadline = time.monotonic() + wait_seconds
         while not self._has(position, continuous.union(named)):
             if time.monotonic() > deadline:
                 raise NotReadable(
                     f"{position} is not in yet",
                     code="HW-123",
-                    detail=f"waited {_AFTER_SECONDS:.0f} s",
+                    detail=f"waited {wait_seconds:g} s",
                     hint="is `headwater run` running? `headwater status` says how far sources are followed, and "
                     "when views are due; `headwater refresh VIEW` does not wait for that",
                 )

@@ -2,9 +2,10 @@
 
 One thread takes what all source threads hand over, in the order it comes, and appends it to the change log: that order
 is the order of ticks. Many small transactions that wait together share one append. An append costs much the same for
-one transaction as for a hundred, so after each the thread lets others come for four times as long as it took, 0.1 s at
-most: appending takes a small part of the time and leaves the processor to the batches. While somebody waits for the
-log to be followed to some position (every batch that probes does, at its beginning), it appends at once.
+one transaction as for a hundred, so after each the thread lets others come for some times as long as it took, up to a
+limit (`append_pause_times`, `append_pause`): appending takes a small part of the time and leaves the processor to the
+batches. While somebody waits for the log to be followed to some position (every batch that probes does, at its
+beginning), it appends at once.
 
 How far a source was followed is durable in the change log before the source may forget it, also where the log of the
 source held nothing for us. With every append that costs nothing. Where nothing is appended it costs a commit, so it is
@@ -26,17 +27,12 @@ from headwater.changelog.follow import Followed, SourceThread
 from headwater.changelog.global_transaction_buffer import Holding
 from headwater.model.position import Position
 from headwater.model.relation import Relation
+from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
 from headwater.observe.events import Listener, TransactionsAccepted
 from headwater.sources.source import Source
 
-_QUEUE_LENGTH = 64
-_MOST_ROWS = 100_000
 _WAIT_SECONDS = 0.05
-_GATHER_TIMES = 4.0
-_GATHER_SECONDS = 0.1
-_NOTE_BYTES = 16 * 1024 * 1024
-_NOTE_SECONDS = 60.0
 
 Resolver = Callable[[Capture], Capture]
 
@@ -44,7 +40,14 @@ Resolver = Callable[[Capture], Capture]
 class Acceptor:
     """Follows a set of sources and appends their transactions to the change log."""
 
-    def __init__(self, log: ChangeLog, listener: Listener, resolve: Resolver, holding: Holding | None = None) -> None:
+    def __init__(
+        self,
+        log: ChangeLog,
+        listener: Listener,
+        resolve: Resolver,
+        holding: Holding | None = None,
+        settings: CaptureSettings = DEFAULTS.capture,
+    ) -> None:
         """`resolve` completes a capture with what only the warehouse knows (the rows a TRUNCATE removed).
 
         `holding` keeps the parts of global transactions until they are complete, where there are such.
@@ -53,7 +56,8 @@ class Acceptor:
         self._listener = listener
         self._resolve = resolve
         self.holding = Holding(None, tuple) if holding is None else holding
-        self._queue: queue.Queue[Followed] = queue.Queue(_QUEUE_LENGTH)
+        self._settings = settings
+        self._queue: queue.Queue[Followed] = queue.Queue(settings.queue_length)
         self._threads: dict[str, SourceThread] = {}
         self._accepted_to: dict[str, Position] = {}
         self._committed_at: dict[str, datetime] = {}
@@ -89,6 +93,7 @@ class Acceptor:
             self._queue,
             self._listener,
             lambda: self.holding.is_full(source.name),
+            self._settings,
         )
         self._threads[source.name] = thread
         thread.start()
@@ -167,7 +172,7 @@ class Acceptor:
         taken: list[Followed] = []
         rows = 0
         try:
-            while rows < _MOST_ROWS:
+            while rows < self._settings.append_rows:
                 followed = self._queue.get(timeout=0 if taken else _WAIT_SECONDS)
                 taken.append(followed)
                 if followed.capture is not None:
@@ -178,8 +183,9 @@ class Acceptor:
 
     def _gather(self, spent_seconds: float) -> None:
         """Let more come before the next append, unless somebody waits for it."""
+        pause_seconds = min(self._settings.append_pause_times * spent_seconds, self._settings.append_pause_seconds)
         with self._changed:
-            self._changed.wait_for(self._is_hurried, min(_GATHER_TIMES * spent_seconds, _GATHER_SECONDS))
+            self._changed.wait_for(self._is_hurried, pause_seconds)
 
     def _is_hurried(self) -> bool:
         return self._stop.is_set() or not all(map(self._has_reached, self._awaited))
@@ -214,8 +220,8 @@ class Acceptor:
         """Tell whether sources were followed so far since it was last noted that they should be let forget."""
         held = self._log.positions()
         ahead = max((reached[name].offset - held[name].offset for name in reached.keys() & held.keys()), default=0)
-        is_old = time.monotonic() - self._noted_at >= _NOTE_SECONDS
-        return ahead >= _NOTE_BYTES or (ahead > 0 and is_old)
+        is_old = time.monotonic() - self._noted_at >= self._settings.note_interval_seconds
+        return ahead >= self._settings.note_after_bytes or (ahead > 0 and is_old)
 
     def _append(self, captures: Sequence[Capture], reached: Mapping[str, Position] = MappingProxyType({})) -> None:
         if captures:

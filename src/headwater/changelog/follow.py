@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from headwater.errors import HeadwaterError, SourceUnavailable
 from headwater.model.position import Position
 from headwater.model.relation import Relation
+from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
 from headwater.observe.events import Listener, SourceConnected, SourceDisconnected, SourceGone
 from headwater.observe.lag import Lag
@@ -26,8 +27,6 @@ from headwater.sources.source import Follower, Source
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
-_FIRST_RETRY_SECONDS = 0.2
-_LONGEST_RETRY_SECONDS = 15.0
 _PAUSE_SECONDS = 0.02
 
 
@@ -52,6 +51,7 @@ class SourceThread:
         out: queue.Queue[Followed],
         listener: Listener,
         is_full: Callable[[], bool] = lambda: False,
+        settings: CaptureSettings = DEFAULTS.capture,
     ) -> None:
         """`held_to` says how far the change log durably holds this source, each time a connection is made.
 
@@ -72,6 +72,7 @@ class SourceThread:
         self._out = out
         self._listener = listener
         self._is_full = is_full
+        self._settings = settings
         self._stop = threading.Event()
         self._follower: Follower | None = None
         self._wanted: Position | None = None
@@ -109,20 +110,20 @@ class SourceThread:
             follower.hasten(position)
 
     def _run(self) -> None:
-        retry_seconds = _FIRST_RETRY_SECONDS
+        retry_seconds = self._settings.reconnect_first_seconds
         while not self._stop.is_set():
             try:
                 self._follow_once()
-                retry_seconds = _FIRST_RETRY_SECONDS
+                retry_seconds = self._settings.reconnect_first_seconds
             except SourceUnavailable as error:
                 if self.is_connected:
-                    retry_seconds = _FIRST_RETRY_SECONDS
+                    retry_seconds = self._settings.reconnect_first_seconds
                 self.is_connected = False
                 self.error = error
                 self.retry_at = time.time() + retry_seconds
                 self._listener(SourceDisconnected(source=self.source.name, error=error, retry_in_seconds=retry_seconds))
                 self._stop.wait(retry_seconds)
-                retry_seconds = min(2 * retry_seconds, _LONGEST_RETRY_SECONDS)
+                retry_seconds = min(2 * retry_seconds, self._settings.reconnect_longest_seconds)
             except HeadwaterError as error:
                 self.is_connected, self.retry_at = False, None
                 self.error = self.lost = error

@@ -22,10 +22,9 @@ from headwater.changelog.follow import Followed
 from headwater.changelog.global_parts import Arrived, GlobalParts, Incomplete
 from headwater.model.position import Position
 from headwater.model.project import GlobalIds
+from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
 
-MOST_HELD_ROWS = 200_000
-_STUCK_SECONDS = 5.0
 _LOOK_SECONDS = 0.3
 
 
@@ -59,10 +58,16 @@ class GlobalSources:
 class Holding:
     """Lets through what may be accepted. One thread uses it; `waiting` and `stuck` may be asked by any."""
 
-    def __init__(self, sources: GlobalSources | None, look: Callable[[], Iterable[str]]) -> None:
+    def __init__(
+        self,
+        sources: GlobalSources | None,
+        look: Callable[[], Iterable[str]],
+        settings: CaptureSettings = DEFAULTS.capture,
+    ) -> None:
         """Without global transactions everything goes through; `look` returns the ids released since the last look."""
         self._sources = sources
         self._look = look
+        self._settings = settings
         self._looked_at = 0.0
         self._parts: GlobalParts[Piece] = GlobalParts(() if sources is None else sources.names)
         self._row_counts = dict.fromkeys(() if sources is None else sources.names, 0)
@@ -117,11 +122,11 @@ class Holding:
     def is_stuck(self, source: str) -> bool:
         """Tell whether a source has stood still so long that nobody should count on its going on soon."""
         since = self._held_since.get(source)
-        return since is not None and time.monotonic() - since > _STUCK_SECONDS
+        return since is not None and time.monotonic() - since > self._settings.held_wait_seconds
 
     def is_full(self, source: str) -> bool:
         """Tell whether so much of a source is held that no more should be read of it."""
-        return self._row_counts.get(source, 0) > MOST_HELD_ROWS
+        return self._row_counts.get(source, 0) > self._settings.held_rows
 
     def _fresh(self, capture: Capture) -> Capture | None:
         """Leave out what came already: a source repeats what was not acknowledged when it is connected to again."""

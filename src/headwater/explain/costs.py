@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName, SegmentName
@@ -25,15 +26,6 @@ from headwater.warehouse.replica import Replica
 from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
-_JOB_SECONDS = 0.2
-_STEP_SECONDS = 0.05
-_SCAN_SECONDS = 0.03e-6
-_ROW_SECONDS = 0.3e-6
-_TOTAL_SECONDS = 0.1e-6
-_FETCH_SECONDS = 4e-6
-"""Seconds of recomputing, as `bench.tpch_views` finds them on two cores: a job; each join and each aggregate in it, to
-plan and compile them; each row that is read; each that is selected, and again for each aggregate; each row fetched from
-a source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +97,10 @@ class ExplainedCost:
     @property
     def recompute_seconds(self) -> float:
         """What recomputing the view is estimated to take."""
-        job = _JOB_SECONDS + _STEP_SECONDS * (self.work.join_count + self.work.aggregate_count)
-        row = _ROW_SECONDS + _TOTAL_SECONDS * self.work.aggregate_count
-        return job + _SCAN_SECONDS * self.cost.whole + row * self.selected + _FETCH_SECONDS * self.fetched
+        job = costs.JOB + costs.STEP * (self.work.join_count + self.work.aggregate_count)
+        row = costs.SELECTED_ROW + costs.AGGREGATED_ROW * self.work.aggregate_count
+        rows = costs.SCANNED_ROW * self.cost.whole + row * self.selected + costs.FETCHED_ROW * self.fetched
+        return (job + rows) / 1000
 
     @property
     def is_recomputing_faster(self) -> bool:

@@ -54,9 +54,6 @@ from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 
-_FEW_ROWS = 100_000
-"""So many rows of a relation, and of a view, are given to DuckDB."""
-
 
 def check_views(
     spark: SparkSession,
@@ -103,11 +100,12 @@ def _stage(
             needed.setdefault(relation, set()).update(columns)
     shown = {}
     for source in sorted({relation.source for relation in needed}):
+        settings = resolved.project.settings.bootstrap
         with resolved.sources[source].snapshot() as snapshot:
             for relation in (name for name in needed if name.source == source):
                 described = resolved.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
-                staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard)
+                staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard, settings)
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
@@ -147,6 +145,7 @@ def _check_view(
         table=warehouse.kept_table(name),
         log=warehouse.log,
         logged=logged,
+        few=resolved.project.settings.reading.judged_rows,
     )
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
     sample = spread(claimed, count)
@@ -194,6 +193,8 @@ class _States:
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]
+    few: int
+    """So many rows of a relation, and of the view, are given to DuckDB."""
 
     def oldest(self, birth: Tick) -> Tick:
         """Return the first tick at which both can be known."""
@@ -224,8 +225,9 @@ class _States:
         if find_spec("duckdb") is None:
             return False
         try:
-            shown = collect_few(self.table.state_dataframe(self.spark, tick), _FEW_ROWS)
-            rows = {name: collect_few(rolled_back(self.logged[name], tick), _FEW_ROWS) for name in self.view.relations}
+            shown = collect_few(self.table.state_dataframe(self.spark, tick), self.few)
+            logged = {name: self.logged[name] for name in self.view.relations}
+            rows = {name: collect_few(rolled_back(one, tick), self.few) for name, one in logged.items()}
         except PySparkException:  # rows that cannot be: said when Spark judges
             return False
         few = {name: table for name, table in rows.items() if table is not None}

@@ -158,6 +158,7 @@ def _settings(project: Project, name: str) -> SourceSettings:
         connection_limit=said.probe_connections,
         tells_prepared=name in prepared,
         memory=SourceMemory(str(project.warehouse), name),
+        project_settings=project.settings,
         declared_in=said.declared_in,
     )
 

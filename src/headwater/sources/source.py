@@ -19,6 +19,7 @@ from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
 from headwater.model.position import Distance, Position
 from headwater.model.relation import Relation, RelationName
+from headwater.model.settings import DEFAULTS, Settings
 from headwater.model.transaction import Capture, Seen
 from headwater.sources.measure import SourceMeasure
 
@@ -263,6 +264,8 @@ class SourceSettings:
     tells_prepared: bool = False
     """Whether the ids of prepared transactions are needed, because they are parts of global ones."""
     memory: Memory = field(default_factory=ProcessMemory)
+    project_settings: Settings = DEFAULTS
+    """What the operator of the project has set."""
     declared_in: str = ""
     """File and line, for a person."""
 

@@ -18,9 +18,6 @@ from headwater.storage.data_file import place
 from headwater.storage.sought_values import Bounds, SoughtValues, noted_bounds
 from headwater.storage.storage_errors import stored
 
-FEW_ROWS = 3_000_000
-"""So many are looked at in about the time of a Spark job or two, if few are found."""
-
 
 def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few: int) -> pa.Table | None:
     """Return the rows whose columns have values of the keys, all rows without; None if they are not found among few.

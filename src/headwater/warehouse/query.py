@@ -16,6 +16,7 @@ from headwater.changelog import ChangeLog
 from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick
+from headwater.model.settings import DEFAULTS, ReadingSettings
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -35,21 +36,18 @@ from headwater.warehouse.row_count import row_count
 if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
     from pyspark.sql import DataFrame, SparkSession
 
-_FEW_ROWS = 20_000
-"""A view of no more rows is read here and handed to Spark; more take longer to hand over than Spark takes to read."""
-
-_READ_HERE_ROWS = 1_000_000
-"""So many rows are read here in less time than it takes to start Spark."""
-
 
 class Warehouse:
     """A warehouse's folder, open for reading; its log and commits can be written by whoever holds the lease."""
 
-    def __init__(self, path: str, log: ChangeLog, commits: Commits) -> None:
+    def __init__(
+        self, path: str, log: ChangeLog, commits: Commits, settings: ReadingSettings = DEFAULTS.reading
+    ) -> None:
         """Wrap what is open; use `create` or `open`."""
         self.path = path
         self.log = log
         self.commits = commits
+        self._settings = settings
 
     @classmethod
     def create(cls, path: str) -> Self:
@@ -65,10 +63,10 @@ class Warehouse:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: str) -> Self:
+    def open(cls, path: str, settings: ReadingSettings = DEFAULTS.reading) -> Self:
         """Open a warehouse; one of another format is refused."""
         check_format(path)
-        return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)))
+        return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)), settings)
 
     def head(self) -> Commit:
         """Return the newest commit."""
@@ -127,7 +125,7 @@ class Warehouse:
         """
         self._check_readable(name, tick)
         table = self.kept_table(name)
-        few = table.few_entries(tick, table.schema.names, None, _FEW_ROWS)
+        few = table.few_entries(tick, table.schema.names, None, self._settings.handed_rows)
         if few is None:
             return table.entries_dataframe(spark, tick)
         from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
@@ -148,13 +146,13 @@ class Warehouse:
     def few_entries(self, name: str, tick: Tick, columns: Sequence[str]) -> pa.Table | None:
         """Return what sums up to some columns of a view at a tick, with `_count`; None if that is for Spark to read."""
         self._check_readable(name, tick)
-        return self.kept_table(name).few_entries(tick, columns, None, _READ_HERE_ROWS)
+        return self.kept_table(name).few_entries(tick, columns, None, self._settings.local_rows)
 
     def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
         """Return the same without Spark; None if there are more than a few."""
         self._check_readable(name, after)
         self._check_readable(name, upto)
-        return self.kept_table(name).few_changes(after, upto, _READ_HERE_ROWS)
+        return self.kept_table(name).few_changes(after, upto, self._settings.local_rows)
 
     def kept_table(self, name: str) -> KeptTable:
         """Open the tables of a view's present generation."""

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from headwater.changelog import ChangeLog
-from headwater.changelog import accept as acceptor_module
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import Followed
 from headwater.model.position import Position, Tick
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, TransactionsAccepted
 
@@ -54,17 +54,14 @@ def appends() -> list[TransactionsAccepted]:
 
 
 @pytest.fixture
-def accepting(
-    tmp_path: Path, appends: list[TransactionsAccepted], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[Acceptor, Thread]]:
-    monkeypatch.setattr(acceptor_module, "_GATHER_TIMES", 1e9)
-    monkeypatch.setattr(acceptor_module, "_GATHER_SECONDS", 60.0)
+def accepting(tmp_path: Path, appends: list[TransactionsAccepted]) -> Iterator[tuple[Acceptor, Thread]]:
+    settings = CaptureSettings(append_pause_times=10**9, append_pause_seconds=60.0)
 
     def listen(event: Event) -> None:
         if isinstance(event, TransactionsAccepted):
             appends.append(event)
 
-    made = Acceptor(ChangeLog.create(str(tmp_path / "log")), listen, lambda capture: capture)
+    made = Acceptor(ChangeLog.create(str(tmp_path / "log")), listen, lambda capture: capture, None, settings)
     thread = Thread(made._queue)
     made._threads["shop"] = thread  # type: ignore[assignment]
     made.start()
@@ -99,13 +96,12 @@ def test_who_waits_ends_the_gathering_and_so_does_stopping(accepting: tuple[Acce
 
 
 @pytest.fixture
-def noting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Acceptor, Thread]]:
+def noting(tmp_path: Path) -> Iterator[tuple[Acceptor, Thread]]:
     """An acceptor that notes idle progress once it is 100 bytes."""
-    monkeypatch.setattr(acceptor_module, "_NOTE_BYTES", 100)
     log = ChangeLog.create(str(tmp_path / "log"))
     log.claim("shop", "slot")
     log.begin("shop", Position(source="shop", history="1:1", offset=1))
-    made = Acceptor(log, lambda _: None, lambda capture: capture)
+    made = Acceptor(log, lambda _: None, lambda capture: capture, None, CaptureSettings(note_after_bytes=100))
     thread = Thread(made._queue)
     made._threads["shop"] = thread  # type: ignore[assignment]
     made.start()
@@ -142,7 +138,7 @@ def test_an_idle_source_is_let_forget_after_a_while(
     thread.idle(5)
     time.sleep(0.2)
     assert acceptor._log.positions()["shop"].offset == 1
-    monkeypatch.setattr(acceptor_module, "_NOTE_SECONDS", 0.0)
+    monkeypatch.setattr(acceptor, "_settings", CaptureSettings(note_interval_seconds=0.0))
     deadline = time.monotonic() + 10
     while acceptor._log.positions()["shop"].offset != 5:
         assert time.monotonic() < deadline

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from headwater.changelog import ChangeLog
-from headwater.changelog import follow as follow_module
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import Followed, SourceThread
 from headwater.engine.service.live_status import _status, _told, write_status
 from headwater.engine.service.lost_sources import raise_if_lost
 from headwater.errors import HeadwaterError, LoginRefused, SourceRefused
 from headwater.model.position import Distance, Position
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone
 from headwater.observe.messages import Messages
@@ -78,7 +78,8 @@ def follow(events: list[Event]) -> Iterator[Callable[..., SourceThread]]:
     def start(*answers: BaseException | None, name: str = "shop") -> SourceThread:
         source = ScriptedSource(*answers, name=name)
         out: queue.Queue[Followed] = queue.Queue()
-        thread = SourceThread(source, (), "slot", lambda: None, out, events.append)  # type: ignore[arg-type]
+        settings = CaptureSettings(reconnect_first_seconds=0.01)
+        thread = SourceThread(source, (), "slot", lambda: None, out, events.append, settings=settings)  # type: ignore[arg-type]
         started.append(thread)
         thread.start()
         return thread
@@ -96,9 +97,8 @@ def wait_until(what: Callable[[], object]) -> None:
 
 
 def test_a_refused_login_is_tried_again_until_it_works(
-    follow: Callable[..., SourceThread], events: list[Event], monkeypatch: pytest.MonkeyPatch
+    follow: Callable[..., SourceThread], events: list[Event]
 ) -> None:
-    monkeypatch.setattr(follow_module, "_FIRST_RETRY_SECONDS", 0.01)
     thread = follow(REFUSED, REFUSED, REFUSED, None)
     wait_until(lambda: thread.is_connected)
     assert (thread.error, thread.lost, thread.retry_at) == (None, None, None)
@@ -108,9 +108,8 @@ def test_a_refused_login_is_tried_again_until_it_works(
 
 
 def test_what_cannot_get_better_is_lost_and_not_said_to_be_tried_again(
-    follow: Callable[..., SourceThread], events: list[Event], monkeypatch: pytest.MonkeyPatch
+    follow: Callable[..., SourceThread], events: list[Event]
 ) -> None:
-    monkeypatch.setattr(follow_module, "_FIRST_RETRY_SECONDS", 0.01)
     thread = follow(REFUSED, CHANGED)
     wait_until(lambda: thread.has_ended)
     assert thread.lost is CHANGED

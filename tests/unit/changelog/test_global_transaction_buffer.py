@@ -13,6 +13,7 @@ from headwater.changelog.global_transaction_buffer import GlobalSources, Holding
 from headwater.model.position import Position
 from headwater.model.project import IdColumn
 from headwater.model.relation import RelationName
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 
 
@@ -55,7 +56,7 @@ def holding(released: list[str], monkeypatch: pytest.MonkeyPatch) -> Holding:
         found, released[:] = list(released), []
         return found
 
-    return Holding(GlobalSources(names=("a", "b"), ids=IdColumn(name="id")), look)
+    return Holding(GlobalSources(names=("a", "b"), ids=IdColumn(name="id")), look, CaptureSettings(held_rows=2))
 
 
 def test_a_source_is_accepted_up_to_what_is_held_of_it(holding: Holding) -> None:
@@ -89,8 +90,7 @@ def test_released_ones_go_alone_and_so_do_late_ones(holding: Holding, released: 
     assert offsets(holding.take(followed("b", 8, at_8="x"))) == [[("b", 8)]]
 
 
-def test_a_source_of_which_much_is_held_is_full(holding: Holding, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(holding_module, "MOST_HELD_ROWS", 2)
+def test_a_source_of_which_much_is_held_is_full(holding: Holding) -> None:
     holding.take(followed("a", 30, at_10="x", at_20=None, at_30=None))
     assert holding.is_full("a")
     assert not holding.is_full("b")

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from headwater.maintenance.published.terms import TermStep
 from headwater.maintenance.rebase import rebase
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
+from headwater.model.settings import DEFAULTS, BatchSettings
 from headwater.model.transaction import SeenUpTo
 from headwater.observe.events import ProbeAnswered
 from headwater.observe.probe_stats import AskedCount
@@ -160,8 +162,8 @@ Begin = Callable[..., Correspondence]
 
 
 @pytest.fixture
-def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
-    monkeypatch.setattr(correspondence_module, "_PAUSE_SECONDS", 0.0)
+def begin() -> Iterator[Begin]:
+    settings = replace(DEFAULTS, batch=BatchSettings(ask_again_pause_seconds=0.0))
     begun: list[Correspondence] = []
 
     def make(
@@ -179,7 +181,9 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
             view=SimpleNamespace(name="v", lo=Tick(0), resolved=resolved),  # type: ignore[arg-type]
             algorithm=script,
             resolved=SimpleNamespace(  # type: ignore[arg-type]
-                sources={"shop": shop}, relations=dict.fromkeys(getattr(join, "relations", {}))
+                sources={"shop": shop},
+                relations=dict.fromkeys(getattr(join, "relations", {})),
+                project=SimpleNamespace(settings=settings),
             ),
             log=log,  # type: ignore[arg-type]
             acceptor=SimpleNamespace(wait_for=lambda *_: True),  # type: ignore[arg-type]

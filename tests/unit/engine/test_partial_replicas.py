@@ -31,6 +31,7 @@ from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.engine.state.truncation import resolve_truncates
 from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, Column, Relation, RelationName
+from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.model.transaction import Capture, SeenUpTo, Transaction
 from headwater.project.fill import Way, fill, fill_anew
 from headwater.sources.source import Chunk
@@ -141,12 +142,15 @@ def request(wanted: tuple[str, ...], column: str, keys: ArrowKeys) -> ArrowReque
 
 
 def replica(
-    spark: SparkSession, warehouse: Warehouse, history: History, content: Content, tick: int = MADE
+    spark: SparkSession,
+    warehouse: Warehouse,
+    history: History,
+    content: Content,
+    tick: int = MADE,
+    settings: MemorySettings = DEFAULTS.memory,
 ) -> ReplicaReader:
-    whole = to_dataframe(spark, history.table(tick))
-    return make_replica(
-        spark, warehouse.path, SALES, content, filled(fill_anew(content), whole, None, SALES), Tick(tick)
-    )
+    rows = filled(fill_anew(content), to_dataframe(spark, history.table(tick)), None, SALES)
+    return make_replica(spark, warehouse.path, SALES, content, rows, Tick(tick), settings=settings)
 
 
 @pytest.mark.parametrize("name", EXTENTS)
@@ -168,12 +172,11 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
 
 @pytest.mark.parametrize("newest", [40, *(pytest.param(rows, marks=pytest.mark.thorough) for rows in (0, 1_000))])
 def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
-    spark: SparkSession, warehouse: Warehouse, history: History, newest: int, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, warehouse: Warehouse, history: History, newest: int
 ) -> None:
-    monkeypatch.setattr(replica_reader, "HELD_BYTES", 0)
-    monkeypatch.setattr(replica_reader, "_NEWEST_ROWS", newest)
+    settings = MemorySettings(replica_held_bytes=0, replica_newest_rows=newest)
     content = Content(columns=("id", "n", "city"))
-    reader = replica(spark, warehouse, history, content)
+    reader = replica(spark, warehouse, history, content, settings=settings)
     keys = ArrowKeys(pa.table({"id": pa.array(range(5), pa.int32())}))
     stayed_here = False
     for tick in range(MADE + 1, LAST + 1):
@@ -193,10 +196,9 @@ def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
 def test_a_small_one_is_looked_up_in_memory(
     spark: SparkSession, warehouse: Warehouse, history: History, chunks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(replica_reader, "_NEWEST_ROWS", 0)
     monkeypatch.setattr(replica_reader, "_MOST_CHUNKS", chunks)
     content = Content(columns=("id", "n", "city"))
-    reader = replica(spark, warehouse, history, content)
+    reader = replica(spark, warehouse, history, content, settings=MemorySettings(replica_newest_rows=0))
     assert isinstance(reader.base, RowsInMemory)
     sought = {"id": list(range(5)), "city": ["Oslo"], "n": [1, 2]}
     for tick in range(MADE + 1, LAST + 1):

@@ -11,7 +11,6 @@ import pytest
 
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
-from headwater.engine.state import segment_reader
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Column, Relation, SegmentName
@@ -47,13 +46,11 @@ def counted(bag: ArrowBag) -> Counter[Row]:
 
 
 @pytest.mark.parametrize("keys", [("a",), ("a", "b"), ("a", "b", "c"), ("d", "a")])
-def test_lookups_find_the_rows_of_the_keys_whatever_was_laid_on_top(
-    keys: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(segment_reader, "_RECENT_ROWS", 30)  # so that recent rows are folded in a few times
+def test_lookups_find_the_rows_of_the_keys_whatever_was_laid_on_top(keys: tuple[str, ...]) -> None:
     chance = random.Random(3)
     rows = [some_row(chance) for _ in range(60)]
-    reader, state = SegmentReader.of_rows(RELATION, table(rows), Tick(7)), Counter(rows)
+    state = Counter(rows)
+    reader = SegmentReader.of_rows(RELATION, table(rows), Tick(7), recent_rows=30)  # they are folded in a few times
     places = [list(TYPES).index(key) for key in keys]
     for tick in range(8, 40):
         changes = [(some_row(chance), 1) for _ in range(3)] + [(chance.choice(list(+state)), -1) for _ in range(1)]

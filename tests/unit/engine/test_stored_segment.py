@@ -16,7 +16,7 @@ from headwater.deltas.on_spark import to_dataframe
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, SegmentName
-from headwater.storage import few_rows, spark_files
+from headwater.storage import spark_files
 from headwater.warehouse.kept_table import KeptTable
 
 SCHEMA = pa.schema([("city", pa.string()), ("no", pa.int64()), ("day", pa.date32()), ("amount", pa.decimal128(9, 2))])
@@ -58,8 +58,10 @@ def keyed(keys: dict[str, list[object]]) -> pa.Table:
     return pa.table({name: pa.array(values, SCHEMA.field(name).type) for name, values in keys.items()})
 
 
-def found(table: KeptTable, spark: SparkSession, at: int, keys: dict[str, list[object]]) -> Counter[tuple[object, ...]]:
-    stored = StoredSegment(relation=RELATION, tick=Tick(at), table=table, spark=spark)
+def found(
+    table: KeptTable, spark: SparkSession, at: int, keys: dict[str, list[object]], few: int = 10_000
+) -> Counter[tuple[object, ...]]:
+    stored = StoredSegment(relation=RELATION, tick=Tick(at), table=table, spark=spark, few_rows=few)
     within = restricted(tuple(keys), ArrowKeys(keyed(keys))) if keys else None
     request = RowRequest(relation=RELATION.name, wanted=tuple(SCHEMA.names), within=within)
     bag = look_up(stored, request).rows.table
@@ -74,12 +76,9 @@ def held(values: list[tuple[object, ...]], keys: dict[str, list[object]]) -> Cou
 
 @pytest.mark.parametrize("keys", KEYS)
 @pytest.mark.parametrize("few", [0, 10_000])
-def test_no_row_is_missed(
-    table: KeptTable, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, keys: dict[str, list[object]]
-) -> None:
+def test_no_row_is_missed(table: KeptTable, spark: SparkSession, few: int, keys: dict[str, list[object]]) -> None:
     """Neither where rows are read here nor where they are read on Spark."""
-    monkeypatch.setattr(few_rows, "FEW_ROWS", few)
-    assert found(table, spark, 1, keys) == held(ROWS, keys)
+    assert found(table, spark, 1, keys, few) == held(ROWS, keys)
 
 
 def read_share(table: KeptTable, keys: dict[str, list[object]]) -> float:

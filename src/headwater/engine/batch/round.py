@@ -38,9 +38,6 @@ from headwater.observe.probe_stats import ProbeStats
 from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
 
-RECOMPUTED_TICKS = 100
-"""A view that is computed from whole inputs at every tick holds the others up: no longer than for so many changes."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
@@ -114,7 +111,8 @@ class Round:
         started, last = time.perf_counter(), self.log.last_tick
         lo = min(view.frontier for view in due)
         accepted = AcceptedLog(self.log, self.settled)
-        with Snapshots(self.resolved.sources, self.acceptor) as snapshots:
+        settings = self.resolved.project.settings.batch
+        with Snapshots(self.resolved.sources, self.acceptor, settings.follow_wait_seconds) as snapshots:
             outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
             left = [view for view in due if view.name not in outcomes]
             self._open(snapshots, left, last, accepted)
@@ -171,11 +169,15 @@ class Round:
         return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
 
     def _before_many(self, view: LiveView, upto: Tick) -> Tick:
-        """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick."""
+        """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick.
+
+        A view that is computed from whole inputs at every tick holds the others up, and no longer than that.
+        """
         relations = view.resolved.view.relations.items()
         rows = (self.log.rows(name, columns[:1], view.lo, upto) for name, columns in relations)
         ticks = sorted({Tick(tick) for found in rows for tick in found[TICK].unique().to_pylist()})
-        return upto if len(ticks) <= RECOMPUTED_TICKS else ticks[RECOMPUTED_TICKS - 1]
+        most = self.resolved.project.settings.batch.recomputed_ticks
+        return upto if len(ticks) <= most else ticks[most - 1]
 
     def _end(self, due: Sequence[LiveView], lo: Tick, last: Tick, snapshots: Snapshots) -> Tick:
         """Choose where the batch ends: as late as can be, unless a view would need a source that was not opened."""
@@ -235,7 +237,14 @@ class Round:
             net=base_changes(all_rows(columns), Guarantee.STRONG, (view.lo, upto), log),
             lo=view.lo,
             log=log,
-            shown=view_lookups(self.spark, resolved.view, view.table, view.lo, view.readers),
+            shown=view_lookups(
+                self.spark,
+                resolved.view,
+                view.table,
+                view.lo,
+                view.readers,
+                self.resolved.project.settings.memory.lookup_rows,
+            ),
             others=others,
         )
 

@@ -14,8 +14,6 @@ from headwater.engine.state.live_view import LiveView
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 
-_ADOPT_SECONDS = 60.0
-
 
 class Adoption(Enum):
     """What becomes of newborn views that adopt tables."""
@@ -37,16 +35,14 @@ def come_to(table: str, views: Iterable[LiveView]) -> Tick | None:
     return max((view.frontier for view in going), default=None)
 
 
-def decide_adoption(birth: Tick, reached: Collection[Tick | None], waited_seconds: float) -> Adoption:
-    """Tell what to do, given how far the adopted tables have come.
+def decide_adoption(birth: Tick, reached: Collection[Tick | None], *, is_late: bool) -> Adoption:
+    """Tell what to do, given how far the adopted tables have come, and whether they were waited for long enough.
 
-    >>> decide_adoption(Tick(9), [Tick(9), Tick(12)], 0.0).name, decide_adoption(Tick(9), [], 0.0).name
-    ('READY', 'READY')
-    >>> decide_adoption(Tick(9), [Tick(8), Tick(12)], 1.0).name, decide_adoption(Tick(9), [Tick(8)], 1000.0).name
-    ('WAIT', 'AGAIN')
-    >>> decide_adoption(Tick(9), [None, Tick(9)], 0.0).name
-    'AGAIN'
+    >>> [decide_adoption(Tick(9), reached, is_late=False).name for reached in ([Tick(9), Tick(12)], [], [None])]
+    ['READY', 'READY', 'AGAIN']
+    >>> [decide_adoption(Tick(9), [Tick(8), Tick(12)], is_late=is_late).name for is_late in (False, True)]
+    ['WAIT', 'AGAIN']
     """
     if all(tick is not None and tick >= birth for tick in reached):
         return Adoption.READY
-    return Adoption.AGAIN if None in reached or waited_seconds > _ADOPT_SECONDS else Adoption.WAIT
+    return Adoption.AGAIN if None in reached or is_late else Adoption.WAIT

@@ -27,7 +27,7 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.content import Content
 from headwater.deltas.extent import Remainder
 from headwater.deltas.lookup import SawTransactions
-from headwater.engine.bootstrap.born_rows import FEW_ROWS, BornInputs, BornRows
+from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
 from headwater.engine.bootstrap.kept_segments import BornTables
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
@@ -40,6 +40,7 @@ from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import Listener
 from headwater.project.fill import Fill, fill_anew
 from headwater.project.resolve import ResolvedProject, ResolvedView
@@ -49,10 +50,6 @@ from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.folders import next_generation, staging_folder, view_folder
 from headwater.warehouse.kept_table import KeptTable
-
-_FOLLOW_SECONDS = 60.0
-_COMPUTED_TOGETHER = min(4, os.cpu_count() or 1)
-"""So many views are computed at a time: of small ones one after the other leaves processors idle."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +62,12 @@ class Wish:
 
 
 def stage(
-    folder: Path, sources: Mapping[str, Source], wishes: tuple[Wish, ...], acceptor: Acceptor, listener: Listener
+    folder: Path,
+    sources: Mapping[str, Source],
+    wishes: tuple[Wish, ...],
+    acceptor: Acceptor,
+    listener: Listener,
+    settings: BootstrapSettings,
 ) -> dict[RelationName, StagedRelation]:
     """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
     staged: dict[RelationName, StagedRelation] = {}
@@ -74,9 +76,9 @@ def stage(
             for wish in wishes:
                 if wish.relation.name.source == source:
                     staged[wish.relation.name] = stage_relation(
-                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener
+                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
                     )
-            if not acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS) or not snapshot.is_valid():
+            if not acceptor.wait_for(snapshot.position, settings.follow_wait_seconds) or not snapshot.is_valid():
                 raise SourceUnavailable(
                     f'the log of source "{source}" cannot be followed to what its snapshot saw',
                     code="HW-532",
@@ -128,13 +130,14 @@ class Bootstrap:
 
     def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
         """Read, choose the tick, compute. `replicas` are the copies that are there already."""
+        settings = self.resolved.project.settings.bootstrap
         reads = self._reads(contents(replicas))
         wishes = tuple(
             Wish(relation=self.resolved.relations[name], wanted=read.columns, rows=read.rows)
             for name, read in sorted(reads.items())
         )
         staging = Path(staging_folder(self.warehouse))
-        staged = stage(staging, self.resolved.sources, wishes, self.acceptor, self.listener)
+        staged = stage(staging, self.resolved.sources, wishes, self.acceptor, self.listener, settings)
         tick = self.log.last_tick
         for one in staged.values():
             self._require_untruncated(one, tick, staging)
@@ -153,9 +156,12 @@ class Bootstrap:
             replicas=held,
             read=frames,
             read_counts=counts,
+            small_rows=settings.small_rows,
         )
-        born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted)
-        with ThreadPoolExecutor(_COMPUTED_TOGETHER, thread_name_prefix="birth") as pool:
+        memory = self.resolved.project.settings.memory
+        born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted, settings=memory)
+        at_once = min(settings.views_at_once, os.cpu_count() or 1)  # small ones one by one leave processors idle
+        with ThreadPoolExecutor(at_once, thread_name_prefix="birth") as pool:
             found = dict(
                 zip(self.views, pool.map(lambda name: self._bear(name, inputs, born), self.views), strict=True)
             )
@@ -214,9 +220,13 @@ class Bootstrap:
         relation, content = self.resolved.relations[name], self.copied[name].content
         held = None if old is None else old.plain_at(self.log, tick)
         plain = filled(replace(read, content=content), rows, held, relation)
-        is_small = read_count + (0 if old is None else old.base_row_count + old.recent_row_count) <= FEW_ROWS
+        settings = self.resolved.project.settings
+        small = settings.bootstrap.small_rows
+        is_small = read_count + (0 if old is None else old.base_row_count + old.recent_row_count) <= small
         try:
-            return make_replica(self.spark, self.warehouse, relation, content, plain, tick, is_small=is_small)
+            return make_replica(
+                self.spark, self.warehouse, relation, content, plain, tick, small if is_small else 0, settings.memory
+            )
         except PySparkException as error:
             if not is_contradiction(error):
                 raise
@@ -230,11 +240,11 @@ class Bootstrap:
         with born.tables_for(resolved, inputs, is_rebuilt=name in self.rebuilt) as made:
             table = KeptTable.create(folder, resolved.schema, tick)
             computed = recompute(inputs.spark, resolved.view, resolved.view.whole, inputs.plain)
-            by_text = BornRows.of_frame(computed, is_small=inputs.is_small)
+            by_text = BornRows.of_frame(computed, inputs.few)
             by_text.write(table.checkpoint, tick)
             if resolved.is_compared_at_birth:
                 require_same_types(resolved.view, computed, made.rows)
-                by_steps = BornRows.of_frame(made.rows, is_small=by_text.few is not None)
+                by_steps = BornRows.of_frame(made.rows, inputs.few if by_text.few is not None else 0)
                 if not by_text.are_surely(by_steps):
                     shown = table.state_dataframe(inputs.spark, tick)
                     require_same_rows(resolved.view, shown, made.rows, tick)

@@ -24,8 +24,6 @@ from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.warehouse.checkpoint import Checkpoint
 
-FEW_ROWS = 20_000
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BornRows:
@@ -35,9 +33,9 @@ class BornRows:
     few: pa.Table | None = None
 
     @classmethod
-    def of_frame(cls, frame: DataFrame, *, is_small: bool) -> BornRows:
-        """Compute rows that are expected to be few; of others nothing is computed yet."""
-        return cls(frame=frame, few=collect_few(frame, FEW_ROWS) if is_small else None)
+    def of_frame(cls, frame: DataFrame, few: int) -> BornRows:
+        """Compute rows that are expected to be no more than a few; with 0 nothing is computed yet."""
+        return cls(frame=frame, few=collect_few(frame, few) if few else None)
 
     def placed(self, spark: SparkSession) -> BornRows:
         """Return them so that whoever reads the frame does not compute few rows again."""
@@ -67,7 +65,8 @@ class Inputs:
 
     spark: SparkSession
     plain: Mapping[RelationName, DataFrame]
-    is_small: bool
+    few: int
+    """How many rows are computed and held here at most; 0 where these are too many already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +80,8 @@ class BornInputs:
     read: Mapping[RelationName, DataFrame]
     read_counts: Mapping[RelationName, int]
     """How many rows were read of a relation."""
+    small_rows: int
+    """Views are computed in one task that read no more rows."""
     _known: dict[tuple[RelationName, bool], BornRows] = field(default_factory=dict)
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
@@ -89,18 +90,20 @@ class BornInputs:
         with self._reading:
             found = {name: self._rows(name, needed) for name, needed in needs.items()}
         few = [rows.few for rows in found.values() if rows.few is not None]
-        if len(few) == len(found) and sum(table.num_rows for table in few) <= FEW_ROWS:
+        if len(few) == len(found) and sum(table.num_rows for table in few) <= self.small_rows:
             plain = {name: rows.frame for name, rows in found.items()}
-            return Inputs(spark=small_session(self.spark), plain=plain, is_small=True)
+            return Inputs(spark=small_session(self.spark), plain=plain, few=self.small_rows)
         plain = {name: self._frame(name, is_held=self._is_held(name, needed)) for name, needed in needs.items()}
-        return Inputs(spark=self.spark, plain=plain, is_small=False)
+        return Inputs(spark=self.spark, plain=plain, few=0)
 
     def _rows(self, name: RelationName, needed: Content) -> BornRows:
         is_held = self._is_held(name, needed)
         if (name, is_held) not in self._known:
             reader = self.replicas[name] if is_held else None
             count = self.read_counts[name] if reader is None else reader.base_row_count + reader.recent_row_count
-            read = BornRows.of_frame(self._frame(name, is_held=is_held), is_small=count <= FEW_ROWS)
+            read = BornRows.of_frame(
+                self._frame(name, is_held=is_held), self.small_rows if count <= self.small_rows else 0
+            )
             self._known[name, is_held] = read.placed(self.spark)
         return self._known[name, is_held]
 

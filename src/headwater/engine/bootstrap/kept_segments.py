@@ -15,6 +15,7 @@ from headwater.engine.bootstrap.whole_view import whole_view
 from headwater.engine.state.auxiliary_table import HiddenTable
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
+from headwater.model.settings import MemorySettings
 from headwater.project.resolve import ResolvedView
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater.warehouse.folders import next_generation, segment_folder, segment_table
@@ -27,12 +28,17 @@ def kept_segments(view: SegmentedView) -> tuple[Segment, ...]:
 
 
 def with_own_rows(
-    spark: SparkSession, view: SegmentedView, table: KeptTable, hidden: Mapping[RelationName, HiddenTable]
+    spark: SparkSession,
+    view: SegmentedView,
+    table: KeptTable,
+    hidden: Mapping[RelationName, HiddenTable],
+    settings: MemorySettings,
 ) -> dict[RelationName, HiddenTable]:
     """Return a view's hidden tables, and the view's own where its last step looks at its own rows."""
     if not view.output.step.reads_own_rows:
         return dict(hidden)
-    own = HiddenTable(name=view.name, relation=view.output.relation, table=table, spark=spark)
+    relation = view.output.relation
+    own = HiddenTable(name=view.name, relation=relation, table=table, spark=spark, settings=settings)
     return {**hidden, view.output.name: own}
 
 
@@ -55,6 +61,7 @@ class BornTables:
     warehouse: str
     tick: Tick
     adopted: Mapping[RelationName, str]
+    settings: MemorySettings
     made: dict[str, HiddenTable] = field(default_factory=dict)
     _shared: dict[RelationName, str] = field(default_factory=dict)
     _few: dict[str, DataFrame] = field(default_factory=dict)
@@ -90,13 +97,13 @@ class BornTables:
         made = self.made.get(found.get(segment.name, ""))
         if made is None:
             return rows
-        few = self._few.get(made.name) if inputs.is_small else None
+        few = self._few.get(made.name) if inputs.few else None
         return made.table.state_dataframe(inputs.spark, self.tick) if few is None else few
 
     def _table_of(self, resolved: ResolvedView, inputs: Inputs, segment: Segment, rows: DataFrame) -> str:
         """Return the table of a segment: one that another newborn view has made meanwhile, or else a new one."""
         if not resolved.shares or segment.name not in self._shared:
-            computed = BornRows.of_frame(rows, is_small=inputs.is_small)
+            computed = BornRows.of_frame(rows, inputs.few)
             written = self._write(segment, computed)
             if segment.name not in resolved.view.unread:
                 if computed.few is None:
@@ -114,7 +121,9 @@ class BornTables:
         folder, schema = segment_folder(self.warehouse, name), segment.relation.arrow_schema()
         table = KeptTable.create(folder, schema, self.tick, ordered=len(segment.looked_up_by))
         rows.write(table.checkpoint, self.tick)
-        hidden = HiddenTable(name=name, relation=segment.relation, table=table, spark=self.spark)
+        hidden = HiddenTable(
+            name=name, relation=segment.relation, table=table, spark=self.spark, settings=self.settings
+        )
         self.made[name] = hidden
         if rows.few is not None:
             self._few[name] = rows.placed(self.spark).frame

@@ -11,6 +11,7 @@ from headwater.engine.bootstrap.born_rows import BornRows
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.project.fill import Fill, Way
 from headwater.storage.spark_files import spark_schema
 from headwater.warehouse.catalog import ReplicaEntry
@@ -51,10 +52,13 @@ def make_replica(
     content: Content,
     rows: DataFrame,
     tick: Tick,
-    *,
-    is_small: bool = False,
+    few: int = 0,
+    settings: MemorySettings = DEFAULTS.memory,
 ) -> ReplicaReader:
-    """Write plain rows as a new generation of a relation's replica, and return it, ready to be read."""
+    """Write plain rows as a new generation of a relation's replica, and return it, ready to be read.
+
+    Rows that are expected to be no more than a `few` are written here, others by Spark.
+    """
     key = tuple(column for column in relation.key if column in content.columns)
     generation = next_generation(replica_folder(warehouse, relation.name, 0))
     entry = ReplicaEntry(
@@ -64,5 +68,5 @@ def make_replica(
     replica = Replica.create(folder, relation.arrow_schema(content.columns))
     counted = rows.select(*quoted(content.columns)).withColumn(COUNT, F.lit(1).cast("bigint"))
     netted = replica.netted(counted, key)
-    BornRows.of_frame(netted, is_small=is_small).write(replica.checkpoint, tick)
-    return load_replica(spark, relation, entry, replica)
+    BornRows.of_frame(netted, few).write(replica.checkpoint, tick)
+    return load_replica(spark, relation, entry, replica, settings)

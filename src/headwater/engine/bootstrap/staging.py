@@ -26,12 +26,10 @@ from headwater.deltas.extent import Remainder
 from headwater.deltas.on_arrow import remaining
 from headwater.fail_points import reach
 from headwater.model.relation import Relation, arrow_type
+from headwater.model.settings import BootstrapSettings
 from headwater.model.transaction import Seen
 from headwater.observe.events import BootstrapProgress, Listener
 from headwater.sources.source import Chunk, Snapshot
-
-ROWS_PER_CHUNK = 500_000
-_READERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +92,7 @@ def stage_relation(
     wanted: tuple[str, ...],
     rows: Remainder,
     listener: Listener,
+    settings: BootstrapSettings,
 ) -> StagedRelation:
     """Read rows of a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept.
 
@@ -104,12 +103,12 @@ def stage_relation(
     if plan is None:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
-        plan = snapshot.chunks(relation, ROWS_PER_CHUNK)
+        plan = snapshot.chunks(relation, settings.chunk_rows)
         _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
     finished = _finished_chunks(home, plan, snapshot) if _is_resumable(plan, relation, wanted) else []
     progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
     done = {staged.chunk.number for staged in finished}
-    with ThreadPoolExecutor(_READERS, thread_name_prefix=f"read {relation.name}") as pool:
+    with ThreadPoolExecutor(settings.readers, thread_name_prefix=f"read {relation.name}") as pool:
         read = pool.map(
             lambda chunk: _stage_chunk(home, snapshot, relation, wanted, rows, chunk, progress),
             [chunk for chunk in plan if chunk.number not in done],

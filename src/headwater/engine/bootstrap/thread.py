@@ -12,7 +12,6 @@ from headwater.errors import SourceUnavailable
 from headwater.model.relation import RelationName
 from headwater.observe.events import Event
 
-_RETRY_SECONDS = 1.0
 _STOP_SECONDS = 60.0
 
 
@@ -46,7 +45,7 @@ class BootstrapThread:
             try:
                 self._made = self._job.run(self._replicas)
             except SourceUnavailable:
-                self._stop.wait(_RETRY_SECONDS)
+                self._stop.wait(self._job.resolved.project.settings.service.restart_pause_seconds)
                 continue
             except _StoppedError:
                 return

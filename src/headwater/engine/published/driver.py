@@ -67,11 +67,6 @@ from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
 from headwater.views.steps.join import JoinView
 
-_FOLLOW_SECONDS = 10.0
-_GATHER_SECONDS = 0.5
-"""How long answers are waited for before what can be installed is installed: one Spark job then serves many ticks."""
-_PAUSE_SECONDS = 0.5
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Read:
@@ -113,11 +108,15 @@ class Correspondences:
             Correspondence, spark=spark, resolved=resolved, log=log, acceptor=acceptor, listener=listener
         )
         self._by_view: dict[LiveView, Correspondence] = {}
+        self._settings = resolved.project.settings.batch
 
     def advance(self, due: Sequence[LiveView]) -> dict[str, Outcome]:
-        """Return how far each of these views comes that a published algorithm maintains."""
+        """Return how far each of these views comes that a published algorithm maintains.
+
+        Answers are waited for before what can be installed is installed: one Spark job then serves many ticks.
+        """
         corresponding = {view.name: self._of(view) for view in due if view.resolved.algorithm.run is not None}
-        deadline = time.monotonic() + _GATHER_SECONDS
+        deadline = time.monotonic() + self._settings.answer_wait_seconds
         while True:
             for one in corresponding.values():
                 one.deliver()
@@ -157,6 +156,7 @@ class Correspondence:
         self._spark = spark
         self._view = view
         self._resolved = resolved
+        self._few_rows = resolved.project.settings.memory.lookup_rows
         self._log = log
         self._settled: dict[str, Tick] = {}
         self._accepted = AcceptedLog(log, {})
@@ -204,7 +204,7 @@ class Correspondence:
         asked = ProbeStats.merge(self._asked)
         self._asked.clear()
         try:
-            rows = install_on_spark(self._spark, self._view, installs)
+            rows = install_on_spark(self._spark, self._view, installs, self._few_rows)
         except Exception as error:  # what is not the view's own is raised again
             if not is_view_error(error):
                 raise
@@ -218,7 +218,7 @@ class Correspondence:
         rows: pa.Table | None = None
         for install in installs:
             try:
-                rows = install_on_spark(self._spark, self._view, [*good, install])
+                rows = install_on_spark(self._spark, self._view, [*good, install], self._few_rows)
             except Exception as again:
                 if not is_view_error(again):
                     raise
@@ -333,7 +333,7 @@ class Correspondence:
         What was installed since and is not committed is not seen; the answer says so, and is rebased from there.
         """
         view, join = self._view, self._view.resolved.join
-        table = stored_view(self._spark, view.resolved.view, view.table, view.lo)
+        table = stored_view(self._spark, view.resolved.view, view.table, view.lo, self._few_rows)
         fragments = tuple((_shown_rows(table, join, part),) for part in query.parts)
         return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=view.lo))
 
@@ -345,17 +345,18 @@ class Correspondence:
 
     def _ask_later(self, query: Query[ArrowBag], asked: ProbeStats) -> _Read:
         """Ask again after a pause, so that a source that is away is not hammered; closing ends the pause."""
-        self._closed.wait(_PAUSE_SECONDS)
+        self._closed.wait(self._resolved.project.settings.batch.ask_again_pause_seconds)
         return self._ask(query, asked)
 
     def _ask(self, query: Query[ArrowBag], asked: ProbeStats) -> _Read:
         """Answer a query from one snapshot of its source, once the log has been followed past what that saw."""
         with self._resolved.sources[query.source].snapshot() as snapshot:
-            if not self._acceptor.wait_for(snapshot.position, _FOLLOW_SECONDS):
+            wait_seconds = self._resolved.project.settings.batch.follow_wait_seconds
+            if not self._acceptor.wait_for(snapshot.position, wait_seconds):
                 raise SourceUnavailable(
                     f'the log of source "{query.source}" cannot be followed to what its snapshot saw',
                     code="HW-530",
-                    detail=f"waited {_FOLLOW_SECONDS:.0f} s for {snapshot.position}",
+                    detail=f"waited {wait_seconds:g} s for {snapshot.position}",
                     hint="it is asked again when the source answers",
                 )
             view = self._view.resolved.join

@@ -16,6 +16,7 @@ from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.engine.state.live_view import LiveView
+from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.view_lookup import stored_view
 from headwater.maintenance.published.messages import Install
 from headwater.maintenance.published.terms import Term
@@ -26,18 +27,21 @@ from headwater.views.steps.join import JoinView
 from headwater.views.steps.keys import key_outputs
 
 
-def install_on_spark(spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]]) -> pa.Table:
+def install_on_spark(
+    spark: SparkSession, view: LiveView, installs: Sequence[Install[ArrowBag]], few_rows: int
+) -> pa.Table:
     """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
     schema = view.table.changes.schema()
     gained = _sum_of_terms(spark, view.resolved.join, schema, view.lo, installs)
     if not any(install.distinct or install.removed for install in installs):
         return gained.table
+    table = stored_view(spark, view.resolved.view, view.table, view.lo, few_rows)
     changed = ArrowBag(schema.empty_table())
     for install in installs:
         of_tick = ArrowBag(gained.table.filter(pc.equal(gained.table[TICK], install.upto)))
-        removed = _held(spark, view, changed, install, install.removed)
+        removed = _held(table, view, changed, install, install.removed)
         if install.distinct:
-            of_tick = _not_there_yet(spark, view, install, of_tick, changed, removed)
+            of_tick = _not_there_yet(table, view, install, of_tick, changed, removed)
         changed = changed.plus(of_tick.plus(removed.negated()).net())
     return changed.table
 
@@ -66,7 +70,7 @@ def _rows(term: Term[ArrowBag], alias: str, tick: Tick, number: int) -> pa.Table
 
 
 def _not_there_yet(
-    spark: SparkSession,
+    table: StoredSegment,
     view: LiveView,
     install: Install[ArrowBag],
     gained: ArrowBag,
@@ -80,7 +84,7 @@ def _not_there_yet(
     first = view.resolved.join.occurrences[0].alias
     columns = _key_columns(view.resolved.join, first)
     keys = {first: gained.keys(columns, gained, columns)}
-    there = _held(spark, view, before, install, keys).plus(removed.negated()).net()
+    there = _held(table, view, before, install, keys).plus(removed.negated()).net()
     there = _with_counts(there, 1)
     return there.widest(_with_counts(gained, 1)).plus(there.negated())
 
@@ -92,11 +96,10 @@ def _with_counts(bag: ArrowBag, count: int) -> ArrowBag:
     return ArrowBag(kept.set_column(kept.column_names.index(COUNT), COUNT, ones))
 
 
-def _held(spark: SparkSession, view: LiveView, before: ArrowBag, install: Install[ArrowBag], keys: Any) -> ArrowBag:
+def _held(table: StoredSegment, view: LiveView, before: ArrowBag, install: Install[ArrowBag], keys: Any) -> ArrowBag:
     """Return the rows that a view holds before an install under some keys of its occurrences, stamped with its tick."""
     schema = view.table.changes.schema()
     found = ArrowBag(schema.empty_table())
-    table = stored_view(spark, view.resolved.view, view.table, view.lo)
     for alias, values in keys.items():
         if len(values):
             columns = _key_columns(view.resolved.join, alias)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from headwater.changelog.accept import Acceptor
 from headwater.engine.service.live_status import write_status
 from headwater.model.position import Position
+from headwater.model.settings import ServiceSettings
 from headwater.observe.messages import Messages
 from headwater.warehouse.lease import release_lease, renew_lease
 from headwater.warehouse.mailbox import awaited_position
@@ -20,7 +21,6 @@ from headwater.warehouse.mailbox import awaited_position
 _log = logging.getLogger(__name__)
 
 _LEASE_SECONDS = 5.0
-_STATUS_SECONDS = 0.5
 _LOOK_SECONDS = 0.1
 
 
@@ -34,6 +34,7 @@ class SignsOfLife:
         acceptor: Acceptor,
         messages: Messages,
         is_bootstrapping: Callable[[], bool],
+        settings: ServiceSettings,
     ) -> None:
         """Say nothing yet."""
         self._warehouse = warehouse
@@ -41,6 +42,7 @@ class SignsOfLife:
         self._acceptor = acceptor
         self._messages = messages
         self._is_bootstrapping = is_bootstrapping
+        self._settings = settings
         self._told: dict[str, Position] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
@@ -67,7 +69,7 @@ class SignsOfLife:
                 if time.monotonic() - renewed_at > _LEASE_SECONDS:
                     renew_lease(self._warehouse, self._epoch)
                     renewed_at = time.monotonic()
-                if self._is_awaited() or time.monotonic() - said_at > _STATUS_SECONDS:
+                if self._is_awaited() or time.monotonic() - said_at > self._settings.status_interval_seconds:
                     bootstrapping = self._is_bootstrapping()
                     write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
                     said_at = time.monotonic()

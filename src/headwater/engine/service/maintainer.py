@@ -71,8 +71,6 @@ from headwater.warehouse.mailbox import Releases
 from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 0.2
-_IDLE_SECONDS = 60.0
-_ABSORB_ROWS = 20_000
 
 
 class Maintainer:
@@ -95,6 +93,7 @@ class Maintainer:
         self.spark = spark
         self.warehouse = warehouse
         self.resolved = resolved
+        self.settings = settings = resolved.project.settings
         self.log = warehouse.log
         self.commits = warehouse.commits
         self.epoch = epoch
@@ -104,8 +103,8 @@ class Maintainer:
         self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        holding = Holding(global_sources(resolved), Releases(warehouse.path).look)
-        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding)
+        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture)
+        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture)
         self._correspondences = Correspondences(spark, resolved, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
@@ -114,6 +113,7 @@ class Maintainer:
             lambda: dict(self.replicas),
             lambda: self._needed,
             listener,
+            settings.upkeep,
         )
         self._needed = Tick(0)
         self.plan = plan
@@ -127,7 +127,12 @@ class Maintainer:
         self._truncated: dict[RelationName, Tick] = {}
         """After which ticks relations were truncated; by `_replacing` it is known which replicas told the rows."""
         self._signs = SignsOfLife(
-            warehouse.path, epoch, self.acceptor, self._messages, lambda: self._bootstrap is not None
+            warehouse.path,
+            epoch,
+            self.acceptor,
+            self._messages,
+            lambda: self._bootstrap is not None,
+            settings.service,
         )
         self._stop = threading.Event()
         self._commit_count = 0
@@ -283,7 +288,7 @@ class Maintainer:
         """
         try:
             with source.snapshot() as snapshot:
-                followed = self.acceptor.wait_for(snapshot.position, _IDLE_SECONDS)
+                followed = self.acceptor.wait_for(snapshot.position, self.settings.batch.idle_wait_seconds)
                 return followed or self.acceptor.is_held_before(snapshot.position)
         except SourceUnavailable:
             return False
@@ -309,7 +314,8 @@ class Maintainer:
             self._made_at = time.monotonic()
         adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.hidden.keys()
         reached = [come_to(table, self.views.values()) for table in adopted]
-        decided = decide_adoption(made.tick, reached, time.monotonic() - self._made_at)
+        is_late = time.monotonic() - self._made_at > self.settings.bootstrap.adopt_wait_seconds
+        decided = decide_adoption(made.tick, reached, is_late=is_late)
         if decided is Adoption.AGAIN:
             self._start_bootstrap(adopted={})
         return decided is Adoption.READY
@@ -338,6 +344,7 @@ class Maintainer:
                     newborn.resolved.view,
                     newborn.table,
                     {name: self._hidden[table] for name, table in newborn.segments.items()},
+                    self.settings.memory,
                 ),
             )
             self.timetable.note(self.views[newborn.entry.name])
@@ -492,7 +499,7 @@ class Maintainer:
             del self.upkeep.refreshed[name]
         for reader in self.replicas.values():
             changes = reader.changes(self.log, reader.tick, frontier)
-            if len(changes) >= _ABSORB_ROWS:
+            if len(changes) >= self.settings.memory.replica_behind_rows:
                 reader.absorb(changes, frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap is None:

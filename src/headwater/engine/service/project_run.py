@@ -24,7 +24,6 @@ from headwater.project.plan import Consent, RunPlan, show_plan
 from headwater.project.plan_result import RunEnd, RunResult
 from headwater.project.resolve import ResolvedProject, resolve_project
 
-_RETRY_SECONDS = 1.0
 _NO_CONSENT = Consent()
 
 
@@ -86,7 +85,7 @@ class ProjectRun:
                 if not done:  # a first one refuses a source that is away; a later one waits, as the one before did
                     raise
                 is_away = True
-                self._stop.wait(_RETRY_SECONDS)
+                self._stop.wait(self.project.settings.service.restart_pause_seconds)
             finally:
                 watch.stop()
             is_changed = watch.taken is not None and done[-1].ended is RunEnd.INTERRUPTED
@@ -116,7 +115,7 @@ class ProjectRun:
             except SourceUnavailable:
                 if is_first:
                     raise
-            if self._stop.wait(_RETRY_SECONDS):
+            if self._stop.wait(self.project.settings.service.restart_pause_seconds):
                 return None
 
 

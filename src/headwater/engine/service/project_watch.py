@@ -24,8 +24,6 @@ from headwater.project.resolve import ResolvedProject, resolve_project
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 0.7
-_TRY_AGAIN_SECONDS = 10.0
 _STOP_SECONDS = 60.0
 
 
@@ -46,6 +44,7 @@ class ProjectWatch:
         """The views that what is taken up drops or changes."""
         self._consent = consent
         self._running = running
+        self._settings = running.settings.service
         self._spark = spark
         self._listener = listener
         self._found = found
@@ -67,7 +66,7 @@ class ProjectWatch:
         before: Project | str | None = None
         tried: Project | None = None
         tried_at = 0.0
-        while not self._stop.wait(_LOOK_SECONDS):
+        while not self._stop.wait(self._settings.project_check_interval_seconds):
             try:
                 now = self._read()
                 is_settled, before = now == before, now
@@ -75,7 +74,7 @@ class ProjectWatch:
                     continue
                 if now == self._running:
                     self._told, tried = "", None
-                elif now != tried or time.monotonic() - tried_at > _TRY_AGAIN_SECONDS:
+                elif now != tried or time.monotonic() - tried_at > self._settings.project_retry_interval_seconds:
                     tried, tried_at = now, time.monotonic()
                     if self._take_up(now):
                         return
@@ -87,7 +86,7 @@ class ProjectWatch:
         try:
             return load(self._running.file)
         except HeadwaterError as error:
-            self._stop.wait(_LOOK_SECONDS)
+            self._stop.wait(self._settings.project_check_interval_seconds)
             try:
                 return load(self._running.file)
             except HeadwaterError as again:

@@ -21,7 +21,6 @@ from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.mailbox import note_refresh
 from headwater.warehouse.query import Warehouse
 
-_PATIENCE_SECONDS = 600.0
 _LOOK_SECONDS = 0.1
 
 
@@ -56,13 +55,14 @@ def _ask(resolved: ResolvedProject, path: str, names: Sequence[str]) -> bool:
     upto = warehouse.log.last_tick
     for name in names:
         note_refresh(path, name, upto)
-    deadline = time.monotonic() + _PATIENCE_SECONDS
+    wait_seconds = resolved.project.settings.reading.refresh_wait_seconds
+    deadline = time.monotonic() + wait_seconds
     while min(_frontiers(path, names).values()) < upto:
         if time.monotonic() > deadline:
             raise NotReadable(
                 f"not every view has come to tick {upto}",
                 code="HW-142",
-                detail=f"waited {_PATIENCE_SECONDS:.0f} s for the maintainer, which goes on with it",
+                detail=f"waited {wait_seconds:g} s for the maintainer, which goes on with it",
                 hint="see `headwater status` for how far the views are",
             )
         if not maintainer_is_alive(path):

@@ -170,18 +170,21 @@ def _live_view(
     """Open a view; `hidden` are the hidden tables that were opened for others, and then for this one too."""
     entry, table, view = warehouse.view(name), warehouse.kept_table(name), resolved.views[name].view
     relations = {segment.name.name: segment.relation for segment in view.segments}
+    memory = resolved.project.settings.memory
     opened = warehouse.kept_segments(name)
     for shared in entry.segments:
         segment = segment_of_table(shared)
         if shared not in hidden:
-            hidden[shared] = HiddenTable(name=shared, relation=relations[segment], table=opened[segment], spark=spark)
+            hidden[shared] = HiddenTable(
+                name=shared, relation=relations[segment], table=opened[segment], spark=spark, settings=memory
+            )
     own = {hidden[shared].relation.name: hidden[shared] for shared in entry.segments}
     return LiveView(
         resolved=resolved.views[name],
         entry=entry,
         table=table,
         frontier=warehouse.frontier(name),
-        segments=with_own_rows(spark, view, table, own),
+        segments=with_own_rows(spark, view, table, own, memory),
         stopped=warehouse.head().record.stopped.get(name),
     )
 
@@ -200,7 +203,11 @@ def _load_replicas(
 ) -> dict[RelationName, ReplicaReader]:
     return {
         name: load_replica(
-            spark, resolved.relations[name], entry, Replica.open(replica_folder(path, name, entry.generation))
+            spark,
+            resolved.relations[name],
+            entry,
+            Replica.open(replica_folder(path, name, entry.generation)),
+            resolved.project.settings.memory,
         )
         for name, entry in entries.items()
     }

@@ -19,6 +19,7 @@ from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.model.position import Tick
 from headwater.model.project import RetainFor, RetainTicks, Retention
 from headwater.model.relation import RelationName
+from headwater.model.settings import UpkeepSettings
 from headwater.observe.events import CheckpointRolled, Housekept, Listener
 from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder
@@ -28,10 +29,6 @@ from headwater.warehouse.replica import Replica
 
 _log = logging.getLogger(__name__)
 
-_EVERY_SECONDS = 5.0
-_SOONEST_SECONDS = 30.0
-_SHARE_OF_TIME = 0.05
-_RECENT_ROWS = 200_000
 _RECENT_SHARE = 0.2
 
 
@@ -46,6 +43,7 @@ class Upkeep:
         replicas: Callable[[], dict[RelationName, ReplicaReader]],
         needed: Callable[[], Tick],
         listener: Listener,
+        settings: UpkeepSettings,
     ) -> None:
         """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick."""
         self._spark = spark
@@ -53,6 +51,7 @@ class Upkeep:
         self._replicas = replicas
         self._needed = needed
         self._listener = listener
+        self._settings = settings
         self._policy = _policy(retention)
         self._next_roll: dict[str, float] = {}
         self._stop = threading.Event()
@@ -73,7 +72,7 @@ class Upkeep:
     def _run(self) -> None:
         started_at = datetime.now(UTC)
         opened: tuple[Warehouse, Housekeeper] | None = None
-        while not self._stop.wait(_EVERY_SECONDS):
+        while not self._stop.wait(self._settings.interval_seconds):
             try:
                 warehouse, housekeeper = opened = opened or self._open(started_at)
                 self._roll_views(warehouse)
@@ -100,13 +99,17 @@ class Upkeep:
             if [table for table in tables if table.roll_checkpoint(self._spark, tick)]:
                 seconds = time.monotonic() - started
                 self._listener(CheckpointRolled(table=name, tick=tick, seconds=seconds))
-                self._next_roll[name] = time.monotonic() + max(_SOONEST_SECONDS, seconds / _SHARE_OF_TIME)
+                pause_seconds = 100 * seconds / self._settings.checkpoint_time_percent
+                soonest = max(self._settings.checkpoint_interval_seconds, pause_seconds)
+                self._next_roll[name] = time.monotonic() + soonest
 
     def _refresh_replicas(self) -> None:
         for name, reader in self._replicas().items():
             if self._stop.is_set() or name in self.refreshed:
                 continue
-            if reader.recent_row_count < max(_RECENT_ROWS, _RECENT_SHARE * reader.base_row_count):
+            if reader.recent_row_count < max(
+                self._settings.replica_refresh_rows, _RECENT_SHARE * reader.base_row_count
+            ):
                 continue
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
             self.refreshed[name] = refresh_replica(reader, replica, Warehouse.open(self._path).log)

@@ -21,7 +21,6 @@ from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.mailbox import note_awaited
 from headwater.warehouse.query import Warehouse
 
-_FOLLOW_SECONDS = 120.0
 _LOOK_SECONDS = 0.02
 
 
@@ -36,7 +35,8 @@ def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positio
     """Wait until the maintainer has followed a source to a position; False: there is no maintainer."""
     with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
         note_awaited(warehouse.path, position)
-    deadline = time.monotonic() + _FOLLOW_SECONDS
+    wait_seconds = resolved.project.settings.reading.follow_wait_seconds
+    deadline = time.monotonic() + wait_seconds
     while time.monotonic() < deadline:
         said = {status.name: status.position for status in read_sources(resolved.project, warehouse)}
         reached = said[position.source]
@@ -48,7 +48,7 @@ def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positio
     raise SourceUnavailable(
         f'the log of source "{position.source}" was not followed to what was seen',
         code="HW-534",
-        detail=f"waited {_FOLLOW_SECONDS:.0f} s for {position}",
+        detail=f"waited {wait_seconds:g} s for {position}",
         hint="see `headwater status`, then try again",
     )
 

@@ -27,6 +27,7 @@ from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.model.position import Tick
 from headwater.model.relation import Relation
+from headwater.model.settings import MemorySettings
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -38,22 +39,28 @@ class HiddenTable:
     relation: Relation
     table: KeptTable
     spark: SparkSession
+    settings: MemorySettings
     _readers: dict[Tick, SegmentReader] = field(default_factory=dict)
 
     def at(self, tick: Tick) -> SegmentReader:
         """Return the rows at a tick, read from disk unless some view stood there last."""
         if tick not in self._readers:
             rows = self.table.state_dataframe(self.spark, tick).select(*quoted(self.relation.column_names))
-            self._readers[tick] = SegmentReader.of_rows(self.relation, to_arrow(rows), tick)
+            self._readers[tick] = self._reader(to_arrow(rows), tick)
         return self._readers[tick]
 
     def hold(self, plain: pa.Table, tick: Tick) -> None:
         """Take plain rows of a tick that somebody has in memory already."""
-        self._readers[tick] = SegmentReader.of_rows(self.relation, plain, tick)
+        self._readers[tick] = self._reader(plain, tick)
+
+    def _reader(self, plain: pa.Table, tick: Tick) -> SegmentReader:
+        return SegmentReader.of_rows(self.relation, plain, tick, self.settings.segment_recent_rows)
 
     def stored(self, tick: Tick) -> StoredSegment:
         """Return the rows at a tick where they are stored, for whoever asks seldom."""
-        return StoredSegment(relation=self.relation, tick=tick, table=self.table, spark=self.spark)
+        return StoredSegment(
+            relation=self.relation, tick=tick, table=self.table, spark=self.spark, few_rows=self.settings.lookup_rows
+        )
 
     def advance(self, lo: Tick, rows: pa.Table | None, upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before."""

@@ -15,11 +15,9 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, Arrow
 from headwater.engine.state.segmented_lookup import SegmentedLookup
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentLookup
 from headwater.maintenance.questions import Log
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName, SegmentName
-
-_ASKED = 500.0
-"""Milliseconds for a lookup; whether a relation has a replica is not known here, so all are taken to be asked for."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +44,10 @@ class BatchLookup:
         return not isinstance(name, SegmentName) or name in self.kept
 
     def cost(self, name: RelationName, _key_count: int) -> float | None:
-        """Return about how many milliseconds a lookup takes; None for a segment that is not kept."""
+        """Return about how many milliseconds a lookup takes; None for a segment that is not kept.
+
+        Whether a relation has a replica is not known here, so all are taken to be asked for.
+        """
         if not isinstance(name, SegmentName):
-            return _ASKED
+            return costs.QUESTION
         return self.kept[name].lookup_milliseconds if name in self.kept else None

@@ -25,6 +25,7 @@ from headwater.deltas.on_arrow import ArrowRequest, ArrowResult, split_by_null
 from headwater.engine.state.reach import restrict
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
 
@@ -36,7 +37,7 @@ class ComputedSegment:
     relation: Relation
     tick: Tick
     rows: SegmentRows
-    lookup_milliseconds: ClassVar[float] = 500.0
+    lookup_milliseconds: ClassVar[float] = costs.QUESTION
     _known: dict[tuple[str, ...], tuple[pa.Table, SegmentReader]] = field(default_factory=dict)
     """By the columns that were looked up: the keys that were, and the rows that have one of them."""
 

@@ -20,11 +20,10 @@ from headwater.engine.state.source_lookup import SourceLookup
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Position
 from headwater.model.relation import Relation, RelationName
+from headwater.model.settings import DEFAULTS
 from headwater.observe.probe_stats import ProbeStats
 from headwater.sources.source import Snapshot, Source
 from headwater.spark.jobs import shared
-
-_FOLLOW_SECONDS = 10.0
 
 
 class Following(Protocol):
@@ -41,6 +40,7 @@ class Snapshots:
 
     sources: Mapping[str, Source]
     following: Following
+    wait_seconds: float = DEFAULTS.batch.follow_wait_seconds
     _open: dict[str, Snapshot] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
@@ -69,7 +69,7 @@ class Snapshots:
             except SourceUnavailable:
                 away.add(name)
         for name, snapshot in opened.items():
-            if self.following.wait_for(snapshot.position, _FOLLOW_SECONDS):
+            if self.following.wait_for(snapshot.position, self.wait_seconds):
                 self._open[name] = snapshot
             else:
                 away.add(name)

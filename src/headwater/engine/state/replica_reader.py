@@ -30,16 +30,14 @@ from headwater.deltas.on_spark import passing, quoted, to_dataframe
 from headwater.engine.state.replica_base import ReplicaBase, RowsInMemory, RowsOnSpark
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.replica import Replica, ReplicaState
 from headwater.warehouse.state import net, unfold
 
-HELD_BYTES = 512 * 2**20
-"""A replica of no more bytes is held in the maintainer's memory; another copy while it is refreshed."""
 _TEXT_BYTES = 32
 """What a value without a fixed size is taken for."""
-_NEWEST_ROWS = 20_000
 _MOST_CHUNKS = 100
 
 
@@ -53,6 +51,7 @@ class ReplicaReader:
     base: ReplicaBase
     base_row_count: int
     tick: Tick
+    settings: MemorySettings = DEFAULTS.memory
     newest: ArrowBag | None = None
     recent_row_count: int = 0
     """Of all that is laid on top."""
@@ -115,7 +114,7 @@ class ReplicaReader:
         newest = changes if self.newest is None else self.newest.plus(changes)
         self.recent_row_count += len(changes)
         replaced = self.base
-        laid = replaced.laid_into(self._entries(newest), _NEWEST_ROWS)
+        laid = replaced.laid_into(self._entries(newest), self.settings.replica_newest_rows)
         if laid is None:
             with self._lock:
                 self.newest, self.tick = _in_few_chunks(newest) if len(newest) else None, upto
@@ -139,12 +138,18 @@ def contents(replicas: Mapping[RelationName, ReplicaReader]) -> dict[RelationNam
     return {name: reader.entry.content for name, reader in replicas.items()}
 
 
-def load_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
+def load_replica(
+    spark: SparkSession,
+    relation: Relation,
+    entry: ReplicaEntry,
+    replica: Replica,
+    settings: MemorySettings = DEFAULTS.memory,
+) -> ReplicaReader:
     """Read a stored replica into memory, or into Spark's cache if it is large."""
     state = replica.newest(spark)
-    reader = _reader(spark, relation, entry, state)
-    rows = state.read_few(HELD_BYTES // _row_bytes(state.schema))
-    if rows is not None and rows.nbytes <= HELD_BYTES:
+    reader = replace(_reader(spark, relation, entry, state), settings=settings)
+    rows = state.read_few(settings.replica_held_bytes // _row_bytes(state.schema))
+    if rows is not None and rows.nbytes <= settings.replica_held_bytes:
         held = RowsInMemory(spark=spark, rows=IndexedRows(rows.combine_chunks()))
         return replace(reader, base=held, base_row_count=rows.num_rows)
     cached = state.dataframe.select(*quoted((*entry.columns, COUNT))).persist()
@@ -168,7 +173,7 @@ def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> 
     at = replica.newest(spark).tick
     changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
     replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
-    fresh = load_replica(spark, reader.relation, reader.entry, replica)
+    fresh = load_replica(spark, reader.relation, reader.entry, replica, reader.settings)
     fresh.base.make_indexes(reader.base.indexed)
     return fresh
 

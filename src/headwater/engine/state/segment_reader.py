@@ -24,10 +24,11 @@ from headwater.deltas.lookup import Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
 from headwater.deltas.order import Order
 from headwater.deltas.summed_up import summed_up
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import DEFAULTS
 
-_RECENT_ROWS = 20_000
 _RECENT_SHARE = 0.2
 _SPARE_ROWS = 1_000
 
@@ -40,15 +41,24 @@ class SegmentReader:
     tick: Tick
     base: IndexedRows
     recent: list[pa.Table] = field(default_factory=list)
+    recent_rows: int = DEFAULTS.memory.segment_recent_rows
+    """So many signed rows are laid on top before they are folded in."""
     _first: dict[Order, FirstRows] = field(default_factory=dict)
-    lookup_milliseconds: ClassVar[float] = 1.0
+    lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
     @classmethod
-    def of_rows(cls, relation: Relation, plain: pa.Table, tick: Tick) -> SegmentReader:
+    def of_rows(
+        cls,
+        relation: Relation,
+        plain: pa.Table,
+        tick: Tick,
+        recent_rows: int = DEFAULTS.memory.segment_recent_rows,
+    ) -> SegmentReader:
         """Return a reader of plain rows: a row with count k stands k times."""
         ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
         typed = with_one_zero(plain.select(list(relation.column_names)).cast(relation.arrow_schema()))
-        return cls(relation=relation, tick=tick, base=IndexedRows(_netted([typed.append_column(COUNT, ones)])))
+        base = IndexedRows(_netted([typed.append_column(COUNT, ones)]))
+        return cls(relation=relation, tick=tick, base=base, recent_rows=recent_rows)
 
     @property
     def row_count(self) -> int:
@@ -96,7 +106,7 @@ class SegmentReader:
         self._first = {order: known.after(typed) for order, known in self._first.items()}
         self.recent.append(typed)
         base = self.base.table
-        if self.row_count - base.num_rows > max(_RECENT_ROWS, _RECENT_SHARE * base.num_rows):
+        if self.row_count - base.num_rows > max(self.recent_rows, _RECENT_SHARE * base.num_rows):
             self.base, self.recent = IndexedRows(_netted([base, *self.recent])), []
 
 

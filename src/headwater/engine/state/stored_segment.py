@@ -17,9 +17,9 @@ from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
 from headwater.deltas.on_spark import quoted, to_arrow, under_keys
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
-from headwater.storage import few_rows
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -31,8 +31,10 @@ class StoredSegment:
     tick: Tick
     table: KeptTable
     spark: SparkSession
+    few_rows: int
+    """So many rows are read here; to look at more, a Spark job is started."""
     origin: Origin = Origin.HIDDEN_TABLE
-    lookup_milliseconds: ClassVar[float] = 150.0
+    lookup_milliseconds: ClassVar[float] = costs.JOB
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         """Return the rows of each request, netted; not readable is what the table does not hold at the tick."""
@@ -52,9 +54,9 @@ class StoredSegment:
     def _read_here(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table | None:
         """Return the entries under the keys; None if they are not found in few."""
         if keys is None:
-            return self.table.few_entries(self.tick, wanted, None, few_rows.FEW_ROWS)
+            return self.table.few_entries(self.tick, wanted, None, self.few_rows)
         needed = tuple(dict.fromkeys((*wanted, *keys.column_names)))
-        rows = self.table.few_entries(self.tick, needed, keys, few_rows.FEW_ROWS)
+        rows = self.table.few_entries(self.tick, needed, keys, self.few_rows)
         return None if rows is None else rows.filter(is_among(rows, tuple(keys.column_names), keys))
 
     def _read_on_spark(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table:

@@ -26,10 +26,10 @@ from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.engine.state.truncation import truncated_at
 from headwater.errors import NotReadable, SourceUnavailable
+from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName, SegmentName
 from headwater.project.resolve import ResolvedProject
-from headwater.storage.few_rows import FEW_ROWS
 from headwater.storage.spark_files import ROWS_PER_GROUP
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.folders import replica_folder
@@ -37,13 +37,6 @@ from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 from headwater.warehouse.row_count import row_count
-
-_QUERY, _SCANNED_ROW = 150.0, 0.001
-"""Milliseconds for a query on Spark, warm, and for each row that it looks at."""
-READ, _READ_ROW = 20.0, 0.0003
-"""The same for rows that are read here."""
-ASKED = 300.0
-"""Milliseconds for a question to a source: a snapshot, and waiting until the log has come to what it saw."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,7 +99,9 @@ class TickReader:
         if isinstance(name, SegmentName):
             segment = next(one for one in self.view.segments if one.name == name)
             table = self._kept[name.name]
-            return StoredSegment(relation=segment.relation, tick=self.tick, table=table, spark=self.spark)
+            return StoredSegment(
+                relation=segment.relation, tick=self.tick, table=table, spark=self.spark, few_rows=self._few_rows
+            )
         replica = self._replicas.get(name)
         if replica is not None and replica.entry.content.covers(_needed(request)):
             return RebasedLookup(others=replica, log=self._log, tick=self.tick)
@@ -117,14 +112,20 @@ class TickReader:
         """Return about how long it takes to look rows up, in milliseconds; None: a segment that is not held then."""
         if not isinstance(name, SegmentName):
             rows = self._relation(name).row_estimate
-            return _QUERY + rows * _SCANNED_ROW if name in self._replicas else ASKED
+            return costs.JOB + rows * costs.SCANNED_ROW if name in self._replicas else costs.QUESTION
         if not self.holds(name):
             return None
         table = self._kept[name.name]
         rows = row_count(table, self.tick)
         if table.checkpoint.order():
             rows = min(rows, key_count * ROWS_PER_GROUP)
-        return READ + rows * _READ_ROW if rows <= FEW_ROWS else _QUERY + rows * _SCANNED_ROW
+        if rows <= self._few_rows:
+            return costs.LOCAL_LOOKUP + rows * costs.LOCAL_ROW
+        return costs.JOB + rows * costs.SCANNED_ROW
+
+    @property
+    def _few_rows(self) -> int:
+        return self.resolved.project.settings.memory.lookup_rows
 
     def _relation(self, name: RelationName) -> Relation:
         return self.resolved.relations[name]

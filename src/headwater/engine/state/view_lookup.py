@@ -104,18 +104,20 @@ def view_lookups(
     table: KeptTable,
     tick: Tick,
     segments: Mapping[RelationName, SegmentLookup],
+    few_rows: int,
 ) -> tuple[ViewLookup, ...]:
     """Return the lookups that a view allows: in its own table at a tick, and in its hidden tables there."""
-    own = stored_view(spark, view, table, tick)
+    own = stored_view(spark, view, table, tick, few_rows)
     return tuple(
         ViewLookup(shown=shown, kept=own if shown.segment is None else segments[shown.segment])
         for shown in shown_relations(view)
     )
 
 
-def stored_view(spark: SparkSession, view: SegmentedView, table: KeptTable, tick: Tick) -> StoredSegment:
-    """Return the lookup of a view's own rows in its table at a tick."""
-    return StoredSegment(relation=view.output.relation, tick=tick, table=table, spark=spark, origin=Origin.VIEW)
+def stored_view(spark: SparkSession, view: SegmentedView, table: KeptTable, tick: Tick, few_rows: int) -> StoredSegment:
+    """Return the lookup of a view's own rows in its table at a tick; so few are read without Spark."""
+    relation = view.output.relation
+    return StoredSegment(relation=relation, tick=tick, table=table, spark=spark, few_rows=few_rows, origin=Origin.VIEW)
 
 
 def _has_floats(shown: Shown) -> bool:

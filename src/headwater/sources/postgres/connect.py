@@ -19,14 +19,13 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from headwater.errors import HeadwaterError, LoginRefused, SourceLost, SourceRefused, SourceUnavailable
+from headwater.model.settings import CaptureSettings
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 _CONNECT_SECONDS = 10
 _IDLE_CONNECTIONS = 4
 _LOGIN = ("user", "password")
-_FIRST_LOGIN_SECONDS = 0.5
-_LONGEST_LOGIN_SECONDS = 30.0
 
 SESSION_SETTINGS = {
     "TimeZone": "UTC",
@@ -126,11 +125,12 @@ _FAILURES: dict[str, Failure] = {
 class Address:
     """Where a source's database is, and how to open connections to it."""
 
-    def __init__(self, *, source: str, url: Callable[[], str], application: str) -> None:
+    def __init__(self, *, source: str, url: Callable[[], str], application: str, settings: CaptureSettings) -> None:
         """Read the URL, which `url` returns; one that cannot be read is refused without being repeated."""
         self.source = source
         self._url = url
         self._application = application
+        self._settings = settings
         self._parameters = self._read(url())
         self._refusal: LoginRefused | None = None
         self._refused_until = self._pause_seconds = 0.0
@@ -178,7 +178,9 @@ class Address:
             with self.explained():
                 connection = connect(parameters)
         except LoginRefused as error:
-            self._pause_seconds = min(max(2 * self._pause_seconds, _FIRST_LOGIN_SECONDS), _LONGEST_LOGIN_SECONDS)
+            self._pause_seconds = min(
+                max(2 * self._pause_seconds, self._settings.login_first_seconds), self._settings.login_longest_seconds
+            )
             self._refusal, self._refused_until = error, time.monotonic() + self._pause_seconds
             raise
         self._refusal, self._pause_seconds = None, 0.0

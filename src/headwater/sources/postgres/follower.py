@@ -36,19 +36,16 @@ import psycopg
 
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position
+from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture
 from headwater.sources.postgres.connect import Address, Connection
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.partitions import Partitions
 from headwater.sources.postgres.replication import ReplicationStream
 
-CAPTURE_ROWS = 20_000
-_CAPTURE_SECONDS = 0.05
 _ASK_SECONDS = 0.002
 _NUDGE_SECONDS = 0.01
-_STATUS_SECONDS = 5.0
 _STATUSES_PER_TIMEOUT = 4
-_PARTITIONS_SECONDS = 10.0
 _MESSAGES_PER_LOOK = 256
 
 
@@ -66,12 +63,14 @@ class PostgresFollower:
         start: Position,
         streamed_from: int,
         timeout_seconds: float,
+        settings: CaptureSettings,
     ) -> None:
         """Take over a stream that was started at some offset, and a plain connection beside it.
 
         All before `start` is durable, or forgotten already; the server wants to hear of us within the timeout.
         """
         self._address = address
+        self._settings = settings
         self._stream = stream
         self._side = side
         self._gathering = gathering
@@ -79,7 +78,7 @@ class PostgresFollower:
         self._looked_at = time.monotonic()
         self._followed = start
         self._streamed_from = streamed_from
-        self._status_seconds = min(_STATUS_SECONDS, timeout_seconds / _STATUSES_PER_TIMEOUT)
+        self._status_seconds = min(settings.report_interval_seconds, timeout_seconds / _STATUSES_PER_TIMEOUT)
         self._acknowledged = start.offset
         self._wanted = 0
         self._reported = 0
@@ -173,14 +172,14 @@ class PostgresFollower:
                     return
                 gathering.feed(message)
             now = time.monotonic()
-            stop_at = stop_at or now + _CAPTURE_SECONDS
-            if gathering.has_transactions and (gathering.row_count >= CAPTURE_ROWS or now >= stop_at):
+            stop_at = stop_at or now + self._settings.capture_time_seconds
+            if gathering.has_transactions and (gathering.row_count >= self._settings.capture_rows or now >= stop_at):
                 return
             self._report()
 
     def _look_at_partitions(self) -> None:
         """See now and then that no rows came or went that the log does not tell of."""
-        if time.monotonic() - self._looked_at >= _PARTITIONS_SECONDS:
+        if time.monotonic() - self._looked_at >= self._settings.partition_check_interval_seconds:
             self._partitions.look()
             self._looked_at = time.monotonic()
 

@@ -21,6 +21,7 @@ from typing import Protocol, assert_never
 from headwater.errors import SourceRefused
 from headwater.model.position import Position
 from headwater.model.relation import Column, ColumnUse, Relation, RelationName
+from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.sources.postgres import messages
 from headwater.sources.postgres.messages import (
@@ -37,7 +38,6 @@ from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
 
-SPILL_ROWS = 200_000
 _CHANGES = frozenset((messages.INSERT, messages.UPDATE, messages.DELETE))
 Describe = Callable[[int, int], tuple[str | None, str]]
 """Says what a type number and modifier are: the Spark type (None: none holds it) and PostgreSQL's name for it."""
@@ -70,12 +70,14 @@ class Gathering:
         describe: Describe,
         partitions: Partitioning,
         described_at: int = 0,
+        settings: CaptureSettings = DEFAULTS.capture,
     ) -> None:
         """Start with nothing; `oids` are the numbers the relations have in the source's catalog now.
 
         The relations had their columns when the log ended at `described_at`.
         """
-        self._buffers = {relation.name: RowBuffer(relation) for relation in relations}
+        self._buffers = {relation.name: RowBuffer(relation, settings.buffer_rows) for relation in relations}
+        self._settings = settings
         self._names = dict(oids)
         self._after = after
         self._recent_xid = recent_xid
@@ -157,7 +159,7 @@ class Gathering:
                     self.row_count += 1
             # A buffer is full only when one transaction is large: smaller ones are taken before. See the follower.
             if buffer.is_full:
-                buffer.close_segment(on_disk=self.row_count > SPILL_ROWS)
+                buffer.close_segment(on_disk=self.row_count > self._settings.spill_rows)
 
     def _without_old_row(self, routes: Sequence[Route], oid: int) -> SourceRefused:
         """Return the error for a change that came without the old row."""

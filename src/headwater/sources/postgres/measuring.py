@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from psycopg import sql
 
+from headwater.model import costs
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.sources.measure import ColumnMeasure, RelationMeasure, SourceMeasure
 from headwater.sources.postgres.connect import Connection
@@ -17,7 +18,6 @@ _SCANNED_ROWS = 50_000
 _COUNTED_ROWS = 50_000
 _DEFAULT_DISTINCT = 200.0
 """What PostgreSQL itself takes where it knows nothing."""
-_DEFAULT_BLOCK_SECONDS = 5e-5
 _WIDTHS = {"boolean": 1.0, "smallint": 2.0, "int": 4.0, "float": 4.0, "date": 4.0}
 _DEFAULT_WIDTH = 8.0
 _STATISTICS_SQL = """
@@ -67,7 +67,7 @@ def _block_seconds(
     """Return the time of a block, from scanning some rows of the largest relation."""
     name = max(found, key=lambda one: found[one].rows, default=None)
     if name is None or not found[name].rows:
-        return _DEFAULT_BLOCK_SECONDS
+        return costs.BLOCK / 1000
     some = sql.SQL("SELECT count(*) FROM (SELECT FROM {} LIMIT {}) AS scanned")
     seconds = _seconds(connection, some.format(_table(name), sql.Literal(_SCANNED_ROWS)))
     rows = min(found[name].rows, _SCANNED_ROWS)

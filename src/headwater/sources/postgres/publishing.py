@@ -29,7 +29,6 @@ from headwater.sources.source import SlotState
 
 _MAX_NAME = 63
 _RANDOM_BYTES = 4
-_SLOT_SECONDS = 60
 
 _PUBLICATION_SQL = """
 SELECT pg_has_role(p.pubowner, 'USAGE'), p.puballtables,
@@ -181,7 +180,7 @@ def _thrown_away(source: str, slot: str, why: str) -> SourceLost:
     )
 
 
-def create_slot(connection: Connection, address: Address, slot: str) -> Slot:
+def create_slot(connection: Connection, address: Address, slot: str, wait_seconds: float) -> Slot:
     """Make our slot; the server waits for the transactions that run now, and so do we, for a while."""
     row = connection.execute(
         "SELECT current_setting('max_replication_slots')::int > (SELECT count(*) FROM pg_replication_slots)"
@@ -193,7 +192,7 @@ def create_slot(connection: Connection, address: Address, slot: str) -> Slot:
             detail="max_replication_slots are all in use",
             hint="drop a slot that nobody needs, or raise max_replication_slots and restart the server",
         )
-    connection.execute(sql.SQL("SET statement_timeout = {}").format(sql.Literal(_SLOT_SECONDS * 1000)))
+    connection.execute(sql.SQL("SET statement_timeout = {}").format(sql.Literal(round(wait_seconds * 1000))))
     try:
         with address.explained():
             connection.execute("SELECT pg_create_logical_replication_slot(%s, 'pgoutput')", (slot,))

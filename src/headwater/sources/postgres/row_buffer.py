@@ -1,7 +1,7 @@
 """The signed rows of one relation while they are gathered from the log: Python lists first, Arrow tables soon after.
 
 Values stay bytes and rows stay lists until a whole buffer is turned into typed columns at once. A buffer that grows
-past `SEGMENT_ROWS` is turned into an Arrow table early, and once a capture is large those tables go to disk: each is
+past `full_rows` is turned into an Arrow table early, and once a capture is large those tables go to disk: each is
 written to a file, mapped back, and the file is unlinked, so that the space is freed with the table.
 """
 
@@ -18,21 +18,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import DEFAULTS
 from headwater.model.transaction import ORDINAL
 from headwater.sources.postgres.messages import Values
 from headwater.sources.postgres.texts import typed_table
-
-SEGMENT_ROWS = 65_536
 
 
 class RowBuffer:
     """Signed rows of one relation, each with the ordinal of its transaction; ordinals never fall."""
 
-    __slots__ = ("_counts", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
+    __slots__ = ("_counts", "_full_rows", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
 
-    def __init__(self, relation: Relation) -> None:
+    def __init__(self, relation: Relation, full_rows: int = DEFAULTS.capture.buffer_rows) -> None:
         """Start empty, with no layout: the log sends one before the first row."""
         self.relation = relation
+        self._full_rows = full_rows
         self._layout: tuple[int | None, ...] = ()
         self._width = 0
         self._rows: list[Values] = []
@@ -65,7 +65,7 @@ class RowBuffer:
     @property
     def is_full(self) -> bool:
         """Whether it is time to turn the rows into an Arrow table."""
-        return len(self._rows) >= SEGMENT_ROWS
+        return len(self._rows) >= self._full_rows
 
     def close_segment(self, *, on_disk: bool) -> None:
         """Turn the rows gathered so far into an Arrow table, in memory or in a mapped file."""

@@ -13,6 +13,7 @@ from typing import Self
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Distance, Position
 from headwater.model.relation import Relation, RelationName
+from headwater.model.settings import DEFAULTS, Settings
 from headwater.model.transaction import Capture
 from headwater.sources.measure import SourceMeasure
 from headwater.sources.postgres.blocking import blocking_sessions
@@ -49,7 +50,6 @@ from headwater.sources.source import (
 
 _log = logging.getLogger(__name__)
 
-_BOOTSTRAP_SECONDS = 60.0
 _BOOTSTRAP_WARN_SECONDS = 5.0
 _BOOTSTRAP_LOOK_SECONDS = 0.05
 _RELEASE_SECONDS = 10.0
@@ -70,6 +70,7 @@ class PostgresSource:
         connection_limit: int = 4,
         tells_prepared: bool = False,
         memory: Memory | None = None,
+        settings: Settings = DEFAULTS,
     ) -> None:
         """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
 
@@ -81,9 +82,13 @@ class PostgresSource:
         self._probe_timeout_seconds = probe_timeout_seconds
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
+        self._settings = settings
         self._memory = ProcessMemory() if memory is None else memory
         self._address = Address(
-            source=name, url=(lambda: url) if isinstance(url, str) else url, application=self._channel
+            source=name,
+            url=(lambda: url) if isinstance(url, str) else url,
+            application=self._channel,
+            settings=settings.capture,
         )
         self._pool = ConnectionPool(self._address)
         self._described_at = 0
@@ -101,6 +106,7 @@ class PostgresSource:
             connection_limit=settings.connection_limit,
             tells_prepared=settings.tells_prepared,
             memory=settings.memory,
+            settings=settings.project_settings,
         )
 
     def __repr__(self) -> str:
@@ -171,7 +177,9 @@ class PostgresSource:
                 connection.execute(statement.encode())
             is_made = found is None
             if found is None:
-                found = create_slot(connection, self._address, slot)
+                found = create_slot(
+                    connection, self._address, slot, self._settings.bootstrap.open_transactions_wait_seconds
+                )
             remember_partitions(connection, _oids(described), self._memory, afresh=is_made)
             return Position(source=self._name, history=_history(connection), offset=found.confirmed_offset)
 
@@ -202,6 +210,7 @@ class PostgresSource:
                 start=start,
                 streamed_from=streamed_from,
                 timeout_seconds=timeout_seconds,
+                settings=self._settings.capture,
             )
             stack.pop_all()
             return follower
@@ -325,6 +334,7 @@ class PostgresSource:
             describe=TypeNames(side),
             partitions=partitions,
             described_at=self._described_at,
+            settings=self._settings.capture,
         )
         return gathering, partitions, start, found
 
@@ -391,7 +401,7 @@ class PostgresSource:
                 with snapshot:
                     blocking = "; ".join(blocking_sessions(connection)) or "a transaction that cannot be named"
                 now = time.monotonic()
-                if now - started_at >= _BOOTSTRAP_SECONDS:
+                if now - started_at >= self._settings.bootstrap.open_transactions_wait_seconds:
                     raise SourceUnavailable(
                         f'source "{self._name}" cannot be read for the first time while transactions stay open',
                         code="HW-308",
