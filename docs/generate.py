@@ -203,28 +203,59 @@ def sql_page() -> str:
 
 
 def error_sites() -> list[ErrorSite]:
-    """Return every place in the code that makes an error with a code, or that holds the texts of one in a table."""
-    sites = set()
-    for file in sorted(SOURCES.rglob("*.py")):
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        constants = _constants(tree)
-        sites |= {site for node in ast.walk(tree) for site in _sites(node, constants)}
-    return sorted(sites)
+    """Return every error with a code that the code makes, or that it holds the texts of in a table, once each."""
+    texts = {str(file): file.read_text(encoding="utf-8") for file in SOURCES.rglob("*.py")}
+    return sorted({site for _, site in error_places(texts)})
 
 
-def _sites(node: ast.AST, constants: Mapping[str, str]) -> Iterator[ErrorSite]:
-    """Yield the error that a call makes: `SourceLost("…", code="HW-313", …)`, or `Reason(code="HW-201", …)`."""
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or not node.func.id[0].isupper():
+def error_places(texts: Mapping[str, str]) -> list[tuple[str, ErrorSite]]:
+    """Return the places in files, given by their texts, that make an error with a code, each with its error."""
+    trees = {name: ast.parse(text) for name, text in texts.items()}
+    codes = {name: text for tree in trees.values() for name, text in _constants(tree).items() if text.startswith("HW-")}
+    return [
+        (f"{name}:{node.lineno}", site)
+        for name, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        for site in _sites(name, node, codes | _constants(tree))
+    ]
+
+
+def unclear_codes(places: list[tuple[str, ErrorSite]]) -> dict[str, list[str]]:
+    """Return the codes that mean two things, with the places that use them.
+
+    A code means one thing if it is always of the same kind and says the same failed. Of a summary that is made
+    elsewhere nothing can be told, so a code with such a one has one place.
+    """
+    found: dict[str, list[str]] = {}
+    meanings: dict[str, set[tuple[str, str]]] = {}
+    for place, site in places:
+        found.setdefault(site.code, []).append(place)
+        summary = site.summary.replace('"', "")
+        meanings.setdefault(site.code, set()).add((site.kind, summary if summary.strip("… ") else place))
+    return {code: found[code] for code, meant in meanings.items() if len(meant) > 1}
+
+
+def _sites(file: str, call: ast.Call, constants: Mapping[str, str]) -> Iterator[ErrorSite]:
+    """Yield the error that a call makes: `SourceLost("…", code="HW-313", …)`, or `Reason(code="HW-201", …)`.
+
+    A call that passes on the code of another error (`code=error.code`) makes none of its own.
+    """
+    said = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    code = said.get("code")
+    if code is None or (isinstance(code, ast.Attribute) and code.attr == "code"):
         return
-    said = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
     words = {name: _text(value, constants) for name, value in said.items()}
-    if not words.get("code", "").startswith("HW-"):
+    made = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
+    if isinstance(code, ast.Name) and code.id == "code" and made == "__init__":
         return
-    what = words.get("what", "") if node.func.id == "Why" else f"source … {words.get('what')}"
-    summary = _text(node.args[0], constants) if node.args else words.get("summary") or what
+    if not words["code"].startswith("HW-"):
+        raise ValueError(f"{file}:{call.lineno}: which code is this? Write it out, or name a constant of a module")
+    what = words.get("what", "") if made == "Why" else f"source … {words.get('what')}"
+    summary = _text(call.args[0], constants) if call.args else words.get("summary") or what
     yield ErrorSite(
         code=words["code"],
-        kind=_kind(node.func.id, said.get("error")),
+        kind=_kind(made, said.get("error")),
         summary=summary,
         detail=words.get("detail", ""),
         hint=words.get("hint") or words.get("remedy", ""),

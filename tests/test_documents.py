@@ -160,7 +160,36 @@ def test_every_code_is_among_the_errors() -> None:
 
 
 def test_no_code_has_two_meanings() -> None:
-    meanings: dict[str, set[tuple[str, str]]] = {}
-    for site in GENERATED["error_sites"]():
-        meanings.setdefault(site.code, set()).add((site.kind, site.summary.replace('"', "")))
-    assert not {code: found for code, found in meanings.items() if len(found) > 1}
+    texts = {name(file): file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py")}
+    assert not unclear_codes(texts)
+
+
+def unclear_codes(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = GENERATED["unclear_codes"](GENERATED["error_places"](texts))
+    return found
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        'SourceLost("it is another thing", code="HW-901")',
+        'SourceRefused("it is gone", code="HW-901")',
+        'errors.SourceLost("it is another thing", code="HW-901")',
+        'SourceLost("it is another thing", code=GONE)',
+        'Reason(summary="it is another thing", code="HW-901")',
+        'SourceLost(text, code="HW-901")',
+    ],
+)
+def test_a_code_with_two_meanings_is_noticed(other: str) -> None:
+    one = 'GONE = "HW-901"\nSourceLost("it is gone", code="HW-901", detail="why")'
+    assert not unclear_codes({"one.py": one, "two.py": 'SourceLost("it is gone", code=GONE, detail="another why")'})
+    assert unclear_codes({"one.py": one, "two.py": other}) == {"HW-901": ["one.py:2", "two.py:1"]}
+
+
+def test_a_code_that_cannot_be_told_is_noticed() -> None:
+    passed_on = "SourceLost(error.summary, code=error.code)"
+    assert GENERATED["error_places"]({"one.py": passed_on}) == []
+    with pytest.raises(ValueError, match=r"one\.py:1"):
+        GENERATED["error_places"]({"one.py": 'SourceLost("it is gone", code=chosen())'})
+    twice = 'SourceLost(text, code="HW-901")'
+    assert unclear_codes({"one.py": twice, "two.py": twice}) == {"HW-901": ["one.py:1", "two.py:1"]}
