@@ -1,4 +1,4 @@
-"""Write the parts of docs/reference that the code knows best: every verb's help, every error, and what a view may say.
+"""Write the parts of docs/reference that the code knows best: verbs, settings, errors, and what a view may say.
 
 `PAGES` is all of it. A page depends on the code alone, so that a test can tell whether the one in the tree is stale.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from headwater.cli.app import VERBS, app
 from headwater.errors import InvalidView
+from headwater.model.settings import Allowed, Count, groups, settings_of
 from headwater.views.compile.reasons import WHYS
 from headwater.views.text.functions import (
     AGGREGATE_FUNCTIONS,
@@ -30,6 +32,28 @@ REFERENCE = ROOT / "docs" / "reference"
 SOURCES = ROOT / "src"
 
 _FUNCTIONS_PER_LINE = 8
+
+_SETTINGS_OPENING = """\
+# Settings
+
+Written by `make docs` from the code. Settings trade memory, latency, load and freshness. None changes what a view shows
+at a tick. Write only what you change into [the project file](project-file.md):
+
+```toml
+[settings.memory]
+replica_held = "2 GiB"
+
+[settings.bootstrap]
+chunk_rows = 100_000
+```
+
+Lengths of time are written `"500 ms"`, `"60 s"`, `"10 min"`, `"12 h"` or `"1 day"`; sizes `"512 MB"`, `"16 MiB"` or
+`"2 GiB"`; numbers of rows and the like without quotes. An unknown key and a value out of range are errors. A running
+`headwater run` takes a change up by itself, as it does with other changes of the project.
+
+The size of batches, what a single source may be asked, how history is kept and how a view is kept are in their own
+tables: `[maintenance]`, `[sources.NAME]`, `[warehouse]` and `[views.NAME]`.
+"""
 
 _SQL_OPENING = """\
 # What a view may say
@@ -163,6 +187,45 @@ def errors_page() -> str:
             "",
         ]
     )
+
+
+def settings_page() -> str:
+    """Return every setting, by its group."""
+    file = SOURCES / "headwater" / "model" / "settings.py"
+    classes = {
+        node.name: node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)
+    }
+    parts = [_SETTINGS_OPENING]
+    for name, defaults in groups().items():
+        group = classes[type(defaults).__name__]
+        rows = (
+            (
+                f"`{key}`",
+                f"`{setting.allowed.text(setting.default)}`",
+                _bounds(setting.allowed),
+                _sentence_below(group, setting.field).removesuffix("."),
+            )
+            for key, setting in settings_of(defaults).items()
+        )
+        about = (ast.get_docstring(group) or "").replace("\n", " ")
+        parts += [f"## [settings.{name}]\n", f"{about}\n", *_table(("key", "default", "allowed", "meaning"), rows), ""]
+    return "\n".join(parts)
+
+
+def _bounds(allowed: Allowed) -> str:
+    if allowed == Count.__metadata__[0]:
+        return f"from {allowed.text(allowed.least)}"
+    return f"{allowed.text(allowed.least)} to {allowed.text(allowed.most)}".replace('"', "")
+
+
+def _sentence_below(group: ast.ClassDef, name: str) -> str:
+    """Return the text below a field of a class, which has to be there."""
+    for field, below in pairwise(group.body):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and field.target.id == name:
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    return text
+    raise ValueError(f"setting {name} of {group.name} does not say what it means")
 
 
 def sql_page() -> str:
@@ -313,7 +376,12 @@ def _table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterat
         yield f"| {' | '.join(text.replace('|', chr(92) + '|').replace(chr(10), ' ') for text in row)} |"
 
 
-PAGES: Mapping[str, Callable[[], str]] = {"cli.md": cli_page, "errors.md": errors_page, "sql.md": sql_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "cli.md": cli_page,
+    "errors.md": errors_page,
+    "settings.md": settings_page,
+    "sql.md": sql_page,
+}
 """The generated pages by their file names."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ from headwater.deltas.lookup import RowRequest, SawTicks, SawTransactions, Sight
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowLookup, ArrowRequest, ArrowResult
 from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.order import By
-from headwater.engine.state import replica_reader, segment_reader
+from headwater.engine.state import segment_reader
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.batch_lookup import BatchLookup
 from headwater.engine.state.computed_segment import ComputedSegment
@@ -38,7 +38,7 @@ from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.model.keeping import TheseGroupTables
 from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
-from headwater.model.settings import DEFAULTS
+from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.sources.scripted import ScriptedSource
 from headwater.views.steps.group_tables import computed_segments, keep_group_tables
 from headwater.views.steps.join_step import JoinStep
@@ -216,8 +216,7 @@ def replica_rebased(place: Place) -> Stages:
 
 
 def replica_on_spark(place: Place) -> Stages:
-    place.patch.setattr(replica_reader, "_NEWEST_ROWS", 10)
-    reader = _replica(place, 1)
+    reader = replace(_replica(place, 1), settings=MemorySettings(replica_newest_rows=10))
     reader.base = RowsOnSpark(spark=place.spark, rows=reader.base.dataframe().persist())
     for tick in (2, LAST):
         reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
@@ -227,9 +226,8 @@ def replica_on_spark(place: Place) -> Stages:
 
 
 def kept_segment(place: Place) -> Stages:
-    place.patch.setattr(segment_reader, "_RECENT_ROWS", 10)
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
-    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1))
+    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), recent_rows=10)
     for tick in range(1, LAST + 1):
         reader.absorb(place.history.signed(reader.tick, tick), Tick(tick))
         yield tick, reader

@@ -17,7 +17,6 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from headwater.engine.bootstrap import staging
 from headwater.engine.service.start import start_maintainer
 from headwater.fail_points import VARIABLE
 from headwater.observe.events import Event
@@ -37,7 +36,6 @@ def attach() -> SparkSession:
 def maintain(folder: Path, fail_point: str) -> None:
     """Maintain until killed, saying the name of everything that happens."""
     os.environ[VARIABLE] = fail_point
-    staging.ROWS_PER_CHUNK = int(os.environ.get("HEADWATER_TEST_CHUNK_ROWS", staging.ROWS_PER_CHUNK))
 
     def say(event: Event) -> None:
         os.write(1, f"{type(event).__name__}\n".encode())

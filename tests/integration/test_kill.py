@@ -167,10 +167,8 @@ def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spa
 
 
 @pytest.mark.thorough
-def test_a_killed_bootstrap_goes_on_from_its_chunks(
-    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEADWATER_TEST_CHUNK_ROWS", "8")
+def test_a_killed_bootstrap_goes_on_from_its_chunks(world: AuditedWorld, spark: SparkSession) -> None:
+    world.write_project(KEPT, settings=f"{SETTINGS}[settings.bootstrap]\nchunk_rows = 8\n")
     for source, names in NAMES.items():
         world.execute(source, "; ".join(f"ANALYZE {name}" for name in names))
     killable = Killable(world, spark)
