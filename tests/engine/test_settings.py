@@ -1,0 +1,65 @@
+"""What the project file sets reaches the code that a maintainer runs."""
+
+from __future__ import annotations
+
+from scripted_world import SOLD, TOTALS, ScriptedWorld
+
+from headwater.engine.state.replica_base import RowsInMemory, RowsOnSpark
+
+SETTINGS = """
+[settings.memory]
+replica_held = "0 B"
+segment_recent_rows = 7
+[settings.upkeep]
+interval = "1 h"
+[settings.service]
+status_interval = "10 ms"
+"""
+
+
+def test_a_maintainer_has_the_settings_of_its_project(world: ScriptedWorld) -> None:
+    bases = set()
+    for settings in ("", SETTINGS):
+        world.write_project({"sold": SOLD, "totals": TOTALS}, settings)
+        maintainer = world.start()
+        try:
+            said = maintainer.resolved.project.settings
+            bases.add(tuple({type(reader.base) for reader in maintainer.replicas.values()}))
+            tables = [table for view in maintainer.views.values() for table in view.segments.values()]
+            assert tables
+            assert {table.at(table.table.horizon()).recent_rows for table in tables} == {
+                said.memory.segment_recent_rows
+            }
+            assert maintainer.upkeep._settings == said.upkeep
+            assert maintainer._signs._settings == said.service
+            assert maintainer.acceptor._settings == maintainer.acceptor.holding._settings == said.capture
+            assert said.capture.reconnect_first_seconds == 0.01
+        finally:
+            maintainer.close()
+            maintainer.release()
+    assert bases == {(RowsInMemory,), (RowsOnSpark,)}
+
+
+def test_views_are_exact_with_the_smallest_settings(world: ScriptedWorld) -> None:
+    smallest = """
+[settings.memory]
+replica_held = "0 B"
+replica_newest_rows = 1
+replica_behind_rows = 1
+segment_recent_rows = 1
+lookup_rows = 1
+[settings.bootstrap]
+chunk_rows = 1
+readers = 1
+views_at_once = 1
+small_rows = 1
+[settings.batch]
+recomputed_ticks = 1
+"""
+    views = {"sold": SOLD, "totals": TOTALS, "totals_again": TOTALS.replace("COUNT(*)", "COUNT(1)")}
+    world.write_project(views, smallest)
+    world.run()
+    world.sell(*range(16, 22))
+    world.price(2, 7)
+    world.run()
+    assert world.assert_exact(*views) > 7
