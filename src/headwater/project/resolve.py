@@ -136,6 +136,11 @@ class ResolvedProject:
         return tuple(relation for name, relation in sorted(self.relations.items()) if name.source == source)
 
 
+def connect_sources(project: Project) -> dict[str, Source]:
+    """Return the project's sources; nothing is connected yet."""
+    return {said.name: connect_source(project, said.name) for said in project.sources}
+
+
 def connect_source(project: Project, name: str) -> Source:
     """Return one of the project's sources; nothing is connected yet."""
     return registry.connect(_settings(project, name))
