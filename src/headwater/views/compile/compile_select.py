@@ -59,7 +59,7 @@ def compile_select(select: exp.Select, context: Context) -> Block:
         values=tuple(settle(value, frame.columns) for value in values[: len(written.values)]),
         empty=_empty_values(written, empty),
     )
-    _check_size(block, context)
+    _check_size(block, select, context)
     order = [settle(value, frame.columns) for value in values[len(written.values) :]]
     if select.args.get("distinct"):
         if select.args["distinct"].args.get("on"):
@@ -68,9 +68,9 @@ def compile_select(select: exp.Select, context: Context) -> Block:
     return take_first(select, block, order, context.draft)
 
 
-def _check_size(block: Block, context: Context) -> None:
+def _check_size(block: Block, select: exp.Select, context: Context) -> None:
     for value in (*block.values, *block.conditions):
-        context.statement.refuse(excess_of_value(value))
+        context.statement.refuse(excess_of_value(value, select))
 
 
 def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written:
@@ -80,7 +80,9 @@ def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written
         bare = item.this if isinstance(item, exp.Alias) else item
         if isinstance(bare, MAKE_ROWS):
             raise NoIncrementalForm(MAKES_ROWS, context.statement.words_of(bare))
-        found.append((item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else "", find_names(bare, sight)))
+        earlier = {name.lower() for name, _ in found}
+        name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
+        found.append((name, find_names(bare, sight, earlier=earlier)))
     if context.is_outermost:
         name_outputs(exp.Select(expressions=[_named(item) for item in listed]), sight.scope)
     aliases = {name.lower(): value for name, value in found if name}

@@ -6,7 +6,7 @@ then a query inside can be moved out of its place, and still says what it speaks
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -14,8 +14,9 @@ from sqlglot import exp
 from headwater.errors import InvalidView
 from headwater.views.compile.expressions import UNSETTLED, column, replace_parts
 from headwater.views.text import support
-from headwater.views.text.qualify_columns import qualifier_of
-from headwater.views.text.scope import Scope, Visible, find_alias, find_plain, find_qualified
+from headwater.views.text.scope import Scope, Visible, find_alias, find_plain, find_qualified, qualifier_of
+
+_WRITE_OUT = "an output cannot use another output: write its expression out again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +39,12 @@ def find_names(
     aliases: Mapping[str, exp.Expr] | None = None,
     *,
     outputs: Mapping[str, exp.Expr] | None = None,
+    earlier: Collection[str] = (),
 ) -> exp.Expr:
     """Return an expression with every column found; queries inside are left for later.
 
     `aliases` are outputs of the SELECT that HAVING and others may name; a column of the same name comes first. ORDER BY
-    means `outputs` before columns.
+    means `outputs` before columns. `earlier` are outputs before this one, in lower case, which it may not name.
     """
 
     def found(node: exp.Expr) -> exp.Expr | None:
@@ -55,7 +57,8 @@ def find_names(
         if outputs and not node.table and node.name.lower() in outputs:
             return outputs[node.name.lower()]
         try:
-            return _look_around(node, sight)
+            reused = not node.table and node.name.lower() in earlier
+            return _look_around(node, sight, hint=_WRITE_OUT if reused else "")
         except InvalidView as error:
             output = (aliases or {}).get(node.name.lower()) if not node.table else None
             if output is None or error.code != support.UNKNOWN_COLUMN.code:
@@ -65,28 +68,28 @@ def find_names(
     return replace_parts(expression, found)
 
 
-def _look_around(node: exp.Column, sight: Sight) -> exp.Column:
+def _look_around(node: exp.Column, sight: Sight, hint: str) -> exp.Column:
     try:
-        return _look(node, sight)
+        return _look(node, sight, hint)
     except InvalidView as error:
         if error.code != support.UNKNOWN_COLUMN.code:
             raise
         for outer in sight.around:
             try:
-                return _look(node, outer)
+                return _look(node, outer, "")
             except InvalidView as other:
                 if other.code != support.UNKNOWN_COLUMN.code:
                     raise
         raise
 
 
-def _look(node: exp.Column, sight: Sight) -> exp.Column:
+def _look(node: exp.Column, sight: Sight, hint: str) -> exp.Column:
     statement = sight.scope.statement
     if parts := qualifier_of(node):
         alias = find_alias(sight.scope, sight.visible, parts, node)
         seen = find_qualified(sight.visible, alias, node.this, statement, at=node)
     else:
-        seen = find_plain(sight.visible, node.this, statement)
+        seen = find_plain(sight.visible, node.this, statement, hint=hint)
     result = column(sight.named(seen.alias), seen.column)
     result.meta.update(node.meta)
     result.this.meta.update(node.this.meta)

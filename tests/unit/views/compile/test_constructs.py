@@ -56,11 +56,14 @@ def test_a_construct_becomes_steps_that_give_what_it_gives(expected: str, sql: s
         assert world.evaluate(view) == world.original(sql)
 
 
-def test_a_join_is_declared_as_ever(world: World) -> None:
+def test_a_plain_join_is_one_step_in_its_authors_words(world: World) -> None:
     sql = "SELECT r.x, s.w FROM a.r JOIN a.s ON r.x = s.x WHERE r.y > 0"
     view = world.compile(sql)
     assert view.only_join is not None
-    assert view.only_join.sql == sql
+    assert view.only_join.sql == (
+        "SELECT `r`.`x` AS `x`, `s`.`w` AS `w` FROM `a`.`r` AS `r`, `a`.`s` AS `s` "
+        "WHERE (`r`.`x` = `s`.`x`) AND (`r`.`y` > 0)"
+    )
     assert [occurrence.alias for occurrence in view.only_join.occurrences] == ["r", "s"]
 
 
