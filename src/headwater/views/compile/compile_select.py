@@ -5,18 +5,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from headwater.views.compile.attach_queries import attach_queries
-from headwater.views.compile.compute_windows import compute_windows
-from headwater.views.compile.context import Context
+from headwater.views.compile.compute_windows import compute_windows, spell_out_windows
 from headwater.views.compile.expressions import cast_to, conjuncts, has_query, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.group_rows import group_rows
-from headwater.views.compile.named_windows import spell_out_windows
-from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.names import Context, Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.read_from import read_from
 from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
-from headwater.views.compile.remove_duplicates import remove_duplicates
-from headwater.views.compile.take_first import take_first
+from headwater.views.compile.take_first import remove_duplicates, take_first
 from headwater.views.compile.written import Written
 from headwater.views.text.bounds import excess_of_value
 from headwater.views.text.expand_stars import expand_stars

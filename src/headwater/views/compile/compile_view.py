@@ -17,9 +17,9 @@ from headwater.errors import InvalidView
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.views.compile.compile_query import compile_query, with_lower_views
 from headwater.views.compile.complete_orders import complete_orders
-from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, Types, check_settled
 from headwater.views.compile.expressions import cast_to, column, held_type, implied, settle
+from headwater.views.compile.names import Context
 from headwater.views.compile.plan import Block, Joined
 from headwater.views.compile.reasons import CHOSEN, UNTYPED, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view

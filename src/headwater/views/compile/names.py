@@ -6,15 +6,19 @@ then a query inside can be moved out of its place, and still says what it speaks
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from sqlglot import exp
 
 from headwater.errors import InvalidView
+from headwater.model.relation import Relation, RelationName
+from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import UNSETTLED, column, replace_parts
+from headwater.views.compile.plan import Block
 from headwater.views.text import support
 from headwater.views.text.scope import Scope, Visible, find_alias, find_plain, find_qualified, qualifier_of
+from headwater.views.text.statement import Statement
 
 _WRITE_OUT = "an output cannot use another output: write its expression out again"
 
@@ -31,6 +35,22 @@ class Sight:
     def named(self, alias: str) -> str:
         """Return an alias as columns write it that were found here."""
         return f"{alias}{UNSETTLED}{self.number}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What every rule is told of one query's surroundings: where nodes are made, and how to compile a query inside.
+
+    `common` are the queries that WITH has named, by lower-case name.
+    """
+
+    draft: Draft
+    statement: Statement
+    catalog: Mapping[RelationName, Relation]
+    common: Mapping[str, Callable[[], Block]]
+    around: tuple[Sight, ...]
+    compile: Callable[[exp.Expr, Context], Block]
+    is_outermost: bool = False
 
 
 def find_names(

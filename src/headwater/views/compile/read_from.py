@@ -17,12 +17,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from headwater.model.relation import Column, Relation, SegmentName
-from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, conjuncts, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
-from headwater.views.compile.join_outer import Side, join_outer
-from headwater.views.compile.keep_matching import keep_matching, keep_unmatched
-from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.keep_matching import Side, join_outer, keep_matching, keep_unmatched
+from headwater.views.compile.names import Context, Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.text import support
