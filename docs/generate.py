@@ -231,7 +231,7 @@ def _sentence_below(group: ast.ClassDef, name: str) -> str:
 def sql_page() -> str:
     """Return what a view may say, and what is refused with which remedy."""
     wrong = [reason for reason in REASONS if reason.error is InvalidView]
-    unsupported = [reason for reason in REASONS if reason.error is not InvalidView and not reason.of_joins]
+    unsupported = [reason for reason in REASONS if reason.error is not InvalidView]
     return "\n".join(
         [
             _SQL_OPENING,

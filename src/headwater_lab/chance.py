@@ -11,9 +11,9 @@ from headwater.maintenance.published.algorithms import KEYS_IN_VIEW, ONE_SOURCE,
 from headwater.maintenance.published.messages import Algorithm
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory.bag import Row
 from headwater_lab.ledger import Rows, added
+from headwater_lab.one_join import declare
 from headwater_lab.world import World, WorldSetting
 
 COLUMNS = ("k", "a", "b")

@@ -29,9 +29,9 @@ from dataclasses import dataclass, field, replace
 
 from headwater.model.guarantee import Guarantee
 from headwater.model.relation import Relation, RelationName
-from headwater.views.text.declaration import declare
 from headwater_lab.errors import InvalidScenario
 from headwater_lab.in_memory.bag import Row
+from headwater_lab.one_join import declare
 from headwater_lab.relation_text import NAME, RELATION, RELATION_NAME, format_columns, format_relation, parse_relation
 from headwater_lab.rows_text import NOTHING, ROWS, format_bag, format_counted, parse_rows
 from headwater_lab.scenario import CommitMove, Finish, Move, Receive, Scenario, ScenarioBlock, Serve

@@ -18,9 +18,9 @@ from random import Random
 
 from headwater.maintenance.published.messages import Algorithm
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory.bag import Row
 from headwater_lab.ledger import Rows, added
+from headwater_lab.one_join import declare
 from headwater_lab.world import Installed, Received, Sent, World, WorldSetting
 
 _COLUMNS = ("k", "a", "b")

@@ -10,6 +10,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 from world import Oracle, World, random_view, random_world, to_arrow
 
 from headwater.deltas.lookup import RowRequest, RowResult, Sight
@@ -20,7 +21,7 @@ from headwater.maintenance import combinations
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.project.resolve import output_schema
+from headwater.spark.types import SelectTypes
 from headwater_lab.in_memory.bag import Row
 
 TICKS = 8
@@ -77,7 +78,8 @@ def play(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
     random = Random(seed)
     world = random_world(random, TICKS)
     view = random_view(random)
-    schema = output_schema(view, spark)
+    relations = {one.relation.name: one.relation for one in view.occurrences}
+    schema = to_arrow_schema(SelectTypes(spark=spark, view="v").schema(view.sql, relations), timezone="UTC")
     columns = pa.schema([("_tick", pa.int64()), ("_count", pa.int64()), *schema])
     through = ArrowWorld(world, random)
     cuts = [*sorted(random.sample(range(1, TICKS), 2)), TICKS]

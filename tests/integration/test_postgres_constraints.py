@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.maintenance.published.irrelevant import Reference, references
-from headwater.views.text.declaration import declare
+from headwater_lab.one_join import declare
 
 TABLES_SQL = """
 CREATE TABLE region (code int, country text, UNIQUE (code, country));

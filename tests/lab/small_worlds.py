@@ -9,7 +9,7 @@ from random import Random
 from headwater.judge.grade import grade_sequence
 from headwater.model.guarantee import Guarantee
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views.text.declaration import declare
+from headwater_lab.one_join import declare
 from headwater_lab.world import Installed, Sent, World, WorldSetting
 
 Pair = tuple[int, int]

@@ -155,3 +155,20 @@ def test_an_algorithm_that_cannot_maintain_the_view_is_refused() -> None:
         replay(scenario, entrant("strobe"))
     with pytest.raises(HeadwaterError, match='there is no algorithm "magic"'):
         entrant("magic")
+
+
+@pytest.mark.parametrize(
+    "view",
+    [
+        "SELECT COUNT(*) AS n FROM shop.sales s",
+        "SELECT DISTINCT s.id FROM shop.sales s",
+        "SELECT s.id FROM shop.sales s LEFT JOIN staff.clerks c ON s.clerk = c.id",
+        "SELECT s.id FROM shop.sales s UNION ALL SELECT c.id FROM staff.clerks c",
+        "SELECT s.id FROM shop.sales s LATERAL VIEW explode(array(1)) AS x",
+    ],
+)
+def test_a_view_is_one_join(view: str) -> None:
+    lines = HEADER.split("\n")
+    found = problem("\n".join([f"view: {view}", *lines[4:]]))
+    assert found.code == "HW-721"
+    assert view in found.detail

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from headwater.judge.grade import grade_sequence
 from headwater.model.guarantee import Guarantee
 from headwater.model.relation import Column, ForeignKey, Relation, RelationName
-from headwater.views.text.declaration import declare
 from headwater_lab.ledger import Rows
 from headwater_lab.lossy_world import LossyWorld
+from headwater_lab.one_join import declare
 from headwater_lab.world import Sent, World, WorldSetting
 
 Row = tuple[int, ...]

@@ -21,10 +21,10 @@ from headwater.maintenance.probe_plan import plan_visits
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory import law as law_in_memory
 from headwater_lab.in_memory.bag import InMemoryBag, Row
 from headwater_lab.in_memory.law import change_in_memory
+from headwater_lab.one_join import declare
 
 ORACLE = Oracle()
 TICKS = 10

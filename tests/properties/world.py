@@ -15,8 +15,8 @@ from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory.bag import InMemoryBag, Row
+from headwater_lab.one_join import declare
 
 COLUMNS = ("a", "b", "c")
 VALUES = (None, 0, 1, 1, 2)

@@ -3,16 +3,16 @@
 
 SELECT * FROM crm.geo.places
 -->
-SELECT `places`.`id`, `places`.`city`, `places`.`label` FROM crm.geo.places;
+SELECT `places`.`id` AS `id`, `places`.`city` AS `city`, `places`.`label` AS `label` FROM `crm.geo.places` AS `places`;
 
 SELECT p.*, Name FROM crm.customers AS c, crm.geo.places AS p
 -->
-SELECT `p`.`id`, `p`.`city`, `p`.`label`, Name FROM crm.customers AS c CROSS JOIN crm.geo.places AS p;
+SELECT `p`.`id` AS `id`, `p`.`city` AS `city`, `p`.`label` AS `label`, `c`.`Name` AS `Name` FROM `crm.customers` AS `c`, `crm.geo.places` AS `p`;
 
 SELECT * FROM crm.geo.places AS a JOIN crm.geo.places AS b USING (city, id, label)
 -->
-SELECT `a`.`city`, `a`.`id`, `a`.`label` FROM crm.geo.places AS a JOIN crm.geo.places AS b USING (city, id, label);
+SELECT `a`.`city` AS `city`, `a`.`id` AS `id`, `a`.`label` AS `label` FROM `crm.geo.places` AS `a`, `crm.geo.places` AS `b` WHERE (`a`.`city` = `b`.`city`) AND (`a`.`id` = `b`.`id`) AND (`a`.`label` = `b`.`label`);
 
 SELECT b.* FROM crm.geo.places AS a JOIN crm.geo.places AS b USING (city)
 -->
-SELECT `b`.`city`, `b`.`id`, `b`.`label` FROM crm.geo.places AS a JOIN crm.geo.places AS b USING (city);
+SELECT `b`.`city` AS `city`, `b`.`id` AS `id`, `b`.`label` AS `label` FROM `crm.geo.places` AS `a`, `crm.geo.places` AS `b` WHERE (`a`.`city` = `b`.`city`);

@@ -38,7 +38,7 @@ from headwater.views.steps.group_tables import keep_group_tables
 from headwater.views.steps.join import JoinView
 from headwater.views.steps.keep_lineage import keep_lineage
 from headwater.views.steps.needed_content import needed_content
-from headwater.views.steps.segments import SegmentedView, described_relations
+from headwater.views.steps.segments import SegmentedView
 from headwater.views.text.declaration import relations_named
 from headwater.views.text.upstream_views import ViewText, views_below
 from headwater.warehouse.source_memory import SourceMemory
@@ -351,10 +351,8 @@ def _segmented(
     return keep_lineage(keep_group_tables(compiled, file.group_tables), file.keep)
 
 
-def output_schema(view: JoinView | SegmentedView, spark: SparkSession) -> pa.Schema:
+def output_schema(view: SegmentedView, spark: SparkSession) -> pa.Schema:
     """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
-    relations = view.described if isinstance(view, SegmentedView) else described_relations([view])
-    text = view.whole if isinstance(view, SegmentedView) else view.sql
-    typed = SelectTypes(spark=spark, view=view.name, path=view.path, own=view.sql).schema(text, relations)
+    typed = SelectTypes(spark=spark, view=view.name, path=view.path, own=view.sql).schema(view.whole, view.described)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])

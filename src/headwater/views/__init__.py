@@ -1,10 +1,10 @@
 """From a view's SQL to what maintenance needs to know of it."""
 
 from headwater.views.laws.evaluate import evaluate
-from headwater.views.laws.join import law_sql, recompute_sql
+from headwater.views.laws.join import law_sql
 from headwater.views.steps.explain import ViewDescription, describe_view
 from headwater.views.steps.join import Condition, Edge, JoinView, Occurrence, Output
-from headwater.views.text.declaration import declare, relations_named
+from headwater.views.text.declaration import relations_named
 
 __all__ = [
     "Condition",
@@ -13,10 +13,8 @@ __all__ = [
     "Occurrence",
     "Output",
     "ViewDescription",
-    "declare",
     "describe_view",
     "evaluate",
     "law_sql",
-    "recompute_sql",
     "relations_named",
 ]

@@ -17,7 +17,7 @@ from headwater.maintenance.questions import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views.text.declaration import declare
+from headwater_lab.one_join import declare
 
 SALES, STORES = (RelationName(source="shop", name=name) for name in ("sales", "stores"))
 CATALOG = {

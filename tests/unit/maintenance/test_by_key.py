@@ -17,12 +17,12 @@ from headwater.maintenance.published.terms import Term
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys
 from headwater_lab.in_memory.install import install_in_memory
 from headwater_lab.ledger import Rows
 from headwater_lab.literal.c_strobe_key_delete import C_STROBE_KEY_DELETE
 from headwater_lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
+from headwater_lab.one_join import declare
 from headwater_lab.world import Installed, Sent, World, WorldSetting
 
 Row = tuple[int, ...]

@@ -16,9 +16,9 @@ from headwater.maintenance.combinations import estimate_combinations, pieces
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.text.declaration import declare
 from headwater_lab.in_memory.bag import InMemoryBag
 from headwater_lab.in_memory.law import change_in_memory
+from headwater_lab.one_join import declare
 
 ORACLE = Oracle()
 TICKS = 8

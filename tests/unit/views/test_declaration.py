@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from headwater.model.relation import Relation, RelationName
-from headwater.views import JoinView, declare, describe_view
+from headwater.views import JoinView, describe_view
 from headwater.views.text.spark_text import spark_text
+from headwater_lab.one_join import declare
 
 Catalog = Mapping[RelationName, Relation]
 

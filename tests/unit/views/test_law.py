@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import JoinView, declare, law_sql, recompute_sql
+from headwater.views import JoinView, law_sql
+from headwater.views.laws.join import renamed_sql
+from headwater_lab.one_join import declare
 
 R = RelationName(source="one", name="r")
 S = RelationName(source="two", schema="odd schema", name="s")
@@ -71,7 +73,7 @@ def test_occurrences_are_joined_along_the_edges() -> None:
 
 def test_recomputation_is_the_authors_text_with_other_names() -> None:
     sql = "SELECT r.X, -- one.r stays\n  one.r.k AS `a;b`\nFROM one.r, two.`odd schema`.s AS q\nWHERE q.k = ';';"
-    assert recompute_sql(declared(sql), TABLES) == (
+    assert renamed_sql(sql, TABLES) == (
         "SELECT r.X, -- one.r stays\n  `r`.k AS `a;b`\nFROM `stamped r` AS `r`, `stamped_s` AS q\nWHERE q.k = ';' "
     )
 
@@ -173,7 +175,7 @@ def fill(table: str, contents: list[Row], extra: str) -> None:
         CONNECTION.executemany(f'INSERT INTO "{table}" VALUES ({marks})', contents)
 
 
-def recomputed_state(view: JoinView, stamped: Stamped, tick: int) -> Counter[Row]:
+def recomputed_state(sql: str, stamped: Stamped, tick: int) -> Counter[Row]:
     """The view at one tick, by the author's own text over the rows as they were then."""
     for name, entries in stamped.items():
         held: Counter[Row] = Counter()
@@ -181,8 +183,8 @@ def recomputed_state(view: JoinView, stamped: Stamped, tick: int) -> Counter[Row
             if at <= tick:
                 held[row] += count
         fill(f"at_{name.name}", list(held.elements()), "")
-    sql = recompute_sql(view, {name: f"at_{name.name}" for name in stamped})
-    return Counter(CONNECTION.execute(to_duckdb(sql)).fetchall())
+    text = renamed_sql(sql, {name: f"at_{name.name}" for name in stamped})
+    return Counter(CONNECTION.execute(to_duckdb(text)).fetchall())
 
 
 @given(sql=views(), stamped=histories())
@@ -194,9 +196,9 @@ def test_the_law_gives_the_change_of_every_tick(sql: str, stamped: Stamped) -> N
     changes = CONNECTION.execute(to_duckdb(law_sql(view, TABLES, LO))).fetchall()
     assert all(count != 0 for *_, count in changes)
     assert len({row[:-1] for row in changes}) == len(changes)
-    state = recomputed_state(view, stamped, LO)
+    state = recomputed_state(sql, stamped, LO)
     for tick in range(LO + 1, LO + 4):
-        before, state = state, recomputed_state(view, stamped, tick)
+        before, state = state, recomputed_state(sql, stamped, tick)
         expected = {row: state[row] - before[row] for row in state | before if state[row] != before[row]}
         assert {tuple(row): count for *row, at, count in changes if at == tick} == expected
     assert all(LO < at <= LO + 3 for *_, at, _ in changes)

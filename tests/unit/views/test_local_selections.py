@@ -9,7 +9,7 @@ import pytest
 
 from headwater.deltas.selection import Selection
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views.text.declaration import declare
+from headwater_lab.one_join import declare
 
 SALES = Relation(
     name=RelationName(source="shop", name="sales"),

@@ -9,11 +9,13 @@ import sqlglot
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import declare, law_sql, recompute_sql
+from headwater.views import law_sql
+from headwater.views.laws.join import renamed_sql
 from headwater.views.text.fallibility import is_fallible
 from headwater.views.text.functions import NOT_REPEATABLE_FUNCTIONS, READER_FUNCTIONS, SCALAR_FUNCTIONS
 from headwater.views.text.reader_query import read_query
 from headwater.views.text.spark_text import spark_text
+from headwater_lab.one_join import declare
 
 EVERYTHING = RelationName(source="one", name="everything")
 A, B, C = (RelationName(source="one", name=name) for name in "abc")
@@ -126,8 +128,9 @@ def values_of(frame: DataFrame) -> list[tuple[str, object]]:
 def test_every_function_and_operator_means_the_same_after_rewriting(world: SparkSession) -> None:
     texts = [*SCALAR_FUNCTIONS.values(), *OPERATORS]
     listed = ", ".join(f"{text} AS c{place}" for place, text in enumerate(texts))
-    view = declare("v", f"SELECT {listed} FROM one.everything", CATALOG)
-    written = values_of(world.sql(recompute_sql(view, {EVERYTHING: "everything"})))
+    sql = f"SELECT {listed} FROM one.everything"
+    view = declare("v", sql, CATALOG)
+    written = values_of(world.sql(renamed_sql(sql, {EVERYTHING: "everything"})))
     listed = ", ".join(f"{spark_text(output.expression)} AS `{output.name}`" for output in view.outputs)
     rewritten = values_of(world.sql(f"SELECT {listed} FROM everything"))
     assert dict(zip(texts, rewritten, strict=True)) == dict(zip(texts, written, strict=True))
@@ -162,7 +165,7 @@ def test_what_readers_may_call_means_the_same_after_rewriting(world: SparkSessio
 )
 def test_names_resolve_as_spark_resolves_them(sql: str, world: SparkSession) -> None:
     view = declare("v", sql, CATALOG)
-    expected = world.sql(recompute_sql(view, {A: "a", B: "b", C: "c"}))
+    expected = world.sql(renamed_sql(sql, {A: "a", B: "b", C: "c"}))
     assert list(view.output_names) == expected.columns
     for name in (A, B, C):
         world.sql(f"SELECT *, 1L AS _tick, 1L AS _count FROM {name.name}").createOrReplaceTempView(f"new_{name.name}")
@@ -251,7 +254,7 @@ def test_spark_gives_the_change_of_every_tick(spark: SparkSession) -> None:
             for row, at, count in entries:
                 held[row] += count if at <= tick else 0
             spark.createDataFrame(list(held.elements()), columns[name]).createOrReplaceTempView(f"at_{name.name}")
-        return Counter(tuple(row) for row in spark.sql(recompute_sql(view, {A: "at_a", B: "at_b"})).collect())
+        return Counter(tuple(row) for row in spark.sql(renamed_sql(sql, {A: "at_a", B: "at_b"})).collect())
 
     for tick in (1, 2, 3):
         before, after = state(tick - 1), state(tick)

@@ -20,7 +20,6 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, DraftPart
 from headwater.views.compile.expressions import (
     REJECT_NULL,
@@ -47,7 +46,7 @@ from headwater.views.compile.find_members import (
     unknown_conditions,
 )
 from headwater.views.compile.keep_matching import carried_columns, keep_matching, move_to, own_conditions
-from headwater.views.compile.names import Sight
+from headwater.views.compile.names import Context, Sight
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, SINGLE_VALUE, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.unknown_tests import is_decided, move_not_to_tests

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, DraftPart
 from headwater.views.compile.expressions import column, is_linked
+from headwater.views.compile.names import Context
 from headwater.views.compile.plan import Block, Node, PlannedOccurrence, known_of
 from headwater.views.compile.reasons import COPIES, LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.compile.take_first import take_first

@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from headwater.views.compile.combine_sets import combine_sets
 from headwater.views.compile.compile_select import compile_select
-from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, settle
+from headwater.views.compile.names import Context
 from headwater.views.compile.plan import Block, Node, SourceRelation
 from headwater.views.compile.reasons import MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.text.statement import Statement

@@ -5,18 +5,15 @@ from __future__ import annotations
 from sqlglot import exp
 
 from headwater.views.compile.attach_queries import attach_queries
-from headwater.views.compile.compute_windows import compute_windows
-from headwater.views.compile.context import Context
+from headwater.views.compile.compute_windows import compute_windows, spell_out_windows
 from headwater.views.compile.expressions import cast_to, conjuncts, has_query, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
 from headwater.views.compile.group_rows import group_rows
-from headwater.views.compile.named_windows import spell_out_windows
-from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.names import Context, Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.read_from import read_from
 from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
-from headwater.views.compile.remove_duplicates import remove_duplicates
-from headwater.views.compile.take_first import take_first
+from headwater.views.compile.take_first import remove_duplicates, take_first
 from headwater.views.compile.written import Written
 from headwater.views.text.bounds import excess_of_value
 from headwater.views.text.expand_stars import expand_stars
@@ -59,7 +56,7 @@ def compile_select(select: exp.Select, context: Context) -> Block:
         values=tuple(settle(value, frame.columns) for value in values[: len(written.values)]),
         empty=_empty_values(written, empty),
     )
-    _check_size(block, context)
+    _check_size(block, select, context)
     order = [settle(value, frame.columns) for value in values[len(written.values) :]]
     if select.args.get("distinct"):
         if select.args["distinct"].args.get("on"):
@@ -68,9 +65,9 @@ def compile_select(select: exp.Select, context: Context) -> Block:
     return take_first(select, block, order, context.draft)
 
 
-def _check_size(block: Block, context: Context) -> None:
+def _check_size(block: Block, select: exp.Select, context: Context) -> None:
     for value in (*block.values, *block.conditions):
-        context.statement.refuse(excess_of_value(value))
+        context.statement.refuse(excess_of_value(value, select))
 
 
 def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written:
@@ -80,7 +77,9 @@ def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written
         bare = item.this if isinstance(item, exp.Alias) else item
         if isinstance(bare, MAKE_ROWS):
             raise NoIncrementalForm(MAKES_ROWS, context.statement.words_of(bare))
-        found.append((item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else "", find_names(bare, sight)))
+        earlier = {name.lower() for name, _ in found}
+        name = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else ""
+        found.append((name, find_names(bare, sight, earlier=earlier)))
     if context.is_outermost:
         name_outputs(exp.Select(expressions=[_named(item) for item in listed]), sight.scope)
     aliases = {name.lower(): value for name, value in found if name}

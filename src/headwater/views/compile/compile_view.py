@@ -2,8 +2,8 @@
 
 text ──read──► Statement ──VIEW_CHECKS, complete_orders──► ──compile_query──► Block ──► nodes ──prune, write──► segments
 
-A select-project-join view is one segment, declared as it is. What has no incremental form is recomputed from its
-relations, unless it must not be (`strict`).
+A view that joins relations and does no more is one segment, with its author's aliases. What has no incremental form is
+recomputed from its relations, unless it must not be (`strict`).
 """
 
 from __future__ import annotations
@@ -13,22 +13,20 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.errors import HeadwaterError, InvalidView
-from headwater.model.relation import Column, Relation, RelationName, SegmentName
+from headwater.errors import InvalidView
+from headwater.model.relation import Column, Relation, RelationName
 from headwater.views.compile.compile_query import compile_query, with_lower_views
 from headwater.views.compile.complete_orders import complete_orders
-from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft, Types, check_settled
-from headwater.views.compile.expressions import cast_to, held_type, implied
+from headwater.views.compile.expressions import cast_to, column, held_type, implied, settle
+from headwater.views.compile.names import Context
 from headwater.views.compile.plan import Block, Joined
 from headwater.views.compile.reasons import CHOSEN, UNTYPED, WHYS, NoIncrementalForm
 from headwater.views.compile.recompute_view import recompute_view
 from headwater.views.compile.write_segments import write_segments
-from headwater.views.steps.join_step import JoinStep
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater.views.text import support
-from headwater.views.text.checks import JOIN_CHECKS
-from headwater.views.text.declaration import check_view, declare
+from headwater.views.text.declaration import check_view
 from headwater.views.text.other_dialects import find_quoted_column
 from headwater.views.text.scope import look_up_all, relation_name, relations_read
 from headwater.views.text.statement import Span, Statement
@@ -63,7 +61,7 @@ def compile_view(
             chosen = NoIncrementalForm(CHOSEN, "")
             found = recompute_view(statement, text, catalog, types, chosen, keeps_copies=False)
         else:
-            found = _plain_join(statement, catalog, types) or _segments(statement, text, catalog, types)
+            found = _segments(statement, text, catalog, types)
     except InvalidView as error:
         if error.code != UNTYPED_CODE:
             raise
@@ -105,26 +103,24 @@ def _why_untyped(completed: str, read: Mapping[RelationName, Relation], types: T
     return ""
 
 
-def _plain_join(statement: Statement, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView | None:
-    """Return the view as one join of relations, if it is no more than that."""
-    if statement.lower:
-        return None
-    try:
-        for check in JOIN_CHECKS:
-            check(statement)
-    except HeadwaterError:
-        return None
-    join = declare(statement.name, statement.sql, catalog, path=statement.path)
-    columns = types(statement.sql, look_up_all(statement, catalog))
-    _check_typed(statement, columns)
-    relation = Relation(name=SegmentName(name=statement.name), columns=columns)
-    segment = Segment(relation=relation, step=JoinStep(view=join), is_kept=True)
-    return SegmentedView(name=statement.name, sql=statement.sql, segments=(segment,), path=statement.path)
-
-
 def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Relation], types: Types) -> SegmentedView:
-    unreadable = NoIncrementalForm(UNTYPED, "")
-    draft = Draft(types=_types_of_parts(types, unreadable))
+    draft = Draft(types=_types_of_parts(types))
+    try:
+        block = with_written_aliases(compile_statement(statement, catalog, draft))
+        expected = types(text, look_up_all(statement, catalog))
+        _check_typed(statement, expected)
+        segments, reasons = write_segments(statement.name, _root(block, expected, draft), block.names, draft)
+        if draft.holds_untyped:
+            _check_joins(segments, draft.types)
+    except NoIncrementalForm as found:
+        return recompute_view(statement, text, catalog, types, found, keeps_copies=True)
+    return SegmentedView(
+        name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path
+    )
+
+
+def compile_statement(statement: Statement, catalog: Mapping[RelationName, Relation], draft: Draft) -> Block:
+    """Return a checked statement as a join over nodes, which are made in a draft."""
     context = Context(
         draft=draft,
         statement=statement,
@@ -134,32 +130,30 @@ def _segments(statement: Statement, text: str, catalog: Mapping[RelationName, Re
         compile=compile_query,
         is_outermost=True,
     )
-    try:
-        block = compile_query(statement.tree, with_lower_views(context))
-        expected = types(text, look_up_all(statement, catalog))
-        _check_typed(statement, expected)
-        root = _root(block, expected, draft)
-    except NoIncrementalForm as found:
-        return recompute_view(statement, text, catalog, types, found, keeps_copies=True)
-    try:
-        segments, reasons = write_segments(statement.name, root, block.names, catalog, draft, path=statement.path)
-        if draft.holds_untyped:
-            _check_joins(segments, types)
-    except HeadwaterError:  # the author's text can be run: that is known by now
-        return recompute_view(statement, text, catalog, types, unreadable, keeps_copies=True)
-    return SegmentedView(
-        name=statement.name, sql=statement.sql, segments=segments, reasons=reasons, path=statement.path
+    return compile_query(statement.tree, with_lower_views(context))
+
+
+def with_written_aliases(block: Block) -> Block:
+    """Return a join of relations that one SELECT names with its author's aliases; any other block as it is."""
+    if not all(one.written for one in block.occurrences):
+        return block
+    meant = {(o.alias, c.name): column(o.written, c.name) for o in block.occurrences for c in o.node.columns}
+    return replace(
+        block,
+        occurrences=tuple(replace(one, alias=one.written) for one in block.occurrences),
+        conditions=tuple(settle(condition, meant) for condition in block.conditions),
+        values=tuple(settle(value, meant) for value in block.values),
     )
 
 
-def _types_of_parts(types: Types, unreadable: NoIncrementalForm) -> Types:
+def _types_of_parts(types: Types) -> Types:
     """Return what types parts of ours: if Spark cannot run one, it is asked about the author's own text instead."""
 
     def typed(sql: str, relations: Mapping[RelationName, Relation]) -> tuple[Column, ...]:
         try:
             return types(sql, relations)
         except InvalidView:
-            raise unreadable from None
+            raise NoIncrementalForm(UNTYPED, "") from None
 
     return typed
 
@@ -181,13 +175,18 @@ def _check_typed(statement: Statement, columns: Sequence[Column]) -> None:
 
 
 def _root(block: Block, expected: tuple[Column, ...], draft: Draft) -> Joined:
-    """Return the last join: the view's columns, in the types that Spark gives the original text."""
+    """Return the last join: the view's columns, in the types that Spark gives the original text.
+
+    Where it reads relations alone, its values are those of the text, and have its types.
+    """
     check_settled([*block.conditions, *block.values])
-    own = draft.types_of(block.occurrences, block.values)
-    values = tuple(
-        value if kind == one.type else cast_to(value, one.type)
-        for value, kind, one in zip(block.values, own, expected, strict=True)
-    )
+    values = block.values
+    if not block.is_join_of_relations:
+        own = draft.types_of(block.occurrences, block.values)
+        values = tuple(
+            value if kind == one.type else cast_to(value, one.type)
+            for value, kind, one in zip(block.values, own, expected, strict=True)
+        )
     return Joined(
         occurrences=block.occurrences,
         conditions=implied(block.conditions),

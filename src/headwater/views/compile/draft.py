@@ -36,7 +36,7 @@ from headwater.views.compile.plan import (
     total_of,
 )
 from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
-from headwater.views.compile.select_text import select_text
+from headwater.views.steps.build_join import named_table, select_text
 from headwater.views.steps.computed import Aggregates, First, Windows
 from headwater.views.text.spark_text import quoted, spark_text
 from headwater.views.text.value_kinds import ValueKind, value_of_type
@@ -98,9 +98,9 @@ class Draft:
         """Return the node that is a relation of a source."""
         return self._made.setdefault(("source", relation.name), SourceRelation(relation=relation))
 
-    def occurrence(self, node: Node) -> PlannedOccurrence:
-        """Return a new appearance of a node."""
-        return PlannedOccurrence(alias=f"o{self.number()}", node=node)
+    def occurrence(self, node: Node, written: str = "") -> PlannedOccurrence:
+        """Return a new appearance of a node, and the author's alias for it if the view's own FROM names it."""
+        return PlannedOccurrence(alias=f"o{self.number()}", node=node, written=written)
 
     def relation(self, node: Node) -> Relation:
         """Return a node as a relation, for Spark to type what reads it."""
@@ -138,7 +138,7 @@ class Draft:
         relations = {alias: self.relation(by_alias[alias]) for alias in dict.fromkeys(alias for alias, _ in named)}
         read = {(relations[alias].name, name) for alias, name in named}
         text = select_text(
-            {alias: relation.name for alias, relation in relations.items()},
+            {alias: named_table(relation.name) for alias, relation in relations.items()},
             (),
             [(f"c{place}", value) for place, value in enumerate(values)],
         )
@@ -237,7 +237,7 @@ class Draft:
         partition = ", ".join(map(quoted, keys)) or "1"
         values = [f"{text.replace('{partition}', partition)} AS {quoted(name)}" for name, text in computed.outputs]
         grouping = f" GROUP BY {partition}" if isinstance(computed, Aggregates) and keys else ""
-        text = f"SELECT {', '.join(values)} FROM {quoted(relation.name.source)}.{quoted(relation.name.name)}{grouping}"
+        text = f"SELECT {', '.join(values)} FROM {named_table(relation.name)}{grouping}"
         typed = self.types(text, {relation.name: relation})
         if any(one.type != held_type(one.type) for one in typed):
             raise NoIncrementalForm(UNCOMMON, "a function of NULL, which has no type")

@@ -12,10 +12,9 @@ from dataclasses import replace
 from sqlglot import exp
 
 from headwater.views.compile.attach_queries import attach_queries
-from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import conjuncts, has_query, settle
 from headwater.views.compile.find_members import find_test, keep_members, keep_strangers
-from headwater.views.compile.names import Sight
+from headwater.views.compile.names import Context, Sight
 from headwater.views.compile.plan import Frame
 from headwater.views.compile.unknown_tests import move_not_to_tests
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headwater.views.compile.context import Context
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, is_linked, settle
 from headwater.views.compile.keep_matching import keep_matching, keep_unmatched, own_conditions
-from headwater.views.compile.names import Sight
+from headwater.views.compile.names import Context, Sight
 from headwater.views.compile.never_null import is_never_null
 from headwater.views.compile.plan import ROWS, Block, Frame, known_of
 from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm

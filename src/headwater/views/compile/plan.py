@@ -107,11 +107,15 @@ def known_of(column: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOccurrence:
-    """One appearance of a node in a join; a test is there so that something can be tested, and is nobody's lineage."""
+    """One appearance of a node in a join; a test is there so that something can be tested, and is nobody's lineage.
+
+    `written` is the author's alias, if it is a relation that the view's own FROM names; else empty.
+    """
 
     alias: str
     node: Node
     is_test: bool = False
+    written: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,3 +140,8 @@ class Block:
     names: tuple[str, ...]
     values: tuple[exp.Expr, ...]
     empty: tuple[exp.Expr, ...] | None = None
+
+    @property
+    def is_join_of_relations(self) -> bool:
+        """Whether it reads relations of sources and nothing else."""
+        return all(isinstance(one.node, SourceRelation) for one in self.occurrences)

@@ -10,13 +10,13 @@ from sqlglot import exp
 from headwater.model.relation import Column, Relation, RelationName, SegmentName
 from headwater.views.compile.written import aggregates_in
 from headwater.views.text.expand_stars import expand_stars
-from headwater.views.text.qualify_columns import qualifier_of
 from headwater.views.text.scope import (
     Named,
     Scope,
     VisibleColumn,
     look_up,
     name_table,
+    qualifier_of,
     relation_name,
     see_columns,
     see_joined,

@@ -17,12 +17,10 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from headwater.model.relation import Column, Relation, SegmentName
-from headwater.views.compile.context import Context
 from headwater.views.compile.expressions import column, conjuncts, is_linked, settle
 from headwater.views.compile.filter_rows import filter_rows
-from headwater.views.compile.join_outer import Side, join_outer
-from headwater.views.compile.keep_matching import keep_matching, keep_unmatched
-from headwater.views.compile.names import Sight, find_names
+from headwater.views.compile.keep_matching import Side, join_outer, keep_matching, keep_unmatched
+from headwater.views.compile.names import Context, Sight, find_names
 from headwater.views.compile.plan import Block, Frame
 from headwater.views.compile.reasons import LINKED, MAKES_ROWS, UNCOMMON, NoIncrementalForm
 from headwater.views.text import support
@@ -77,7 +75,7 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
         if join.kind in {"SEMI", "ANTI"} or join.side in {"SEMI", "ANTI"}:
             keep = keep_matching if "SEMI" in {join.kind, join.side} else keep_unmatched
             settled = [settle(condition, {**frame.columns, **item.frame.columns}) for condition in on]
-            frame = keep(frame, item.frame, settled, context.draft)
+            frame = keep(frame, _unnamed(item.frame), settled, context.draft)
             continue
         frame = _join(frame, item.frame, join, on, at_join, context)
         named, visibles, sight = [*named, item.named], [*visibles, both], at_join
@@ -111,6 +109,11 @@ def _only(asked: frozenset[tuple[str, str]] | None, item: _Item) -> _Item:
         if any((qualifier, key[1].lower()) in asked for qualifier in qualifiers)
     }
     return replace(item, frame=replace(item.frame, columns=columns))
+
+
+def _unnamed(frame: Frame) -> Frame:
+    """Return a frame whose aliases nothing after it can name."""
+    return replace(frame, occurrences=tuple(replace(one, written="") for one in frame.occurrences))
 
 
 def _sight(statement: Statement, named: list[Named], visible: list[Visible], number: int, context: Context) -> Sight:
@@ -171,7 +174,8 @@ def _read_relation(table: exp.Table, relation: Relation, number: int, context: C
             support.CLAUSE, table.args["alias"], hint="rename columns with AS in the SELECT list"
         )
     named = name_table(table, relation)
-    occurrence = context.draft.occurrence(context.draft.source(relation))
+    written = named.alias if context.is_outermost else ""
+    occurrence = context.draft.occurrence(context.draft.source(relation), written)
     columns = {(f"{named.alias}#{number}", c.name): column(occurrence.alias, c.name) for c in relation.columns}
     return _Item(named=named, frame=Frame(occurrences=(occurrence,), conditions=(), columns=columns))
 

@@ -14,15 +14,14 @@ from headwater.model.relation import Relation, RelationName, SegmentName
 from headwater.views.compile.draft import Types
 from headwater.views.compile.expressions import column
 from headwater.views.compile.reasons import NoIncrementalForm
-from headwater.views.compile.select_text import select_text
 from headwater.views.compile.write_segments import keep_needed
 from headwater.views.laws.exact_sums import exact_sums_on_spark
 from headwater.views.laws.join import renamed_sql
+from headwater.views.steps.build_join import build_join
 from headwater.views.steps.join_step import JoinStep
 from headwater.views.steps.recompute_step import RecomputeStep
 from headwater.views.steps.segment_names import segment_name
 from headwater.views.steps.segments import RecomputeReason, Segment, SegmentedView
-from headwater.views.text.declaration import declare
 from headwater.views.text.scope import look_up_all
 from headwater.views.text.spark_text import quoted
 from headwater.views.text.statement import Statement
@@ -76,7 +75,7 @@ def _copy(relation: Relation, statement: Statement, *, is_kept: bool) -> Segment
     usable = [one for one in relation.columns if one.name.lower() not in RESERVED_NAMES]
     by_name = usable if every else sorted(usable, key=lambda one: one.name)
     chosen = [one for one in by_name if every or one.name.lower() in asked] or usable[:1]
-    text = select_text({"o0": relation.name}, (), [(one.name, column("o0", one.name)) for one in chosen])
-    step = JoinStep(view=declare(statement.name, text, {relation.name: relation}, path=statement.path))
+    values = [(one.name, column("o0", one.name)) for one in chosen]
+    step = JoinStep(view=build_join(statement.name, {"o0": relation}, (), values))
     held = Relation(name=segment_name(step, chosen), columns=tuple(chosen))
     return Segment(relation=held, step=step, is_kept=is_kept)

@@ -1,4 +1,4 @@
-"""ORDER BY ... LIMIT: the first rows in an order in which all columns are (`complete_orders`)."""
+"""What is done with a query's rows at last: DISTINCT, and LIMIT in an order of all columns (`complete_orders`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,23 @@ from sqlglot import exp
 from headwater.deltas.order import By, can_order
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column, is_linked
+from headwater.views.compile.keep_matching import own_conditions
 from headwater.views.compile.plan import Block
 from headwater.views.compile.reasons import FIRST, FIRST_OF_ALL, LINKED, UNCOMMON, NoIncrementalForm
 from headwater.views.steps.computed import First
+
+
+def remove_duplicates(block: Block, order: Sequence[exp.Expr], draft: Draft) -> tuple[Block, list[exp.Expr]]:
+    """Return the query's different rows, and what orders them over the new columns: the keys of groups."""
+    if any(is_linked(condition) for condition in block.conditions):
+        raise NoIncrementalForm(LINKED, "DISTINCT in a linked sub-query")
+    if any(value not in block.values for value in order):
+        raise NoIncrementalForm(UNCOMMON, "ORDER BY what DISTINCT does not select")
+    node, names = draft.join(block.occurrences, own_conditions(block), block.values)
+    found = draft.occurrence(draft.group(node, names))
+    values = tuple(column(found.alias, name) for name in names)
+    ordered: list[exp.Expr] = [values[block.values.index(value)] for value in order]
+    return Block(occurrences=(found,), conditions=(), names=block.names, values=values), ordered
 
 
 def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: Draft) -> Block:

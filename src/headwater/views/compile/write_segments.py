@@ -1,4 +1,4 @@
-"""From nodes to segments: names, pruned columns, SQL text for joins, and what is kept."""
+"""From nodes to segments: names, pruned columns, joins, and what is kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from headwater.model.relation import Column, Relation, RelationName, SegmentName
+from headwater.model.relation import Column, Relation, SegmentName
 from headwater.views.compile.draft import Draft
 from headwater.views.compile.expressions import column
 from headwater.views.compile.plan import (
@@ -22,8 +22,8 @@ from headwater.views.compile.plan import (
     total_of,
 )
 from headwater.views.compile.prune_columns import inputs_of, kept_places, needed_columns, nodes_in_order
-from headwater.views.compile.reasons import WHYS
-from headwater.views.compile.select_text import select_text
+from headwater.views.compile.reasons import UNTYPED, WHYS, NoIncrementalForm
+from headwater.views.steps.build_join import build_join
 from headwater.views.steps.computed import Aggregates, Windows
 from headwater.views.steps.derivation import Signed
 from headwater.views.steps.group_step import GroupStep, Total
@@ -33,7 +33,7 @@ from headwater.views.steps.regroup_step import RegroupStep
 from headwater.views.steps.segment_names import segment_name
 from headwater.views.steps.segments import RecomputeReason, Segment, Step
 from headwater.views.steps.union_step import UnionStep
-from headwater.views.text.declaration import declare
+from headwater.views.text.bounds import is_too_deep
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,8 +41,6 @@ class SegmentWriter:
     """The segments of one view, as they are written."""
 
     view: str
-    path: str
-    catalog: Mapping[RelationName, Relation]
     needed: Mapping[Node, frozenset[str]]
     origins: Mapping[Node, str]
     segments: list[Segment] = field(default_factory=list)
@@ -86,20 +84,18 @@ class SegmentWriter:
         values: Sequence[tuple[str, exp.Expr]],
         tests: Collection[str] = (),
     ) -> JoinStep:
-        """Return the step that joins relations and segments, declared like any view; `tests` are aliases."""
-        known = {**self.catalog, **{relation.name: relation for relation in tables.values()}}
-        text = select_text({alias: relation.name for alias, relation in tables.items()}, conditions, values)
-        view = declare(self.view, text, known, path=self.path)
-        occurrences = tuple(replace(o, is_test=o.alias in tests) for o in view.occurrences)
-        return JoinStep(view=replace(view, occurrences=occurrences))
+        """Return the step that joins relations and segments; `tests` are aliases."""
+        if any(is_too_deep(part) for part in (*conditions, *(value for _, value in values))):
+            raise NoIncrementalForm(UNTYPED, "")
+        return JoinStep(view=build_join(self.view, tables, conditions, values, tests))
 
 
 def write_segments(
-    view: str, root: Joined, names: Sequence[str], catalog: Mapping[RelationName, Relation], draft: Draft, *, path: str
+    view: str, root: Joined, names: Sequence[str], draft: Draft
 ) -> tuple[tuple[Segment, ...], tuple[RecomputeReason, ...]]:
     """Return the segments that give a root node's rows, whose columns get the view's names, and their reasons."""
     needed = needed_columns(root, draft.lower)
-    writer = SegmentWriter(view=view, path=path, catalog=catalog, needed=needed, origins=draft.origins)
+    writer = SegmentWriter(view=view, needed=needed, origins=draft.origins)
     order = nodes_in_order(root)
     last = _united_alone(root, order, writer)
     for node in order[:-1]:

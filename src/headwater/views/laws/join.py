@@ -24,8 +24,9 @@ Invariants
 1. What may raise is evaluated on netted rows only. Spark pushes filters on grouping columns below an aggregation, so
    such a filter also asks for the netted count, which exists only above it (CASE WHEN `_count` <> 0 THEN ...).
 2. No name in the query can collide: relations are o0, o1, ..., their columns o0_c0, ..., outputs v0, v1, ...
-3. `recompute_sql` is the author's text with other table names, after the texts of the views that it names, with orders
-   completed that they leave open (`compile.complete_orders`), and nothing more. Judges complete them in their own way.
+3. A view is born from its author's text with other table names (`renamed_sql`), after the texts of the views that it
+   names, with orders completed that they leave open (`compile.complete_orders`), and nothing more. Judges complete them
+   in their own way.
 
 Spark's GROUP BY makes -0.0 and 0.0 one value, and all NaN one value; so does comparing bags of rows, and -0.0 in a
 source is kept as 0.0. A view that tells -0.0 from 0.0 (by casting it to a string, say) may therefore differ from
@@ -43,7 +44,6 @@ from sqlglot.tokenizer_core import TokenType
 
 from headwater.model.relation import COUNT, TICK, RelationName
 from headwater.views.steps.join import Condition, JoinView, Occurrence
-from headwater.views.steps.segments import SegmentedView
 from headwater.views.text.scope import relation_name
 from headwater.views.text.spark_text import quoted, spark_text
 from headwater.views.text.statement import read_statement
@@ -76,12 +76,6 @@ def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[
     if view.fallible:
         return _net_then_evaluate(view, tables, lo, same)
     return _evaluate_then_net(view, tables, lo, same)
-
-
-def recompute_sql(view: JoinView | SegmentedView, tables: Mapping[RelationName, str]) -> str:
-    """Return a view's whole text with the names of relations replaced, and nothing else: what it is born from."""
-    text = view.whole if isinstance(view, SegmentedView) else view.sql
-    return renamed_sql(text, tables, name=view.name, path=view.path)
 
 
 def renamed_sql(sql: str, tables: Mapping[RelationName, str], *, name: str = "", path: str = "") -> str:

@@ -74,7 +74,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinView:
-    """A view of selections, projections and inner joins; `sql` is the text as its author wrote it."""
+    """A view of selections, projections and inner joins; `sql` is it as one SELECT over its relations."""
 
     name: str
     sql: str
@@ -82,7 +82,6 @@ class JoinView:
     edges: tuple[Edge, ...]
     conditions: tuple[Condition, ...]
     outputs: tuple[Output, ...]
-    path: str = ""
     relations: Mapping[RelationName, tuple[str, ...]] = field(init=False, repr=False, compare=False)
     """The relations this view reads, each with the columns that any of its occurrences needs."""
     selections: Mapping[str, tuple[Selection, ...]] = field(init=False, repr=False, compare=False)

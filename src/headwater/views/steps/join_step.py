@@ -16,7 +16,7 @@ from sqlglot import exp
 
 from headwater.deltas.extent import Extent
 from headwater.model.relation import Relation, RelationName
-from headwater.views.laws.join import recompute_sql
+from headwater.views.steps.build_join import select_text
 from headwater.views.steps.change_plan import JoinChanges
 from headwater.views.steps.derivation import FromJoin
 from headwater.views.steps.join import JoinView
@@ -25,6 +25,7 @@ from headwater.views.steps.segments import Held, Leads, Needs, Segment, Segments
 from headwater.views.steps.sizes import Estimates, Fanout, Sizes
 from headwater.views.steps.unique_columns import unique_columns
 from headwater.views.text.meaning import meant
+from headwater.views.text.spark_text import quoted
 from headwater.views.text.wrapped_values import unwrap
 
 
@@ -72,8 +73,11 @@ class JoinStep:
         return len(self.view.occurrences) - 1
 
     def whole_sql(self, _segment: Segment, tables: Mapping[RelationName, str]) -> str:
-        """Return its own text over tables."""
-        return recompute_sql(self.view, tables)
+        """Return it as one SELECT over tables."""
+        view = self.view
+        named = {one.alias: quoted(tables[one.relation.name]) for one in view.occurrences}
+        tests = (condition.expression for condition in view.conditions)
+        return select_text(named, tests, [(output.name, output.expression) for output in view.outputs])
 
     def change_plan(self, _segment: Segment, _segments: Segments) -> JoinChanges:
         """Return a sweep, and its law over what the sweep found."""

@@ -25,7 +25,7 @@ from headwater.model.keeping import LineageKind, LineageWish
 from headwater.model.relation import Column, RelationName, SegmentName
 from headwater.views.compile.expressions import column, settle
 from headwater.views.compile.plan import ROWS
-from headwater.views.compile.select_text import select_text
+from headwater.views.steps.build_join import build_join
 from headwater.views.steps.group_step import GroupStep
 from headwater.views.steps.join import JoinView, Occurrence
 from headwater.views.steps.join_step import JoinStep
@@ -35,7 +35,6 @@ from headwater.views.steps.output_columns import output_columns
 from headwater.views.steps.segment_names import name_of_kind
 from headwater.views.steps.segments import Segment, SegmentedView, Segments
 from headwater.views.steps.unique_columns import unique_columns
-from headwater.views.text.declaration import declare
 
 _ALIAS = "o0"
 _ORDERED = 3
@@ -179,13 +178,10 @@ class _Writing:
         places = {called: (alias, name) for alias, own in held.items() for name, called in own.items()}
         names = (*first, *(called for called in places if called not in first))
         values = [(called, column(*places[called])) for called in names]
-        tables = {o.alias: o.relation.name for o in self.join.occurrences}
-        text = select_text(tables, (condition.expression for condition in self.join.conditions), values)
-        known = {o.relation.name: o.relation for o in self.join.occurrences}
-        declared = declare(self.view.name, text, known, path=self.view.path)
+        tables = {o.alias: o.relation for o in self.join.occurrences}
         tests = {o.alias for o in self.join.occurrences if o.is_test}
-        occurrences = tuple(replace(o, is_test=o.alias in tests) for o in declared.occurrences)
-        step = JoinStep(view=replace(declared, occurrences=occurrences))
+        conditions = [condition.expression for condition in self.join.conditions]
+        step = JoinStep(view=build_join(self.view.name, tables, conditions, values, tests))
         columns = [replace(self._column(*places[called]), name=called) for called in names]
         relation = replace(
             self.segment.relation,
@@ -237,5 +233,4 @@ class _Writing:
         held = self.columns()
         meant = {(alias, name): column(_ALIAS, called) for alias, own in held.items() for name, called in own.items()}
         values = [(output.name, settle(output.expression, meant)) for output in self.join.outputs]
-        text = select_text({_ALIAS: lineage.name}, (), values)
-        return JoinStep(view=declare(self.view.name, text, {lineage.name: lineage.relation}, path=self.view.path))
+        return JoinStep(view=build_join(self.view.name, {_ALIAS: lineage.relation}, (), values))

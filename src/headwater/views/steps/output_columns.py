@@ -11,11 +11,12 @@ def output_columns(join: JoinView) -> dict[str, tuple[str, str]]:
     """Return for every output that is a plain column its occurrence's alias and the column.
 
     >>> from headwater.model.relation import Column, Relation, RelationName
-    >>> from headwater.views.text.declaration import declare
+    >>> from headwater.views.steps.build_join import build_join
     >>> sales = RelationName(source="shop", name="sales")
     >>> columns = (Column(name="id", type="int", native="int4"), Column(name="price", type="int", native="int4"))
-    >>> catalog = {sales: Relation(name=sales, columns=columns)}
-    >>> output_columns(declare("v", "SELECT s.id AS no, s.price + 1 AS more FROM shop.sales AS s", catalog))
+    >>> id, price = (exp.column(one.name, table="s") for one in columns)
+    >>> tables = {"s": Relation(name=sales, columns=columns)}
+    >>> output_columns(build_join("v", tables, (), [("no", id), ("more", price + 1)]))
     {'no': ('s', 'id')}
     """
     return {

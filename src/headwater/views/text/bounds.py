@@ -28,6 +28,8 @@ DEPTH = 1_000
 """How deep a parsed text may be: a chain of AND, OR, + or UNION is as deep as it is long."""
 
 _CALLS = 15_000
+_NESTED = (exp.Paren, exp.Func, exp.Not, exp.Neg, exp.In, exp.Tuple)
+_BESIDE = (exp.Connector, exp.If)
 _OPENS = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE})
 _CLOSES = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END})
 _SIGNS = frozenset({TokenType.NOT, TokenType.DASH, TokenType.TILDE, TokenType.PLUS})
@@ -118,18 +120,38 @@ def excess_of_joins(tokens: Sequence[Token]) -> Excess | None:
     )
 
 
-def excess_of_value(value: exp.Expr) -> Excess | None:
+def excess_of_value(value: exp.Expr, select: exp.Expr) -> Excess | None:
     """Return that a value has grown too large: each query that uses a column twice makes it twice as large.
 
+    One that its SELECT writes out at this size has not grown.
+
     >>> import sqlglot
-    >>> excess_of_value(sqlglot.parse_one("a + a"))
+    >>> excess_of_value(sqlglot.parse_one("a + a"), sqlglot.parse_one("SELECT a + a AS b FROM r"))
     """
-    if sum(1 for _ in value.walk()) <= PARTS:
+    size = sum(1 for _ in value.walk())
+    if size <= PARTS or size <= sum(1 for _ in select.walk()):
         return None
     return Excess(
         what=f"a value has more than {PARTS:,} parts, because queries inside each other use it again and again",
         remedy="name each column of an inner query fewer times, or group in one of the queries between",
     )
+
+
+def is_too_deep(value: exp.Expr) -> bool:
+    """Tell whether a value has grown so deep that its text could not be parsed: queries inside each other wrap it.
+
+    >>> import sqlglot
+    >>> is_too_deep(sqlglot.parse_one("a + (b * (c - 1))"))
+    False
+    """
+    waiting = [(value, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        depth += isinstance(node, _NESTED) and not isinstance(node, _BESIDE)  # a branch is told by its CASE
+        if depth > NESTING:
+            return True
+        waiting += [(inner, depth) for inner in node.iter_expressions()]
+    return False
 
 
 def allow_depth() -> None:

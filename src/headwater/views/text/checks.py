@@ -1,8 +1,7 @@
 """What is refused by the statement alone, before any relation is known.
 
-`VIEW_CHECKS` are for every view: what depends on when or where it runs, and what is not understood with certainty.
-`JOIN_CHECKS` are for select-project-join views, one segment of any other: what more a text has, the compiler takes
-apart (`compile`). Both run in order: what explains most comes first.
+`VIEW_CHECKS` refuse what depends on when or where a view runs, and what is not understood with certainty. They run in
+order: what explains most comes first.
 """
 
 from __future__ import annotations
@@ -29,27 +28,7 @@ from headwater.views.text.functions import (
 from headwater.views.text.other_forms import FUNCTION_HINTS, TIMELY_WITHOUT_ARGUMENTS, describe_form
 from headwater.views.text.scope import relations_in
 from headwater.views.text.statement import Span, Statement
-from headwater.views.text.support import Reason
 from headwater.views.text.written_call import find_call
-
-_CLAUSES: tuple[tuple[str, Reason, tuple[TokenType, ...]], ...] = (
-    ("with_", support.COMMON_TABLE, (TokenType.WITH,)),
-    ("laterals", support.LATERAL, (TokenType.LATERAL,)),
-    ("distinct", support.DISTINCT, (TokenType.DISTINCT,)),
-    ("group", support.GROUP_BY, (TokenType.GROUP_BY,)),
-    ("having", support.HAVING, (TokenType.HAVING,)),
-    ("windows", support.WINDOW, (TokenType.WINDOW,)),
-    ("qualify", support.WINDOW, (TokenType.QUALIFY,)),
-    ("order", support.ORDER_BY, (TokenType.ORDER_BY,)),
-    ("sort", support.ORDER_BY, (TokenType.SORT_BY,)),
-    ("cluster", support.ORDER_BY, (TokenType.CLUSTER_BY,)),
-    ("distribute", support.ORDER_BY, (TokenType.DISTRIBUTE_BY,)),
-    ("limit", support.LIMIT, (TokenType.LIMIT, TokenType.FETCH)),
-    ("offset", support.LIMIT, (TokenType.OFFSET,)),
-)
-# A hint says how to run a query, not what it means: it is left to the original text.
-_MAINTAINED_CLAUSES = frozenset({"expressions", "from_", "joins", "where", "hint"})
-_TABLE_PARTS = frozenset({"this", "db", "catalog", "alias"})
 
 _OPERATORS = (
     exp.Add, exp.Alias, exp.And, exp.Between, exp.BitwiseAnd, exp.BitwiseNot, exp.BitwiseOr, exp.BitwiseXor,
@@ -105,77 +84,6 @@ def reads_relations(statement: Statement) -> None:
     """Refuse a view that reads no relation at all."""
     if not relations_in(statement.tree):
         raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
-
-
-def is_one_select(statement: Statement) -> None:
-    """Refuse what is not a single SELECT."""
-    tree = statement.tree
-    if isinstance(tree, exp.SetOperation):
-        words = (TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT)
-        raise statement.refusal(support.SET_OPERATION, statement.span_of_words(*words))
-    if isinstance(tree, exp.Subquery):
-        raise statement.refusal(support.SUBQUERY, tree, hint="remove the parentheses around the SELECT")
-    if not isinstance(tree, exp.Select):
-        raise statement.refusal(support.NOT_A_QUERY, tree)
-
-
-def has_no_query_inside(statement: Statement) -> None:
-    """Refuse WITH, subqueries, and joins in parentheses."""
-    if statement.tree.args.get("with_"):
-        raise statement.refusal(support.COMMON_TABLE, statement.span_of_words(TokenType.WITH))
-    if lateral := statement.tree.find(exp.Lateral):
-        raise statement.refusal(support.LATERAL, statement.span_of_words(TokenType.LATERAL) or lateral)
-    for node in statement.tree.walk():
-        if node is not statement.tree and isinstance(node, (exp.Query, exp.Subquery, exp.Values)):
-            raise statement.refusal(support.SUBQUERY, node)
-        if isinstance(node, exp.Exists):
-            raise statement.refusal(support.SUBQUERY, node)
-
-
-def has_only_maintained_clauses(statement: Statement) -> None:
-    """Refuse GROUP BY, DISTINCT, ORDER BY and every other clause that a select-project-join view does not have."""
-    for clause, reason, words in _CLAUSES:
-        if statement.tree.args.get(clause):
-            raise statement.refusal(reason, statement.span_of_words(*words))
-    for clause, value in statement.tree.args.items():
-        if value and clause not in _MAINTAINED_CLAUSES:
-            raise statement.refusal(
-                support.CLAUSE, value if isinstance(value, exp.Expr) else None, because=clause.rstrip("_").upper()
-            )
-
-
-def reads_plain_relations(statement: Statement) -> None:
-    """Refuse a FROM that is missing, or that reads anything but relations by name."""
-    source = statement.tree.args.get("from_")
-    if source is None:
-        raise statement.refusal(support.NO_RELATION, statement.span_of_words(TokenType.SELECT))
-    for item in (source.this, *(join.this for join in statement.tree.args.get("joins") or ())):
-        if not isinstance(item, exp.Table):
-            raise statement.refusal(support.SUBQUERY, item)
-        if isinstance(item.this, exp.Func):
-            raise statement.refusal(support.LATERAL, item)
-        for part, value in item.args.items():
-            if value and part not in _TABLE_PARTS:
-                named = value if isinstance(value, exp.Expr) and statement.span_of(value) else item
-                raise statement.refusal(support.CLAUSE, named)
-        alias = item.args.get("alias")
-        if alias is not None and alias.args.get("columns"):
-            raise statement.refusal(support.CLAUSE, alias, hint="rename columns with AS in the SELECT list")
-
-
-def joins_are_inner(statement: Statement) -> None:
-    """Refuse every join but INNER and CROSS."""
-    for join in statement.tree.args.get("joins") or ():
-        span = statement.span_of(join)
-        if join.method:
-            natural = join.method == "NATURAL"
-            raise statement.refusal(support.NATURAL_JOIN if natural else support.CLAUSE, span, because=join.method)
-        if join.kind in {"SEMI", "ANTI"} or join.side in {"SEMI", "ANTI"}:
-            raise statement.refusal(support.SEMI_JOIN, span)
-        if join.side or join.kind == "OUTER":
-            raise statement.refusal(support.OUTER_JOIN, span)
-        if join.kind not in {"", "INNER", "CROSS"}:
-            raise statement.refusal(support.CLAUSE, span, because=f"{join.kind} JOIN")
 
 
 def has_no_parameters(statement: Statement) -> None:
@@ -238,20 +146,6 @@ def filters_no_windows(statement: Statement) -> None:
             raise statement.refusal(support.FILTERED_WINDOW, window)
 
 
-def has_no_aggregates(statement: Statement) -> None:
-    """Refuse aggregates, windows, and functions that make rows."""
-    for window in statement.tree.find_all(exp.Window):
-        raise statement.refusal(support.WINDOW, window)
-    for call in statement.tree.find_all(exp.Func):
-        is_spelled = "start" in call.meta or isinstance(call, exp.Anonymous)
-        if isinstance(call, (exp.AggFunc, exp.Filter)) or (
-            is_spelled and spelled_name(call, statement.sql) in AGGREGATE_FUNCTIONS
-        ):
-            raise statement.refusal(support.AGGREGATE, call)
-        if isinstance(call, MAKE_ROWS):
-            raise statement.refusal(support.LATERAL, call)
-
-
 def has_known_expressions(statement: Statement) -> None:
     """Refuse any other kind of expression that nobody has checked: lambdas, struct fields, COLLATE, AT TIME ZONE."""
     for node in statement.tree.walk():
@@ -289,13 +183,4 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     has_known_escapes,
     picks_rows_of_windows,
     filters_no_windows,
-)
-
-JOIN_CHECKS: tuple[Callable[[Statement], None], ...] = (
-    is_one_select,
-    has_no_query_inside,
-    has_only_maintained_clauses,
-    reads_plain_relations,
-    joins_are_inner,
-    has_no_aggregates,
 )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from headwater.views.text import support
-from headwater.views.text.qualify_columns import column_of, qualifier_of
-from headwater.views.text.scope import Scope, VisibleColumn, find_alias
+from headwater.views.text.scope import Scope, VisibleColumn, column_of, find_alias, qualifier_of
 
 
 def expand_stars(select: exp.Select, scope: Scope) -> exp.Select:

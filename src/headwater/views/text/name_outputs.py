@@ -1,4 +1,4 @@
-"""See to it that every output column has a name, its own and not one of ours, and a type."""
+"""See to it that every output column has a name, its own and not one of ours."""
 
 from __future__ import annotations
 
@@ -24,13 +24,4 @@ def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
         if name.lower() in names:
             raise statement.refusal(support.DUPLICATE_OUTPUT, item, because=f'"{name}"')
         names.add(name.lower())
-    return select
-
-
-def type_outputs(select: exp.Select, scope: Scope) -> exp.Select:
-    """Refuse an output that is NULL and nothing else; nothing is rewritten."""
-    for item in select.expressions:
-        if isinstance(item.unalias().unnest(), exp.Null):
-            statement = scope.statement
-            raise statement.refusal(support.UNTYPED_OUTPUT, statement.span_of(item))
     return select

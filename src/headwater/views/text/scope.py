@@ -76,11 +76,6 @@ def relation_name(table: exp.Table, statement: Statement) -> RelationName:
             raise statement.refusal(support.RELATION_NAME, table, because=because)
 
 
-def tables_of(tree: exp.Expr) -> tuple[exp.Table, ...]:
-    """Return the relations of a SELECT in textual order."""
-    return (tree.args["from_"].this, *(join.this for join in tree.args.get("joins") or ()))
-
-
 def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
     """Return the relations that a query of any depth names, in textual order; names that WITH gives are none.
 
@@ -107,27 +102,30 @@ def relations_read(statement: Statement) -> Iterator[tuple[exp.Table, Statement]
                 yield table, text
 
 
-def find_relations(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Scope:
-    """Look up every relation that the statement names, and what can be seen from each place."""
-    named: list[Named] = []
-    for table in tables_of(statement.tree):
-        alias = table.alias or table.name
-        if any(other.alias.lower() == alias.lower() for other in named):
-            raise statement.refusal(support.DUPLICATE_ALIAS, table, because=f'"{alias}"')
-        named.append(name_table(table, look_up(relation_name(table, statement), table, statement, catalog)))
-    joins = statement.tree.args.get("joins") or []
-    visible = [see_columns(named[0])]
-    for join, right in zip(joins, named[1:], strict=True):
-        visible.append(see_joined(visible[-1], right, join.args.get("using") or [], statement))
-    return Scope(statement=statement, named=tuple(named), visible=tuple(visible))
-
-
 def name_table(table: exp.Table, relation: Relation) -> Named:
     """Return a relation under the name that FROM gives it."""
     full = tuple(part.name.lower() for part in table.parts)
     ends = frozenset(full[-length:] for length in range(1, len(full) + 1))
     alias = table.alias or table.name
     return Named(alias=alias, relation=relation, qualifiers=frozenset({(alias.lower(),)}) if table.alias else ends)
+
+
+def column_of(seen: VisibleColumn) -> exp.Column:
+    """Return the column as expressions of the normal form write it.
+
+    >>> column_of(VisibleColumn(alias="s", column="Price")).sql(dialect="spark")
+    '`s`.`Price`'
+    """
+    return exp.column(exp.to_identifier(seen.column, quoted=True), table=exp.to_identifier(seen.alias, quoted=True))
+
+
+def qualifier_of(column: exp.Column) -> tuple[str, ...]:
+    """Return what stands before the column's own name.
+
+    >>> qualifier_of(exp.column("x", table="sales", db="shop"))
+    ('shop', 'sales')
+    """
+    return tuple(part.name for part in column.parts[:-1])
 
 
 def find_plain(visible: Visible, identifier: exp.Expr, statement: Statement, *, hint: str = "") -> VisibleColumn:

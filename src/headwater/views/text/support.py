@@ -17,19 +17,13 @@ RESERVED_NAMES = frozenset({COUNT, TICK, ORDINAL})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """Why a view is refused: a code to search for, what is the matter, and what the author can do.
-
-    `of_joins`: only where a select-project-join view is asked for. Any other view is compiled to segments.
-    """
+    """Why a view is refused: a code to search for, what is the matter, and what the author can do."""
 
     code: str
     summary: str
     remedy: str
     error: type[InvalidView | UnsupportedView] = UnsupportedView
-    of_joins: bool = False
 
-
-_ONE_JOIN = "write the view as one SELECT of inner joins; here nothing else can be maintained"
 
 NOT_SQL = Reason(
     code="HW-201",
@@ -141,35 +135,6 @@ STRICT = Reason(
     summary="a part of the view would be recomputed from all its rows, and the view is strict",
     remedy="write it otherwise, or remove strict = true",
 )
-COMMON_TABLE = Reason(code="HW-220", summary="WITH is more than one join", remedy=_ONE_JOIN, of_joins=True)
-SUBQUERY = Reason(
-    code="HW-221",
-    summary="subqueries and joins in parentheses are more than one join",
-    remedy=_ONE_JOIN,
-    of_joins=True,
-)
-AGGREGATE = Reason(code="HW-222", summary="aggregate functions are more than one join", remedy=_ONE_JOIN, of_joins=True)
-GROUP_BY = Reason(code="HW-223", summary="GROUP BY is more than one join", remedy=_ONE_JOIN, of_joins=True)
-HAVING = Reason(code="HW-224", summary="HAVING is more than one join", remedy=_ONE_JOIN, of_joins=True)
-DISTINCT = Reason(code="HW-225", summary="DISTINCT is more than one join", remedy=_ONE_JOIN, of_joins=True)
-SET_OPERATION = Reason(
-    code="HW-226", summary="UNION, INTERSECT and EXCEPT are more than one join", remedy=_ONE_JOIN, of_joins=True
-)
-WINDOW = Reason(code="HW-227", summary="window functions are more than one join", remedy=_ONE_JOIN, of_joins=True)
-ORDER_BY = Reason(code="HW-228", summary="a join is a bag of rows and has no order", remedy=_ONE_JOIN, of_joins=True)
-LIMIT = Reason(code="HW-229", summary="LIMIT and OFFSET are more than one join", remedy=_ONE_JOIN, of_joins=True)
-OUTER_JOIN = Reason(
-    code="HW-230", summary="LEFT, RIGHT and FULL JOIN are more than one inner join", remedy=_ONE_JOIN, of_joins=True
-)
-SEMI_JOIN = Reason(
-    code="HW-231", summary="SEMI and ANTI JOIN are more than one inner join", remedy=_ONE_JOIN, of_joins=True
-)
-LATERAL = Reason(
-    code="HW-232",
-    summary="LATERAL and functions that make rows are more than one join",
-    remedy=_ONE_JOIN,
-    of_joins=True,
-)
 NATURAL_JOIN = Reason(
     code="HW-233",
     summary="NATURAL JOIN changes its meaning when a source adds a column",
@@ -265,19 +230,6 @@ REASONS: tuple[Reason, ...] = (
     UNTYPED_OUTPUT,
     NOT_GROUPED,
     STRICT,
-    COMMON_TABLE,
-    SUBQUERY,
-    AGGREGATE,
-    GROUP_BY,
-    HAVING,
-    DISTINCT,
-    SET_OPERATION,
-    WINDOW,
-    ORDER_BY,
-    LIMIT,
-    OUTER_JOIN,
-    SEMI_JOIN,
-    LATERAL,
     NATURAL_JOIN,
     CLAUSE,
     VIEW_CIRCLE,

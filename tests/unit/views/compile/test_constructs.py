@@ -56,11 +56,14 @@ def test_a_construct_becomes_steps_that_give_what_it_gives(expected: str, sql: s
         assert world.evaluate(view) == world.original(sql)
 
 
-def test_a_join_is_declared_as_ever(world: World) -> None:
+def test_a_plain_join_is_one_step_in_its_authors_words(world: World) -> None:
     sql = "SELECT r.x, s.w FROM a.r JOIN a.s ON r.x = s.x WHERE r.y > 0"
     view = world.compile(sql)
     assert view.only_join is not None
-    assert view.only_join.sql == sql
+    assert view.only_join.sql == (
+        "SELECT `r`.`x` AS `x`, `s`.`w` AS `w` FROM `a`.`r` AS `r`, `a`.`s` AS `s` "
+        "WHERE (`r`.`x` = `s`.`x`) AND (`r`.`y` > 0)"
+    )
     assert [occurrence.alias for occurrence in view.only_join.occurrences] == ["r", "s"]
 
 
@@ -74,3 +77,35 @@ def test_what_alternatives_have_in_common_joins(world: World) -> None:
     view = world.compile("SELECT COUNT(*) AS n FROM a.r, a.s WHERE (r.x = s.x AND r.y = 1) OR (r.x = s.x AND s.w = 2)")
     [join] = [s.step.view for s in view.segments if isinstance(s.step, JoinStep) and len(s.step.view.occurrences) > 1]
     assert [edge.pairs for edge in join.edges] == [(("x", "x"),)]
+
+
+def test_a_plain_join_joins_by_what_alternatives_have_in_common(world: World) -> None:
+    join = world.compile("SELECT r.y FROM a.r, a.s WHERE (r.x = s.x AND r.y = 1) OR (r.x = s.x AND s.w = 2)").only_join
+    assert join is not None
+    assert [(edge.left, edge.right, edge.pairs) for edge in join.edges] == [("r", "s", (("x", "x"),))]
+
+
+@pytest.mark.parametrize(
+    ("sql", "aliases"),
+    [
+        ("SELECT p.x FROM a.r AS p JOIN a.s AS Q ON p.x = q.x", ["p", "Q"]),
+        ("SELECT x FROM a.r ORDER BY y", ["r"]),
+        ("SELECT p.x FROM a.r AS p LEFT SEMI JOIN b.u AS q ON p.x = q.id", ["o2", "o3"]),
+        ("SELECT p.x FROM (SELECT x FROM a.r) AS p", ["o3"]),
+    ],
+)
+def test_relations_of_the_views_own_from_go_by_their_aliases(sql: str, aliases: list[str], world: World) -> None:
+    join = world.compile(sql).only_join
+    assert join is not None
+    assert [occurrence.alias for occurrence in join.occurrences] == aliases
+
+
+def test_what_a_select_writes_out_may_be_large(world: World) -> None:
+    branches = " ".join(f"WHEN r.x = {number} THEN r.y" for number in range(3000))
+    assert world.compile(f"SELECT CASE {branches} END AS found FROM a.r").only_join is not None
+
+
+def test_what_grows_too_deep_is_recomputed(world: World) -> None:
+    inner = "SELECT ABS(ABS(ABS(x))) AS x, x AS y FROM "
+    text = f"SELECT x FROM {f'({inner}' * 40}a.r{')' * 40}"
+    assert [reason.code for reason in world.compile(text).reasons] == ["HW-280"]
