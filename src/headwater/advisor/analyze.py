@@ -17,8 +17,7 @@ from headwater.advisor.kind_replay import Batch, KindReplay, byte_count, copy_of
 from headwater.advisor.kinds import corrected, indexed
 from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
-from headwater.deltas.content import Content, all_rows
-from headwater.deltas.extent import Extent
+from headwater.deltas.extent import Content, Extent, all_rows
 from headwater.deltas.lookup import RowRequest, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
 from headwater.engine.batch.join_batch import base_changes

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.advisor.analysis import MeasuredCost
-from headwater.deltas.content import all_rows
+from headwater.deltas.extent import all_rows
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.batch.compute_view_delta import change_any

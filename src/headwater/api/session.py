@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 import pyarrow as pa
 
 from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.unfolded import unfolded
+from headwater.deltas.on_arrow import ArrowBag, unfolded
 from headwater.engine.service.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
 from headwater.errors import NotReadable, did_you_mean
 from headwater.explain.result import ExplainResult

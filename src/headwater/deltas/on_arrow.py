@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.deltas.extent import Extent, Remainder
 from headwater.deltas.indexed_rows import comparable, is_among
-from headwater.deltas.lookup import Lookup, Restriction, RowRequest, RowResult
+from headwater.deltas.lookup import NO_TICK, Lookup, Restriction, RowRequest, RowResult
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
@@ -257,6 +257,31 @@ class ArrowBag:
     def __len__(self) -> int:
         """Return how many entries there are."""
         return int(self.table.num_rows)
+
+
+def summed_up(rows: pa.Table) -> pa.Table:
+    """Return rows with counts and without ticks, equal ones as one, with the sum of their counts; zero sums vanish.
+
+    >>> summed_up(pa.table({"a": [1, 1, 2, 2], "_count": [1, 1, 1, -1]})).to_pylist()
+    [{'a': 1, '_count': 2}]
+    """
+    return ArrowBag.of_counted(rows, NO_TICK).net().table.select(rows.column_names)
+
+
+def unfolded(bag: ArrowBag) -> pa.Table:
+    """Return the rows of a bag as plain rows: one that counts k stands k times.
+
+    >>> unfolded(ArrowBag(pa.table({"a": [1, 2], "_count": [2, 1]}))).to_pylist()
+    [{'a': 1}, {'a': 1}, {'a': 2}]
+    """
+    counts = bag.table[COUNT].combine_chunks()
+    places = pc.list_parent_indices(
+        pa.ListArray.from_arrays(
+            pa.concat_arrays([pa.array([0], pa.int32()), pc.cast(pc.cumulative_sum(counts), pa.int32())]),
+            pa.nulls(pc.sum(counts).as_py() or 0),
+        )
+    )
+    return bag.table.select(bag.columns).take(places)
 
 
 ArrowRestriction = Restriction[ArrowKeys]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.summed_up import summed_up
+from headwater.deltas.on_arrow import ArrowBag, summed_up
 from headwater.errors import NotReadable
 from headwater.lineage.result import ChangedRows, ImpactResult
 from headwater.model.guarantee import Guarantee

@@ -28,7 +28,7 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.deltas.lookup import Origin
-from headwater.deltas.unfolded import unfolded
+from headwater.deltas.on_arrow import unfolded
 from headwater.engine.state.reach import restrict
 from headwater.engine.state.rewritings import Lineages
 from headwater.engine.state.segment_rows import SegmentRows

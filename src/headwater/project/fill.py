@@ -18,8 +18,7 @@ from enum import Enum
 
 import pyarrow as pa
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Extent, Remainder
+from headwater.deltas.extent import Content, Extent, Remainder
 from headwater.model.relation import Relation, arrow_type
 
 

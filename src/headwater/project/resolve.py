@@ -16,8 +16,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Extent
+from headwater.deltas.extent import Content, Extent
 from headwater.errors import ErrorList, HeadwaterError, InvalidProject
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee

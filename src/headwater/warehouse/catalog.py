@@ -9,8 +9,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import EVERYTHING, Extent
+from headwater.deltas.extent import EVERYTHING, Content, Extent
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName

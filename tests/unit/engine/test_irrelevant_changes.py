@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.accepted_log import AcceptedLog

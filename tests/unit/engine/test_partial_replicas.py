@@ -16,8 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import Content
-from headwater.deltas.extent import EVERYTHING, Extent, Remainder
+from headwater.deltas.extent import EVERYTHING, Content, Extent, Remainder
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowKeys, ArrowRequest, remaining
 from headwater.deltas.on_spark import to_dataframe

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.engine.state.accepted_log import AcceptedLog

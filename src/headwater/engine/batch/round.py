@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import all_rows
+from headwater.deltas.extent import all_rows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.batch.compute_view_delta import change_any
 from headwater.engine.batch.join_batch import ViewChange, base_changes

@@ -24,10 +24,9 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.lookup import RowRequest, look_up, restricted
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table
+from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table, unfolded
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.deltas.order import Order, can_order
-from headwater.deltas.unfolded import unfolded
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, shifted
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.batch_lookup import BatchLookup

@@ -24,8 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Remainder
+from headwater.deltas.extent import Content, Remainder
 from headwater.deltas.lookup import SawTransactions
 from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
 from headwater.engine.bootstrap.kept_segments import BornTables

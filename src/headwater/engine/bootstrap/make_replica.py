@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_spark import passing, quoted
 from headwater.engine.bootstrap.born_rows import BornRows
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica

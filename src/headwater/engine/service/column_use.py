@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.model.project import IdColumn
 from headwater.model.relation import Column, ColumnUse, Relation, RelationName
 from headwater.project.resolve import ResolvedProject

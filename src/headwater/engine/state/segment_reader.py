@@ -21,9 +21,8 @@ import pyarrow as pa
 from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up, with_one_zero
 from headwater.deltas.order import Order
-from headwater.deltas.summed_up import summed_up
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation

@@ -15,7 +15,7 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.lookup import look_up
 from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
 from headwater.engine.service.wait_until_followed import MaintainersLog
