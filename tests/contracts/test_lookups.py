@@ -23,18 +23,16 @@ from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.order import By
 from headwater.engine.state import segment_reader
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.batch_lookup import BatchLookup
-from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
 from headwater.engine.state.replica_base import RowsOnSpark
 from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
-from headwater.engine.state.segmented_lookup import SegmentedLookup
 from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.source_lookup import SourceLookup
 from headwater.engine.state.stored_segment import StoredSegment
-from headwater.engine.state.tick_lookup import RebasedLookup
+from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
 from headwater.model.keeping import TheseGroupTables
 from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName

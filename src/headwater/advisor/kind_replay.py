@@ -20,8 +20,8 @@ from headwater.advisor.analysis import MeasuredCost
 from headwater.deltas.extent import all_rows
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.engine.batch.compute_view_delta import change_any
 from headwater.engine.batch.join_batch import ViewChange, base_changes
+from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.bootstrap.kept_segments import kept_segments, with_own_rows
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.auxiliary_table import HiddenTable
@@ -98,7 +98,7 @@ class KindReplay:
         guarantee = Guarantee.STRONG if kind.recomputes else self.guarantee
         started = time.perf_counter()
         schema = self.table.changes.schema()
-        change = change_any(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
+        change = compute_view_delta(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
         seconds = time.perf_counter() - started
         asked = lookup.asked.total()
         read = {} if change is None else change.read_rows

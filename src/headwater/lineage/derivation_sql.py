@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.engine.state.sought import PLACE
-from headwater.engine.state.twins import Twin
+from headwater.lineage.twins import Twin
 from headwater.views.steps.join import Condition, JoinView, Output
 from headwater.views.text.spark_text import quoted, spark_text
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowRestriction
 from headwater.engine.state.sought import Sought
-from headwater.engine.state.twins import Twin
 from headwater.lineage.join_obstacles import Blocked
 from headwater.lineage.obstacles import Missing, Obstacle, ObstacleKind
+from headwater.lineage.twins import Twin
 from headwater.model.relation import RelationName, SegmentName
 from headwater.views.steps.computed import First
 from headwater.views.steps.join import JoinView, Output

@@ -15,12 +15,12 @@ from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import PLACE, numbered, same_values
 from headwater.engine.state.tick_lookup import Run
 from headwater.engine.state.tick_reader import TickReader
-from headwater.engine.state.typed_row import typed_row
 from headwater.errors import NotReadable, did_you_mean
 from headwater.lineage.forward import deriving, may_derive
 from headwater.lineage.result import DerivedRows, RowImpactResult
 from headwater.lineage.trace import trace
 from headwater.lineage.trace_view import select_rows, shown_tick
+from headwater.lineage.typed_row import typed_row
 from headwater.model.moment import Moment
 from headwater.model.relation import Relation
 from headwater.project.outdated_view import refuse_outdated

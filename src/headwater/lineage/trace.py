@@ -34,9 +34,9 @@ from headwater.engine.state.rewritings import Lineages
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.engine.state.tick_lookup import Cost, Run, TickLookup
-from headwater.engine.state.twins import Member, Twin, added_members
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.traced import Traced
+from headwater.lineage.twins import Member, Twin, added_members
 from headwater.model.relation import COUNT, RelationName, SegmentName
 from headwater.views.steps.derivation import (
     FromEverything,

@@ -20,11 +20,11 @@ from headwater.engine.state.reach import restrict
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.engine.state.tick_lookup import Run, TickLookup
-from headwater.engine.state.twins import Member, added_members
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.join_obstacles import find_obstacle
 from headwater.lineage.obstacle_texts import FormatValue, ObstacleTexts
 from headwater.lineage.obstacles import Obstacle, ObstacleKind
+from headwater.lineage.twins import Member, added_members
 from headwater.model.relation import COUNT, RelationName, SegmentName
 from headwater.views.steps.computed import First
 from headwater.views.steps.derivation import (

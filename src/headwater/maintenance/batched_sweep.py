@@ -40,8 +40,7 @@ from typing import Any
 from headwater.deltas.extent import Extent
 from headwater.deltas.lookup import B, RowRequest, RowResult, restricted
 from headwater.maintenance.probe_plan import VisitTree
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName

@@ -19,8 +19,7 @@ from headwater.deltas.lookup import B, RowRequest, RowResult, Sight
 from headwater.deltas.signed_bag import Keys
 from headwater.maintenance.published.messages import Fragment
 from headwater.maintenance.published.terms import TermStep
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 

@@ -15,12 +15,24 @@ Paper 001 attaches versions to rows (its Lemma 1); 229 of 1,000 simulated runs e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from headwater.deltas.lookup import B, RowRequest, RowResult, SawTicks
+from headwater.deltas.lookup import B, B_co, RowRequest, RowResult, SawTicks, Sight
 from headwater.errors import ImpossibleChange
-from headwater.maintenance.questions import Log
 from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+
+
+class Log(Protocol[B_co]):
+    """The accepted transactions, as far as an algorithm may look: all that a result saw are known by then."""
+
+    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were seen and whose tick is after this one."""
+        ...
+
+    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
+        ...
 
 
 def rebase(probe: RowRequest[Any], answer: RowResult[B], log: Log[B], tick: Tick) -> B:

@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 from headwater.deltas.lookup import B, Sight
 from headwater.maintenance.published.messages import Answered, Fragment, Query, QueryPart
 from headwater.maintenance.published.terms import Term, TermStep, steps_from
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
 from headwater.views.steps.join import JoinView
 

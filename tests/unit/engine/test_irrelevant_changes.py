@@ -13,7 +13,7 @@ from headwater.deltas.extent import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.maintenance.questions import Log
+from headwater.maintenance.rebase import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, RelationName

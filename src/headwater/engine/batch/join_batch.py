@@ -17,8 +17,7 @@ from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import pieces
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import refuse_negative
+from headwater.maintenance.rebase import Log, refuse_negative
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, RelationName

@@ -1,4 +1,6 @@
-"""Compute what a batch of ticks changes in a view of segments: stamped changes flow through them, in their order.
+"""Compute what a batch of ticks changes in a view: in one join, or in segments.
+
+Through segments stamped changes flow in their order:
 
     the log's changes (lo, hi]  ──►  segment  ──►  segment  ──►  ...  ──►  the view's changes
                                       ▲ old rows      ▲ old rows
@@ -27,14 +29,12 @@ from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table, unfolded
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.deltas.order import Order, can_order
-from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, shifted
+from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view, shifted
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.batch_lookup import BatchLookup
-from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.rewritings import Lineages
 from headwater.engine.state.segment_rows import SegmentRows
-from headwater.engine.state.segmented_lookup import SegmentedLookup
-from headwater.engine.state.tick_lookup import SegmentLookup
+from headwater.engine.state.tick_lookup import SegmentedLookup, SegmentLookup
 from headwater.errors import ImpossibleRow
 from headwater.maintenance.rebase import rebase
 from headwater.model.guarantee import Guarantee
@@ -51,6 +51,26 @@ from headwater.views.steps.segments import Segment, SegmentedView, Segments
 
 _HOT_ROWS = 1_000_000
 """So many pairs of changes and old rows are too many to compute every partition anew at each of its ticks."""
+
+
+def compute_view_delta(
+    spark: SparkSession,
+    view: SegmentedView,
+    schema: pa.Schema,
+    guarantee: Guarantee,
+    span: tuple[Tick, Tick],
+    log: AcceptedLog,
+    lookup: ArrowLookup,
+    readers: Mapping[RelationName, SegmentLookup],
+    computed: MutableMapping[RelationName, ArrowBag],
+) -> ViewChange | None:
+    """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs.
+
+    `schema` is that of its table of changes; `readers` and `computed` matter where it has segments.
+    """
+    if view.only_join is None:
+        return change_segments(spark, view, guarantee, span, log, lookup, readers, computed)
+    return change_view(spark, view.only_join, schema, guarantee, span, log, lookup)
 
 
 def change_segments(
