@@ -216,7 +216,7 @@ class _Analysis:
             spark=self.spark,
             relations=self.resolved.relations,
             table=self.warehouse.kept_table(self._name),
-            hidden=self.warehouse.kept_segments(self._name),
+            auxiliary=self.warehouse.kept_segments(self._name),
             guarantee=self.known.guarantee,
             batches=batches,
             log=log,

@@ -45,7 +45,7 @@ def known_without_asking(resolved: ResolvedProject, view: ResolvedView, name: Re
         yield f"{name} by {key}: a row that changes in the batch"
     for shown in shown_relations(view.view):
         if shown.relation.name == name:
-            where = "the view" if shown.segment is None else f"hidden table {shown.segment.name}"
+            where = "the view" if shown.segment is None else f"auxiliary table {shown.segment.name}"
             yield f"{name} by {key}: a row that {where} shows"
     for reference in relation.foreign_keys:
         if set(reference.parent_columns) <= set(columns.get(reference.parent, ())):

@@ -76,7 +76,7 @@ def _keeping(view: SegmentedView, segment: Segment) -> str:
     if segment is view.output:
         return "the view"
     if segment.is_kept:
-        return "hidden table"
+        return "auxiliary table"
     return "computed" if segment.name in computed_segments(view) else "no"
 
 
@@ -97,7 +97,7 @@ def _tell(segment: Segment, does: list[str], cost: ExplainedCost, kept: str, mus
 
 _KEPT = {
     "the view": "the view",
-    "hidden table": "kept",
+    "auxiliary table": "kept",
     "computed": "computed from its operands",
     "no": "flows through",
 }

@@ -81,15 +81,17 @@ def how_maintained(view: SegmentedView) -> str:
 
 def kept(view: SegmentedView, copied: Sequence[str], words: StepWords) -> str:
     """Return what is stored for a view."""
-    hidden = [segment for segment in view.segments[:-1] if segment.is_kept]
-    told = list(dict.fromkeys(_hidden_words(segment, words) for segment in hidden))
+    auxiliary = [segment for segment in view.segments[:-1] if segment.is_kept]
+    told = list(dict.fromkeys(_table_words(segment, words) for segment in auxiliary))
     more = f" and {len(told) - _MOST_TABLES} more" if len(told) > _MOST_TABLES else ""
-    tables = f"{len(hidden)} hidden table{'' if len(hidden) == 1 else 's'} ({'; '.join(told[:_MOST_TABLES])}{more})"
+    tables = (
+        f"{len(auxiliary)} auxiliary table{'' if len(auxiliary) == 1 else 's'} ({'; '.join(told[:_MOST_TABLES])}{more})"
+    )
     replicas = f"replica{'' if len(copied) == 1 else 's'} of {', '.join(copied)}"
     return ", ".join(["the view", *([tables] if told else []), *([replicas] if copied else [])])
 
 
-def _hidden_words(segment: Segment, words: StepWords) -> str:
+def _table_words(segment: Segment, words: StepWords) -> str:
     keys, partition = segment.step.row_keys, segment.step.partition
     if keys is not None and partition is not None:
         return f"groups by {words.columns(partition[0], keys)}" if keys else "totals"

@@ -63,8 +63,8 @@ class ViewEntry:
 
     `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
     after those that it reads.
-    `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how
-    it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
+    `segments` names the auxiliary tables that are kept to maintain it, perhaps for other views too, and `shape` says
+    how it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
     `gaps` are sources of whose logs a part is missing since: what it shows stays readable until it is built anew.
     """
 

@@ -80,7 +80,7 @@ class Housekeeper:
             self._sweep(now)
 
     def _kept(self, catalog: Catalog, record: CommitRecord) -> dict[str, Tick]:
-        """Return the folders of views and hidden tables, each with the first tick from which a view goes on."""
+        """Return the folders of views and auxiliary tables, each with the first tick from which a view goes on."""
         path, found = self._warehouse.path, dict[str, Tick]()
         for view in sorted(catalog.views.values(), key=lambda view: view.name in record.stopped):
             frontier = record.frontiers.get(view.name, view.birth)

@@ -159,7 +159,7 @@ class Warehouse:
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
-        """Open the hidden tables that a view's maintenance keeps, by segment."""
+        """Open the auxiliary tables that a view's maintenance keeps, by segment."""
         tables = self.view(name).segments
         return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 

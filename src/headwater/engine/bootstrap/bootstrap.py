@@ -33,7 +33,7 @@ from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
@@ -94,7 +94,7 @@ class Newborn:
     entry: ViewEntry
     table: KeptTable
     segments: Mapping[RelationName, str]
-    """The names of its hidden tables, by segment."""
+    """The names of its auxiliary tables, by segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +107,8 @@ class Bootstrapped:
     """Views that have no state at the tick: their SQL divides by zero, a replica contradicts its change log, or their
     steps give other rows than their SQL."""
     replicas: tuple[ReplicaReader, ...]
-    hidden: Mapping[str, HiddenTable]
-    """The hidden tables that were made, by name."""
+    auxiliary: Mapping[str, AuxiliaryTable]
+    """The auxiliary tables that were made, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ class Bootstrap:
     rebuilt: frozenset[str]
     copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
-    """Hidden tables that other views keep already, by segment: whoever needs one need not make it."""
+    """Auxiliary tables that other views keep already, by segment: whoever needs one need not make it."""
     acceptor: Acceptor
     log: ChangeLog
     listener: Listener
@@ -170,7 +170,7 @@ class Bootstrap:
             views=tuple(one for one in found.values() if isinstance(one, Newborn)),
             failed={name: one for name, one in found.items() if isinstance(one, HeadwaterError)},
             replicas=tuple(made.values()),
-            hidden=born.made,
+            auxiliary=born.made,
         )
 
     def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> Newborn | HeadwaterError:

@@ -1,4 +1,4 @@
-"""A hidden table while it is maintained: a kept segment's rows on disk, and in memory at the ticks where views stand.
+"""An auxiliary table in use: a kept segment's rows on disk, and in memory at the ticks where views stand.
 
 One table may serve several views, whose segments mean the same. Each goes its own way:
 
@@ -32,7 +32,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HiddenTable:
+class AuxiliaryTable:
     """A kept segment, whoever reads it; `name` is what the catalog calls its table."""
 
     name: str

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from headwater.engine.batch.join_batch import ViewChange
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.tick_lookup import SegmentLookup
 from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
@@ -23,15 +23,15 @@ from headwater.warehouse.kept_table import KeptTable
 class LiveView:
     """One view. `frontier` is what the last commit says; the tables may hold more, and that is adopted then.
 
-    `segments` are the hidden tables that are kept for it, perhaps for other views too, and its own table where its last
-    step looks at its own rows.
+    `segments` are the auxiliary tables that are kept for it, perhaps for other views too, and its own table where its
+    last step looks at its own rows.
     """
 
     resolved: ResolvedView
     entry: ViewEntry
     table: KeptTable
     frontier: Tick
-    segments: Mapping[RelationName, HiddenTable] = field(default_factory=dict)
+    segments: Mapping[RelationName, AuxiliaryTable] = field(default_factory=dict)
     stopped: Stopped | None = None
 
     @property
@@ -54,7 +54,10 @@ class LiveView:
     def readers(self) -> dict[RelationName, SegmentLookup]:
         """What is kept for it, as of the frontier: in memory what every batch may look up."""
         unread, at = self.resolved.view.unread, self.frontier
-        return {name: hidden.stored(at) if name in unread else hidden.at(at) for name, hidden in self.segments.items()}
+        return {
+            name: auxiliary.stored(at) if name in unread else auxiliary.at(at)
+            for name, auxiliary in self.segments.items()
+        }
 
     def end(self, hi: Tick) -> Tick:
         """Return where a batch must end: where one ended that was appended in part, else where it would.
@@ -63,7 +66,7 @@ class LiveView:
         """
         if self.resolved.view.only_join is not None or self.resolved.shares:
             return hi
-        tables = (self.table, *(hidden.table for hidden in self.segments.values()))
+        tables = (self.table, *(auxiliary.table for auxiliary in self.segments.values()))
         appended = max(table.appended_upto() for table in tables)
         return appended if appended > self.frontier else hi
 
@@ -75,9 +78,9 @@ class LiveView:
 
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
         """Move to a tick whose changes are in the tables."""
-        for name, hidden in self.segments.items():
+        for name, auxiliary in self.segments.items():
             rows = None if change is None else _rows(change, name, self.resolved)
-            hidden.advance(self.frontier, rows, upto)
+            auxiliary.advance(self.frontier, rows, upto)
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:

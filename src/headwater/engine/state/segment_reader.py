@@ -80,7 +80,7 @@ class SegmentReader:
         return limited(self._result(ArrowBag.of_counted(found, self.tick).net()), request)
 
     def _result(self, rows: ArrowBag) -> ArrowResult:
-        return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.HIDDEN_TABLE)
+        return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.AUXILIARY_TABLE)
 
     def _keeps_first(self, request: ArrowRequest) -> bool:
         """Tell whether the first rows that are asked for are those that are kept: whole rows, of all."""

@@ -33,7 +33,7 @@ class StoredSegment:
     spark: SparkSession
     few_rows: int
     """So many rows are read here; to look at more, a Spark job is started."""
-    origin: Origin = Origin.HIDDEN_TABLE
+    origin: Origin = Origin.AUXILIARY_TABLE
     lookup_milliseconds: ClassVar[float] = costs.JOB
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:

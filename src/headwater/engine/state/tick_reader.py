@@ -1,4 +1,4 @@
-"""Read rows as of one tick, wherever they are: in hidden tables, in replicas, or at the sources, rebased.
+"""Read rows as of one tick, wherever they are: in auxiliary tables, in replicas, or at the sources, rebased.
 
 A source is asked now, and the change log brings its answer to the tick, exactly as a maintainer's answers are: the
 sources may go on, and so may a maintainer. One snapshot of each source serves it all the while; it is opened when the
@@ -87,14 +87,14 @@ class TickReader:
         return [look_up(self._at_tick(request), request) for request in requests]
 
     def holds(self, name: RelationName) -> bool:
-        """Tell whether it is a relation, or a segment that has a hidden table with its rows at the tick."""
+        """Tell whether it is a relation, or a segment that has an auxiliary table with its rows at the tick."""
         if not isinstance(name, SegmentName):
             return True
         table = self._kept.get(name.name)
         return table is not None and self.tick >= table.horizon()
 
     def _at_tick(self, request: ArrowRequest) -> ArrowLookup:
-        """Return where rows are looked up: a hidden table, a replica, or the source."""
+        """Return where rows are looked up: an auxiliary table, a replica, or the source."""
         name = request.relation
         if isinstance(name, SegmentName):
             segment = next(one for one in self.view.segments if one.name == name)
