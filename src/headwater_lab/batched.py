@@ -109,8 +109,8 @@ def _perform(
     while len(answers) < len(requests):
         answered = yield effects
         effects = ()
-        for place, (fragment,) in zip(sent[answered.number], answered.fragments, strict=True):
-            answers[place] = fragment.result(answered.sight)
+        for place, ((_, result),) in zip(sent[answered.number], answered.results, strict=True):
+            answers[place] = result
     return [answers[place] for place in range(len(requests))]
 
 

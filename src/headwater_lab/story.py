@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from headwater.maintenance.published.messages import Fragment, QueryPart
+from headwater.maintenance.published.messages import Found, QueryPart
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
@@ -25,7 +25,7 @@ def tell(view: JoinView, event: Happening, before: Mapping[Row, int]) -> tuple[s
         case Sent():
             return (f"ask {event.query.source}{' |'.join(_tell_part(part) for part in event.query.parts)}",)
         case Served():
-            return (f"answer of {event.source}: {_tell_fragments(view, event.fragments)}",)
+            return (f"answer of {event.source}: {_tell_found(view, event.found)}",)
         case Rebased():
             return (f"rebase {_alias(view, event.relation)} to tick {event.tick}: {_tell_correction(event)}",)
         case Installed():
@@ -56,11 +56,9 @@ def _tell_part(part: QueryPart[InMemoryBag]) -> str:
     return f"{with_rows}: {', '.join(step.alias for step in part.steps)}"
 
 
-def _tell_fragments(view: JoinView, parts: Sequence[Sequence[Fragment[InMemoryBag]]]) -> str:
+def _tell_found(view: JoinView, parts: Found[InMemoryBag]) -> str:
     found = [
-        f"{_alias(view, fragment.request.relation)} {format_bag(dict(_rows(fragment.rows)))}"
-        for part in parts
-        for fragment in part
+        f"{_alias(view, request.relation)} {format_bag(dict(_rows(rows)))}" for part in parts for request, rows in part
     ]
     return "; ".join(found) or NOTHING
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headwater.deltas.lookup import Sight
-from headwater.maintenance.published.messages import Fragment
+from headwater.deltas.lookup import RowRequest, Sight
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater_lab.in_memory.bag import InMemoryBag, Row
@@ -21,12 +20,12 @@ class WatchedLog:
     def __init__(self, ledger: Ledger) -> None:
         """Watch a ledger."""
         self._ledger = ledger
-        self._fragments: tuple[Fragment[InMemoryBag], ...] = ()
+        self._answered: tuple[RowRequest[Any], ...] = ()
         self._found: dict[tuple[RelationName, Tick], dict[int, dict[tuple[Tick, Row], int]]] = {}
 
-    def watch(self, fragments: tuple[Fragment[InMemoryBag], ...]) -> None:
-        """Begin anew, with the answer that is taken in now."""
-        self._fragments = fragments
+    def watch(self, answered: tuple[RowRequest[Any], ...]) -> None:
+        """Begin anew, with the requests whose answer is taken in now."""
+        self._answered = answered
         self._found = {}
 
     def corrections(self) -> Corrections:
@@ -60,9 +59,8 @@ class WatchedLog:
 
     def _noted(self, sign: int, relation: RelationName, tick: Tick, bag: InMemoryBag) -> InMemoryBag:
         """Note what of a bag lies under the keys that were asked for; outside of them the answer says nothing."""
-        for fragment in self._fragments:
-            if fragment.request.relation == relation:
-                keys: Any = fragment.request.keys
-                due = bag if keys is None else bag.matching(fragment.request.columns, keys)
+        for request in self._answered:
+            if request.relation == relation:
+                due = bag if request.keys is None else bag.matching(request.columns, request.keys)
                 self._found.setdefault((relation, tick), {}).setdefault(sign, {}).update(due.entries)
         return bag

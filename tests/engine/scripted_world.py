@@ -20,6 +20,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.model.position import Tick
@@ -218,7 +219,7 @@ class ScriptedWorld:
         for view in views:
             entry = warehouse.view(view)
             assert warehouse.frontier(view) == warehouse.log.last_tick, f"{view} is not at the end"
-            shown = _bag(warehouse.few_entries(view, entry.birth, [name for name, _ in entry.schema]))
+            shown = _bag(warehouse.few_rows(view, entry.birth, [name for name, _ in entry.schema]))
             changes = warehouse.few_changes(view, entry.birth, warehouse.log.last_tick)
             assert changes is not None
             by_tick: dict[int, Bag] = {}
@@ -257,10 +258,10 @@ def wait_until(what: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def _bag(table: Any) -> Bag:
-    assert table is not None
+def _bag(rows: ArrowBag | None) -> Bag:
+    assert rows is not None
     found: Bag = Counter()
-    for row in table.to_pylist():
+    for row in rows.counted.to_pylist():
         count = row.pop(COUNT)
         found[tuple(row.values())] += count
     return found

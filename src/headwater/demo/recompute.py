@@ -66,9 +66,8 @@ def shown_history(spark: SparkSession, warehouse: Warehouse, view: str, through:
     """Return what readers can see of a view: its rows at its birth, and what changed at each later tick."""
     entry = warehouse.view(view)
     birth = entry.birth
-    first = warehouse.few_entries(view, birth, [name for name, _ in entry.schema])
-    if first is None:
-        first = warehouse.view_entries(spark, view, birth).toArrow()
+    few = warehouse.few_rows(view, birth, [name for name, _ in entry.schema])
+    first = warehouse.view_entries(spark, view, birth).toArrow() if few is None else few.counted
     later = warehouse.few_changes(view, birth, through)
     if later is None:
         later = warehouse.changes_dataframe(spark, view, birth, through).toArrow()

@@ -15,9 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-from headwater.deltas.lookup import B, RowRequest, RowResult, Sight
+from headwater.deltas.lookup import B, RowRequest, RowResult
 from headwater.deltas.signed_bag import Keys
-from headwater.maintenance.published.messages import Fragment
 from headwater.maintenance.published.terms import TermStep
 from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
@@ -26,11 +25,7 @@ from headwater.model.relation import RelationName
 Correct = Callable[[RowRequest[Any], RowResult[Any], Log[Any], Tick], Any]
 """How an answer is brought to a tick: `rebase`."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[B]):
-    request: RowRequest[Any]
-    result: RowResult[B]
+_Place = tuple[RelationName, tuple[str, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,12 +35,11 @@ class ProbeCache(Generic[B]):
     like: Mapping[RelationName, B]
     log: Log[B]
     correct: Correct = rebase
-    _kept: dict[tuple[RelationName, tuple[str, ...]], list[_Kept[B]]] = field(default_factory=dict)
+    _kept: dict[_Place, list[tuple[RowRequest[Any], RowResult[B]]]] = field(default_factory=dict)
 
-    def keep(self, fragment: Fragment[B], sight: Sight) -> None:
+    def keep(self, request: RowRequest[Any], result: RowResult[B]) -> None:
         """Take in what a source found, and what it had seen by then."""
-        place = (fragment.request.relation, fragment.request.columns)
-        self._kept.setdefault(place, []).append(_Kept(fragment.request, fragment.result(sight)))
+        self._kept.setdefault((request.relation, request.columns), []).append((request, result))
 
     def missing(self, relation: RelationName, step: TermStep, leading: B | None) -> Keys | None:
         """Return the keys of a step that were not asked for; None stands for the whole relation."""
@@ -70,19 +64,17 @@ class ProbeCache(Generic[B]):
             return whole
         found: B = self.like[relation].matching(step.columns, keys.without(keys))
         remaining: Any = self._keys(relation, step, leading, place[1])
-        for kept in self._kept.get(place, []):
-            other = remaining.without(kept.request.keys)
+        for request, result in self._kept.get(place, []):
+            other = remaining.without(request.keys)
             hit = remaining.without(other)
             remaining = other
             if len(hit):
-                probe = kept.request.with_keys(hit)
-                answer = replace(kept.result, rows=kept.result.rows.matching(place[1], hit))
-                found = found.plus(self.correct(probe, answer, self.log, tick))
+                answer = replace(result, rows=result.rows.matching(place[1], hit))
+                found = found.plus(self.correct(request.with_keys(hit), answer, self.log, tick))
         return found if place[1] == step.columns else found.matching(step.columns, keys)
 
-    def _whole(self, place: tuple[RelationName, tuple[str, ...]], tick: Tick) -> B:
-        kept = self._kept[place][0]
-        rows: B = self.correct(kept.request, kept.result, self.log, tick)
+    def _whole(self, place: _Place, tick: Tick) -> B:
+        rows: B = self.correct(*self._kept[place][0], self.log, tick)
         return rows
 
     def _covering(self, relation: RelationName, step: TermStep, leading: B | None) -> tuple[str, ...] | None:
@@ -103,8 +95,8 @@ class ProbeCache(Generic[B]):
         keys: Keys = leading.keys(tuple(theirs[column] for column in columns), self.like[relation], columns)
         return keys
 
-    def _uncovered(self, place: tuple[RelationName, tuple[str, ...]], keys: Any) -> Keys:
-        for kept in self._kept.get(place, []):
-            keys = keys.without(kept.request.keys)
+    def _uncovered(self, place: _Place, keys: Any) -> Keys:
+        for request, _ in self._kept.get(place, []):
+            keys = keys.without(request.keys)
         uncovered: Keys = keys
         return uncovered

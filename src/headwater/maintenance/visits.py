@@ -4,7 +4,7 @@
 
 Every visit asks the source that a minimum plan names next (`visit_plan`), for all terms, about everything that is next
 to what they have bound. With closure a source goes on by itself to its own next occurrences and returns, for each, the
-rows it found *and the keys it looked for*: fragments, not a join.
+rows it found *and the keys it looked for*, not a join.
 
 Coverage. Rebasing may put back a row that the source no longer had; where it leads on to was then not looked for. The
 executed keys tell: a term goes on only if all of its keys were asked for, else the next visit asks for the uncovered
@@ -86,9 +86,9 @@ def visit_sources(
         else:
             source = plan(visits.layout, unfinished)[0]
             answered = yield source, visits.parts(source)
-        for fragments in answered.fragments:
-            for fragment in fragments:
-                visits.cache.keep(fragment, answered.sight)
+        for part in answered.results:
+            for request, result in part:
+                visits.cache.keep(request, result)
 
 
 class _Visits:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from headwater.deltas.lookup import B, Sight
-from headwater.maintenance.published.messages import Answered, Fragment, Query, QueryPart
+from headwater.deltas.lookup import B, RowRequest, RowResult
+from headwater.maintenance.published.messages import Answered, Query, QueryPart
 from headwater.maintenance.published.terms import Term, TermStep, steps_from
 from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
@@ -23,8 +23,8 @@ R = TypeVar("R")
 Questions = Generator[tuple[str, tuple[QueryPart[Any], ...]], Answered[Any], R]
 """Yields a source and what to ask it, is sent the answer, returns what it found."""
 
-Correct = Callable[[Fragment[Any], Sight], Any]
-"""What an answer is taken for: a fragment of it, and what it saw, give the rows of the occurrence it is about."""
+Correct = Callable[[RowRequest[Any], RowResult[Any]], Any]
+"""What an answer is taken for: a request and its result give the rows of the occurrence that they are about."""
 
 
 def walk(
@@ -43,7 +43,7 @@ def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
     for step in steps_from(view, set(term.bound)):
         if term.is_empty:
             return term
-        (term,) = yield from _bind(view, step, (term,), lambda fragment, _: fragment.rows)
+        (term,) = yield from _bind(view, step, (term,), lambda _, result: result.rows)
     return term
 
 
@@ -54,7 +54,7 @@ def bind_step(
 
     An occurrence that is read whole is read once for all of them.
     """
-    return _bind(view, step, terms, lambda only, sight: rebase(only.request, only.result(sight), log, needed))
+    return _bind(view, step, terms, lambda request, result: rebase(request, result, log, needed))
 
 
 def _bind(
@@ -63,7 +63,7 @@ def _bind(
     carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
     source = view.occurrence(step.alias).relation.name.source
     answered = yield source, tuple(QueryPart(carried=rows, steps=(step,)) for rows in carried)
-    found = [correct(only, answered.sight) for (only,) in answered.fragments]
+    found = [correct(*only) for (only,) in answered.results]
     if step.via is None:
         found *= len(terms)
     return tuple(term.bind(step.alias, rows) for term, rows in zip(terms, found, strict=True))

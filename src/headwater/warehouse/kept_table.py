@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog.change_log import HORIZON
 from headwater.changelog.layout import stamped_schema
+from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.model.position import Tick
@@ -148,23 +149,32 @@ class KeptTable:
         """
         return self._from_checkpoint(lambda snapshot: self._entries(spark, snapshot, at), keys)
 
-    def few_entries(self, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int) -> pa.Table | None:
-        """Return the same without Spark, some columns and `_count`; None if more than few rows had to be read."""
-        return self._from_checkpoint(lambda snapshot: self._few_entries(snapshot, at, columns, keys, few), keys)
+    def few_rows(self, at: Tick, wanted: tuple[str, ...], within: ArrowRestriction | None, few: int) -> ArrowBag | None:
+        """Return the wanted columns of the rows at a tick, as a lookup finds them, in entries that are not netted.
+
+        They are read without Spark; None if more than few rows had to be read.
+        """
+        columns = () if within is None else within.columns
+        typed = pa.schema([self.schema.field(name) for name in columns])
+        keys = None if within is None else within.keys.named(columns).cast(typed)
+        needed = tuple(dict.fromkeys((*wanted, *columns)))
+        bag = self._from_checkpoint(lambda snapshot: self._few_entries(snapshot, at, needed, keys, few), keys)
+        if bag is None:
+            return None
+        found = bag if within is None else bag.matching(columns, within.keys)
+        return ArrowBag(found.table.select([*wanted, TICK, COUNT]))
 
     def _few_entries(
         self, snapshot: CheckpointSnapshot, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int
-    ) -> pa.Table | None:
-        low, high = min(at, snapshot.tick), max(at, snapshot.tick)
+    ) -> ArrowBag | None:
+        """Return entries that have values of the keys, column by column."""
         plain = pa.schema([self.schema.field(name) for name in columns])
-        typed = None if keys is None else keys.cast(pa.schema([self.schema.field(one) for one in keys.column_names]))
-        rows = read_few(snapshot.files, plain, typed, few)
-        due = self._few_changes(plain, low, high, typed, few)
+        rows = read_few(snapshot.files, plain, keys, few)
+        due = self._few_changes(plain, min(at, snapshot.tick), max(at, snapshot.tick), keys, few)
         if rows is None or due is None:
             return None
-        counts = due[COUNT] if at > snapshot.tick else pc.negate(due[COUNT])
-        ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-        return pa.concat_tables([rows.append_column(COUNT, ones), due.select(plain.names).append_column(COUNT, counts)])
+        changes = ArrowBag(due) if at > snapshot.tick else ArrowBag(due).negated()
+        return ArrowBag.of_plain(rows, at).plus(changes.restamped(at))
 
     def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:
         snapshot = self.checkpoint.snapshot(keys)

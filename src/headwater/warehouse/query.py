@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, assert_never
 import pyarrow as pa
 
 from headwater.changelog import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick
@@ -125,12 +126,12 @@ class Warehouse:
         """
         self._check_readable(name, tick)
         table = self.kept_table(name)
-        few = table.few_entries(tick, table.schema.names, None, self._settings.handed_rows)
+        few = table.few_rows(tick, tuple(table.schema.names), None, self._settings.handed_rows)
         if few is None:
             return table.entries_dataframe(spark, tick)
         from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
 
-        return to_dataframe(spark, few).coalesce(1)
+        return to_dataframe(spark, few.counted).coalesce(1)
 
     def changes_dataframe(self, spark: SparkSession, name: str, after: Tick, upto: Tick) -> DataFrame:
         """Return a view's signed rows with after < tick <= upto, with `_tick` and `_count`."""
@@ -143,10 +144,10 @@ class Warehouse:
         self._check_readable(name, tick)
         return row_count(self.kept_table(name), tick)
 
-    def few_entries(self, name: str, tick: Tick, columns: Sequence[str]) -> pa.Table | None:
-        """Return what sums up to some columns of a view at a tick, with `_count`; None if that is for Spark to read."""
+    def few_rows(self, name: str, tick: Tick, columns: Sequence[str]) -> ArrowBag | None:
+        """Return some columns of a view's rows at a tick, not netted; None if they are for Spark to read."""
         self._check_readable(name, tick)
-        return self.kept_table(name).few_entries(tick, columns, None, self._settings.local_rows)
+        return self.kept_table(name).few_rows(tick, tuple(columns), None, self._settings.local_rows)
 
     def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
         """Return the same without Spark; None if there are more than a few."""

@@ -26,14 +26,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up, restricted
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest
+from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.batch.round import Outcome
 from headwater.engine.published.install import install_on_spark
@@ -52,11 +53,12 @@ from headwater.maintenance.published.messages import (
     Delivered,
     Effect,
     Event,
-    Fragment,
+    Found,
     Install,
     Query,
     QueryPart,
     answer_part,
+    step_request,
 )
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -72,7 +74,7 @@ from headwater.views.steps.join import JoinView
 class _Read:
     """What a source answered, and what it had seen."""
 
-    fragments: tuple[tuple[Fragment[ArrowBag], ...], ...]
+    found: Found[ArrowBag]
     seen: Seen
 
 
@@ -296,7 +298,7 @@ class Correspondence:
     def _answer(self, one: _Open, read: _Read) -> None:
         query = one.query
         del self._open[query.number]
-        self._send(Answered(number=query.number, fragments=read.fragments, sight=self._sight(one, read.seen)))
+        self._send(Answered(number=query.number, found=read.found, sight=self._sight(one, read.seen)))
         for name, count in one.asked.by_relation.items():
             count.corrected_row_count = self._accepted.corrected.pop(name, 0)
         self._tell(one.asked)
@@ -334,8 +336,8 @@ class Correspondence:
         """
         view, join = self._view, self._view.resolved.join
         table = stored_view(self._spark, view.resolved.view, view.table, view.lo, self._few_rows)
-        fragments = tuple((_shown_rows(table, join, part),) for part in query.parts)
-        return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=view.lo))
+        found = tuple((_shown_rows(table, join, part),) for part in query.parts)
+        return Answered(number=query.number, found=found, sight=SawTicks(upto=view.lo))
 
     def _sent(self, query: Query[ArrowBag], ask: Ask) -> _Open:
         """Send a query; what is visible by now is noted before its snapshot is taken."""
@@ -361,7 +363,7 @@ class Correspondence:
                 )
             view = self._view.resolved.join
             lookup = SourceLookup(snapshot=snapshot, relations=self._resolved.relations)
-            parts = tuple(
+            found = tuple(
                 answer_part(view, part, self._like, lambda request: self._looked_up(lookup, request, asked))
                 for part in query.parts
             )
@@ -372,7 +374,7 @@ class Correspondence:
                     detail=f'what the snapshot of "{query.source}" saw may be lost',
                     hint="it is asked again when the source answers",
                 )
-            return _Read(fragments=parts, seen=snapshot.seen)
+            return _Read(found=found, seen=snapshot.seen)
 
     def _like(self, relation: RelationName) -> ArrowBag:
         last = self._log.last_tick
@@ -384,12 +386,10 @@ class Correspondence:
         return result.rows
 
 
-def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag]) -> Fragment[ArrowBag]:
+def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag]) -> tuple[RowRequest[Any], ArrowBag]:
     """Return the rows of an occurrence that a view shows under some keys, each once, and the keys that were found."""
     (step,) = part.steps
-    assert isinstance(part.keys, ArrowKeys), "a view is asked by keys"
-    name = join.occurrence(step.alias).relation.name
-    request = RowRequest(relation=name, wanted=join.relations[name], within=restricted(step.columns, part.keys))
+    request = step_request(join, step, part.keys)
     shown = ViewLookup(shown=Shown(segment=None, join=join, alias=step.alias), kept=table)
     rows = look_up(shown, request).rows
-    return Fragment(request=request.with_keys(rows.keys(step.columns, rows, step.columns)), rows=rows)
+    return request.with_keys(rows.keys(step.columns, rows, step.columns)), rows

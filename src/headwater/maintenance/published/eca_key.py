@@ -46,8 +46,8 @@ def _found_at_once(view: JoinView, inserted: Terms) -> Questions[Terms]:
         return inserted
     answered = yield view.occurrences[0].relation.name.source, parts
     found = []
-    for term, part, fragments in zip(inserted, parts, answered.fragments, strict=True):
-        for step, fragment in zip(part.steps, fragments, strict=True):
-            term = term.bind(step.alias, fragment.rows)  # noqa: PLW2901 - bound further, step by step
+    for term, part, steps in zip(inserted, parts, answered.found, strict=True):
+        for step, (_, rows) in zip(part.steps, steps, strict=True):
+            term = term.bind(step.alias, rows)  # noqa: PLW2901 - bound further, step by step
         found.append(term)
     return tuple(found)

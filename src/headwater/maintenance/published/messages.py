@@ -48,25 +48,24 @@ class Query(Generic[B]):
     parts: tuple[QueryPart[B], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment(Generic[B]):
-    """What one step found, and the request that found it. Not a join: each occurrence's rows stay apart."""
-
-    request: RowRequest[Any]
-    rows: B
-
-    def result(self, sight: Sight) -> RowResult[B]:
-        """Return the result of the request; what was seen is the same for all of a message."""
-        return RowResult(rows=self.rows, sight=sight)
+Found = tuple[tuple[tuple[RowRequest[Any], B], ...], ...]
+"""What a query found, part by part and step by step: each request, and its rows. Not a join: rows stay apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Generic[B]):
-    """An answer arrived: the fragments of each part, step by step, and what the source's state had seen."""
+    """An answer arrived: what a query found, all of it in one state of the source, and what that state had seen."""
 
     number: int
-    fragments: tuple[tuple[Fragment[B], ...], ...]
+    found: Found[B]
     sight: Sight
+
+    @property
+    def results(self) -> tuple[tuple[tuple[RowRequest[Any], RowResult[B]], ...], ...]:
+        """The requests of each part, step by step, and their results."""
+        return tuple(
+            tuple((request, RowResult(rows=rows, sight=self.sight)) for request, rows in part) for part in self.found
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,20 +130,25 @@ def changes_of(view: JoinView, log: ViewHistory[B], after: Tick, upto: Tick) -> 
 
 def answer_part(
     view: JoinView, part: QueryPart[B], like: Callable[[RelationName], B], ask: Callable[[RowRequest[Any]], B]
-) -> tuple[Fragment[B], ...]:
+) -> tuple[tuple[RowRequest[Any], B], ...]:
     """Take a part's steps at a source: each step's keys come from the rows sent along or from the steps before it.
 
     `like` gives a bag of a relation, maybe empty, whose column types the keys take; `ask` performs one probe.
     """
     rows: dict[str, B] = dict(part.carried)
-    fragments: list[Fragment[B]] = []
+    found: list[tuple[RowRequest[Any], B]] = []
     for step in part.steps:
         relation = view.occurrence(step.alias).relation.name
         keys = part.keys if step is part.steps[0] else None
         if keys is None and step.via is not None:
             keys = rows[step.via].keys(step.via_columns, like(relation), step.columns)
-        probe = RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))
-        found = ask(probe)
-        rows[step.alias] = found
-        fragments.append(Fragment(request=probe, rows=found))
-    return tuple(fragments)
+        request = step_request(view, step, keys)
+        rows[step.alias] = ask(request)
+        found.append((request, rows[step.alias]))
+    return tuple(found)
+
+
+def step_request(view: JoinView, step: TermStep, keys: Keys | None) -> RowRequest[Any]:
+    """Return the request for the rows of an occurrence that a step leads to; without keys, for all of them."""
+    relation = view.occurrence(step.alias).relation.name
+    return RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))

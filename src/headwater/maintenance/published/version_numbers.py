@@ -26,8 +26,8 @@ Invariants
   1. A transaction's parts are telescoped: neither "all before" nor "all after" are right initial versions when it
      changes several relations, or one that appears twice.
   2. Any number of transactions are computed at once; installs follow the order of acceptance (`in_order`).
-  3. A source is asked once for all its relations that hang together, and answers with fragments and executed keys; keys
-     that rebasing makes necessary and that were not executed are asked for (`visits`).
+  3. A source is asked once for all its relations that hang together, and answers with the rows of each and the
+     executed keys; keys that rebasing makes necessary and that were not executed are asked for (`visits`).
   4. Parts that a foreign key makes irrelevant ask nobody; deletes take rows out by key where the view holds it
      (`telescope`).
 
