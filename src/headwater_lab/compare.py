@@ -7,7 +7,7 @@ misses the guarantee it claims is kept as a scenario, so that it can be replayed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,9 +16,49 @@ from headwater_lab.any_order import LARGEST_LATTICE
 from headwater_lab.grading import states_by_vector
 from headwater_lab.measure import MeasuredAlgorithm, Right, measure
 from headwater_lab.scenario import Scenario, ScenarioBlock, moves_of
-from headwater_lab.table_1 import TABLE_1, Claim
 from headwater_lab.timed import Conditions, Recording, at_one_source, play_recording, record
 from headwater_lab.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A line of Table 1 of paper 000, as printed: what it claims of an algorithm, to stand beside what is measured."""
+
+    architecture: str
+    consistency: str
+    messages: str
+    comments: str
+
+
+TABLE_1: Mapping[str, Claim] = {
+    "eca": Claim(
+        architecture="centralized",
+        consistency="strong",
+        messages="O(1)",
+        comments="remote compensation, quadratic message size, requires quiescence",
+    ),
+    "strobe": Claim(
+        architecture="distributed",
+        consistency="strong",
+        messages="O(n)",
+        comments="unique key assumption, requires quiescence",
+    ),
+    "c-strobe": Claim(
+        architecture="distributed",
+        consistency="complete",
+        messages="O(n!)",
+        comments="unique key assumption, not scalable",
+    ),
+    "sweep": Claim(architecture="distributed", consistency="complete", messages="O(n)", comments="local compensation"),
+    "nested-sweep": Claim(
+        architecture="distributed",
+        consistency="strong",
+        messages="O(n)",
+        comments="local compensation, requires non-interference",
+    ),
+}
+"""The paper's lines, by the names that the algorithms have here."""
+
 
 T = TypeVar("T")
 

@@ -8,19 +8,19 @@ arrives, so that every history is graded to its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from headwater.deltas.compare import Bag
 from headwater.judge.grade import Verdict, grade_sequence
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee
-from headwater.model.relation import RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater_lab.entrants import entrant, runnable
 from headwater_lab.errors import InvalidScenario
 from headwater_lab.grading import grade_in_any_order
-from headwater_lab.ledger import added
-from headwater_lab.references import broken_reference
+from headwater_lab.in_memory.bag import Row
+from headwater_lab.ledger import Rows, added
 from headwater_lab.scenario import CommitMove, Finish, Move, Receive, Scenario, ScenarioBlock, Serve
 from headwater_lab.scenario_text import format_move
 from headwater_lab.story import tell_all
@@ -241,3 +241,19 @@ def finish(world: World) -> None:
                 world.serve(source)
             while world.channels[source]:
                 world.deliver(source)
+
+
+def broken_reference(catalog: Mapping[RelationName, Relation], rows: Rows) -> str:
+    """Return which reference of which relation some rows break; nothing if they keep all of them."""
+    for name, relation in catalog.items():
+        for reference in relation.foreign_keys:
+            parent = catalog[reference.parent]
+            there = set(_values(parent, reference.parent_columns, rows.get(parent.name, {})))
+            if not there.issuperset(_values(relation, reference.columns, rows.get(name, {}))):
+                return f"{name} refers to what {parent.name} does not hold"
+    return ""
+
+
+def _values(relation: Relation, columns: tuple[str, ...], rows: Iterable[Row]) -> list[Row]:
+    places = [relation.column_names.index(column) for column in columns]
+    return [tuple(row[place] for place in places) for row in rows]

@@ -40,7 +40,6 @@ from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 
 def needed_columns(
@@ -285,7 +284,7 @@ class _Analysis:
 
     def _view_size(self) -> Size:
         table, tick = self.warehouse.kept_table(self._name), self.warehouse.frontier(self._name)
-        rows, sample = row_count(table, tick), table.state_dataframe(self.spark, tick).limit(_SAMPLE_ROWS).toArrow()
+        rows, sample = table.row_count(tick), table.state_dataframe(self.spark, tick).limit(_SAMPLE_ROWS).toArrow()
         return Size(rows=rows, byte_count=round(rows * sample.nbytes / sample.num_rows) if sample.num_rows else 0)
 
     def _rate(self, batches: Sequence[Batch]) -> float:

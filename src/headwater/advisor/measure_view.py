@@ -26,7 +26,6 @@ from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.commit_record import BatchStatistics, Commit
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.row_count import row_count
 from headwater.warehouse.traces import traces_per_hour
 
 
@@ -111,8 +110,8 @@ def measure_view(
     sizes = {name: sources[name.source].relations[name] for name in view.relations}
     kept = warehouse.kept_segments(view.name)
     frontier = warehouse.frontier(view.name)
-    known: dict[RelationName, float] = {SegmentName(name=name): float(row_count(kept[name], frontier)) for name in kept}
-    known[view.output.name] = float(row_count(warehouse.kept_table(view.name), frontier))
+    known: dict[RelationName, float] = {SegmentName(name=name): float(kept[name].row_count(frontier)) for name in kept}
+    known[view.output.name] = float(warehouse.kept_table(view.name).row_count(frontier))
     estimates = RowEstimates(view=view, relations=sizes, known=known)
     recent = recent_ticks(warehouse.log)
     rates = _update_rates(warehouse.log, view.relations, recent)

@@ -49,7 +49,6 @@ from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if
 from headwater.warehouse.mailbox import note_release
 from headwater.warehouse.project_name import refuse_other_project
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.row_count import row_count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -219,7 +218,7 @@ class Headwater:
                 guarantee=Guarantee(entry.guarantee),
                 birth=entry.birth,
                 frontier=frontier,
-                row_count=row_count(warehouse.kept_table(entry.name), frontier),
+                row_count=warehouse.kept_table(entry.name).row_count(frontier),
                 stopped=None
                 if stopped is None
                 else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),

@@ -12,11 +12,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceLost, SourceUnavailable
 from headwater.model.position import Position
 from headwater.model.relation import Relation
 from headwater.model.settings import DEFAULTS, CaptureSettings
@@ -185,3 +185,22 @@ class SourceThread:
         if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
             self.lag.look(follower.log_end(), datetime.now(UTC))
             self._looked_at = time.monotonic()
+
+
+def raise_if_lost(threads: Mapping[str, SourceThread], *, any_one: bool) -> None:
+    """Raise why sources are lost for good: if all are, or any one if that is wanted.
+
+    Views of the other sources go on, unless the run was asked to fail fast. A run that has lost all its sources ends in
+    any case: nothing would ever change, and whoever watches over the process should know.
+    """
+    lost = [thread.lost for thread in threads.values() if thread.lost is not None]
+    if not lost or (len(lost) < len(threads) and not any_one):
+        return
+    if len(lost) == 1:
+        raise lost[0]
+    raise SourceLost(
+        "all sources are lost" if len(lost) == len(threads) else "several sources are lost",
+        code="HW-602",
+        detail="\n".join(error.summary + (f": {error.detail}" if error.detail else "") for error in lost),
+        hint="\n".join(dict.fromkeys(error.hint for error in lost if error.hint)),
+    )

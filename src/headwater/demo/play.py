@@ -13,22 +13,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
+
 from headwater.demo.maintained import Maintained, maintained
 from headwater.demo.pulse import Pulses
 from headwater.demo.recompute import recompute
-from headwater.demo.samples import two_samples
 from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
 from headwater.demo.spark_aside import spark_started_aside
-from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
-from headwater.judge.result import DemoResult
-from headwater.observe.events import fan_out
+from headwater.judge.result import DemoResult, Sample
+from headwater.model.position import Tick
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, fan_out
 from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
 _LOOK_SECONDS = 0.25
+
+_SAMPLED, _SAMPLE_ROWS, _SAMPLE_PARTS = "high_profit", 4, 4
+"""The view whose rows are shown, how many, and among how many ticks one is looked for at which they were others."""
 
 
 def play(*, seconds: int, listener: DemoListener) -> DemoResult:
@@ -122,3 +127,42 @@ def _ending_when_terminated() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]:
+    """Return the first rows of a view at its newest tick, and at an earlier tick at which they were others."""
+    birth, newest = warehouse.view(_SAMPLED).birth, warehouse.frontier(_SAMPLED)
+    last = _sample(spark, warehouse, newest)
+    for part in range(_SAMPLE_PARTS - 1, -1, -1):
+        earlier = _sample(spark, warehouse, Tick(birth + (newest - birth) * part // _SAMPLE_PARTS))
+        if earlier.rows != last.rows:
+            return earlier, last
+    return (last,)
+
+
+def _sample(spark: SparkSession, warehouse: Warehouse, tick: Tick) -> Sample:
+    rows = warehouse.view_dataframe(spark, _SAMPLED, tick)
+    first = rows.orderBy(F.desc("surplus"), "store_id").limit(_SAMPLE_ROWS).toArrow()
+    values = tuple(zip(*(column.to_pylist() for column in first.columns), strict=True))
+    return Sample(view=_SAMPLED, tick=tick, columns=tuple(first.column_names), rows=values)
+
+
+class Tally:
+    """A listener that counts commits, and the answers of sources that had to be corrected by rebasing."""
+
+    def __init__(self) -> None:
+        """Begin at nothing."""
+        self.commit_count = 0
+        self.answer_count = 0
+        self.corrected_answer_count = 0
+
+    def __call__(self, event: Event) -> None:
+        """Count an event."""
+        match event:
+            case BatchCommitted():
+                self.commit_count += 1
+            case ProbeAnswered(corrected_rows=corrected_rows):
+                self.answer_count += 1
+                self.corrected_answer_count += corrected_rows > 0
+            case _:
+                pass

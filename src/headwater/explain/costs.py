@@ -23,7 +23,6 @@ from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
 
@@ -145,7 +144,7 @@ def explain_cost(resolved: ResolvedProject, name: str) -> ExplainedCost:
         if name in warehouse.catalog().views:
             frontier = warehouse.frontier(name)
             for segment, table in warehouse.kept_segments(name).items():
-                rows[SegmentName(name=segment)] = row_count(table, frontier)
+                rows[SegmentName(name=segment)] = table.row_count(frontier)
         batch = _last_batch(warehouse, name, view.relations)
     return ExplainedCost(
         cost=view_cost(view, rows),

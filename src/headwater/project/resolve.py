@@ -7,9 +7,9 @@ project. A view over which Headwater itself fails is left out, and told: the oth
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial, reduce
 
 import pyarrow as pa
@@ -21,8 +21,8 @@ from headwater.errors import ErrorList, HeadwaterError, InvalidProject
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, Maintenance, Refresh
-from headwater.model.project import VIEWS_FOLDER, PreparedId, Project, Reading, ViewFile
-from headwater.model.relation import DEFAULT_SCHEMA, Relation, RelationName
+from headwater.model.project import VIEWS_FOLDER, IdColumn, PreparedId, Project, Reading, ViewFile
+from headwater.model.relation import DEFAULT_SCHEMA, Column, ColumnUse, Relation, RelationName
 from headwater.project.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.project.choose_reading import check_keeping, view_readings
 from headwater.project.global_sources import with_global_transactions
@@ -355,3 +355,30 @@ def output_schema(view: SegmentedView, spark: SparkSession) -> pa.Schema:
     typed = SelectTypes(spark=spark, view=view.name, path=view.path, own=view.sql).schema(view.whole, view.described)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
+
+
+def followed_relations(
+    resolved: ResolvedProject, source: str, going: Collection[str], held: Mapping[RelationName, Collection[str]]
+) -> tuple[Relation, ...]:
+    """Return the relations of a source that views read, and for each column what views do with it.
+
+    Views that are `going` on, and replicas with the columns that they have `held` so far, need every row of the log;
+    the other views begin with what the source holds now.
+    """
+    said = resolved.project.global_transactions
+    ids = {said.ids.name} if said is not None and source in said.sources and isinstance(said.ids, IdColumn) else set()
+
+    def used(name: RelationName, column: Column) -> ColumnUse:
+        readers = [view for view, one in resolved.views.items() if column.name in _needed(one.needs, name)]
+        if column.name in ids or column.name in held.get(name, ()) or any(view in going for view in readers):
+            return ColumnUse.READ
+        return ColumnUse.FIRST_READ if readers else ColumnUse.UNREAD
+
+    return tuple(
+        replace(relation, columns=tuple(replace(one, use=used(relation.name, one)) for one in relation.columns))
+        for relation in resolved.followed(source)
+    )
+
+
+def _needed(needs: Mapping[RelationName, Content], name: RelationName) -> Collection[str]:
+    return {*needs[name].columns, *needs[name].rows.columns} if name in needs else ()

@@ -32,7 +32,6 @@ from headwater.warehouse.followed import followed_positions
 from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import ViewCommit, view_history
 from headwater.warehouse.kept_table import KeptTable
-from headwater.warehouse.row_count import row_count
 
 if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
     from pyspark.sql import DataFrame, SparkSession
@@ -142,7 +141,7 @@ class Warehouse:
     def row_count(self, name: str, tick: Tick) -> int:
         """Return how many rows a view has at a tick, without reading them."""
         self._check_readable(name, tick)
-        return row_count(self.kept_table(name), tick)
+        return self.kept_table(name).row_count(tick)
 
     def few_rows(self, name: str, tick: Tick, columns: Sequence[str]) -> ArrowBag | None:
         """Return some columns of a view's rows at a tick, not netted; None if they are for Spark to read."""

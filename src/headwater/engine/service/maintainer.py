@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
-from headwater.changelog.follow import SourceThread
+from headwater.changelog.follow import SourceThread, raise_if_lost
 from headwater.changelog.global_transaction_buffer import Holding
 from headwater.engine.batch.round import Outcome, Round, RoundResult
 from headwater.engine.batch.timetable import Timetable
@@ -31,9 +31,7 @@ from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
 from headwater.engine.bootstrap.kept_segments import with_own_rows
 from headwater.engine.bootstrap.thread import BootstrapThread
 from headwater.engine.published.driver import Correspondences
-from headwater.engine.service.column_use import followed_relations
 from headwater.engine.service.heartbeat import SignsOfLife
-from headwater.engine.service.lost_sources import raise_if_lost
 from headwater.engine.service.upkeep import Upkeep
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -58,7 +56,7 @@ from headwater.observe.messages import Messages
 from headwater.project.global_sources import global_sources
 from headwater.project.plan import RunPlan
 from headwater.project.plan_result import RunEnd, RunResult
-from headwater.project.resolve import ResolvedProject
+from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source
 from headwater.spark.jobs import SparkJobs

@@ -36,7 +36,6 @@ from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,7 +115,7 @@ class TickReader:
         if not self.holds(name):
             return None
         table = self._kept[name.name]
-        rows = row_count(table, self.tick)
+        rows = table.row_count(self.tick)
         if table.checkpoint.order():
             rows = min(rows, key_count * ROWS_PER_GROUP)
         if rows <= self._few_rows:
