@@ -227,7 +227,7 @@ def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
     reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), recent_rows=10)
     for tick in range(1, LAST + 1):
-        reader.absorb(place.history.signed(reader.tick, tick), Tick(tick))
+        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
         yield tick, reader
 
 

@@ -125,7 +125,7 @@ def check_every_tick(
         for name, reader in readers.items():
             kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
             reader.absorb(kept, Tick(hi))
-        rows = [] if change is None else change.rows.to_pylist()
+        rows = [] if change is None else change.rows.table.to_pylist()
         for tick in range(lo + 1, hi + 1):
             for one in rows:
                 if one[TICK] == tick:

@@ -151,7 +151,7 @@ class KindReplay:
         if batch not in self._expected:
             self._expected[batch] = self._netted(self.table.changes_dataframe(self.spark, *batch).toArrow())
         schema = self.table.changes.schema()
-        found = self._netted(schema.empty_table() if change is None else change.rows)
+        found = self._netted(schema.empty_table() if change is None else change.rows.table)
         return not len(found.plus(self._expected[batch].negated()).net())
 
     def _netted(self, rows: pa.Table) -> ArrowBag:

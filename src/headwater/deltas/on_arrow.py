@@ -171,9 +171,9 @@ class ArrowBag:
         return self.table.drop_columns([TICK])
 
     @property
-    def columns(self) -> list[str]:
-        """The names of the relation's columns."""
-        return [name for name in self.table.column_names if name not in (TICK, COUNT)]
+    def columns(self) -> tuple[str, ...]:
+        """The names of the rows' columns."""
+        return tuple(name for name in self.table.column_names if name not in (TICK, COUNT))
 
     def plus(self, other: ArrowBag) -> ArrowBag:
         """Return the rows of both."""
@@ -222,9 +222,25 @@ class ArrowBag:
         netted = self.net().table
         return ArrowBag(netted.filter(pc.greater(netted[COUNT], 0)))
 
+    def picked(self, columns: tuple[str, ...]) -> ArrowBag:
+        """Return the rows with these of their columns."""
+        return ArrowBag(self.table.select([*columns, TICK, COUNT]))
+
     def restamped(self, tick: Tick) -> ArrowBag:
         """Return the rows with another tick."""
         return self._with(TICK, pa.repeat(pa.scalar(tick, pa.int64()), len(self)))
+
+    def upto(self, tick: Tick) -> ArrowBag:
+        """Return the rows whose tick is not after this one."""
+        return ArrowBag(self.table.filter(pc.less_equal(self.table[TICK], tick)))
+
+    def after(self, tick: Tick) -> ArrowBag:
+        """Return the rows whose tick is after this one."""
+        return ArrowBag(self.table.filter(pc.greater(self.table[TICK], tick)))
+
+    def ticks(self) -> list[Tick]:
+        """Return the ticks that rows have, in their order."""
+        return sorted(Tick(tick) for tick in self.table[TICK].unique().to_pylist())
 
     def keys(self, columns: tuple[str, ...], like: ArrowBag, as_columns: tuple[str, ...]) -> ArrowKeys:
         """Return the distinct values of columns, cast to the types that `like` has in `as_columns`."""
@@ -281,7 +297,7 @@ def unfolded(bag: ArrowBag) -> pa.Table:
             pa.nulls(pc.sum(counts).as_py() or 0),
         )
     )
-    return bag.table.select(bag.columns).take(places)
+    return bag.table.select(list(bag.columns)).take(places)
 
 
 ArrowRestriction = Restriction[ArrowKeys]

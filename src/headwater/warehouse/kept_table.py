@@ -164,7 +164,7 @@ class KeptTable:
         if bag is None:
             return None
         found = bag if within is None else bag.matching(columns, within.keys)
-        return ArrowBag(found.table.select([*wanted, TICK, COUNT]))
+        return found.picked(wanted)
 
     def _few_entries(
         self, snapshot: CheckpointSnapshot, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int

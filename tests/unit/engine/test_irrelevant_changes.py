@@ -57,7 +57,7 @@ def bag(columns: tuple[str, ...], values: list[int]) -> ArrowBag:
 
 def test_what_fails_a_selection_is_asked_nothing_for() -> None:
     found = change(SQL, sales=[1, 5])
-    assert (found.rows.num_rows, found.changed_rows, sum(found.read_rows.values())) == (0, 2, 0)
+    assert (len(found.rows), found.changed_rows, sum(found.read_rows.values())) == (0, 2, 0)
 
 
 class LoggedSales:

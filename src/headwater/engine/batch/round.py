@@ -291,7 +291,7 @@ class Round:
                     hi=upto,
                     changed_rows=change.changed_rows,
                     read_rows=change.read_rows,
-                    row_count=change.rows.num_rows,
+                    row_count=len(change.rows),
                 )
             )
 

@@ -211,7 +211,7 @@ class Correspondence:
             if not is_view_error(error):
                 raise
             return replace(self._stopped(error, installs), asked=asked)
-        change = ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
+        change = ViewChange(rows=ArrowBag(rows), seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
         return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None, asked=asked)
 
     def _stopped(self, error: Exception, installs: Sequence[Install[ArrowBag]]) -> Outcome:
@@ -230,7 +230,7 @@ class Correspondence:
         failed = installs[len(good)].upto
         (tick, transaction), *_ = self._log.transactions(None, Tick(failed - 1), failed)
         halt = stopping_error(self._view.name, error, tick, transaction)
-        change = None if rows is None else ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=0.0)
+        change = None if rows is None else ViewChange(rows=ArrowBag(rows), seconds_asking=0.0, seconds_joining=0.0)
         return Outcome(upto=last, change=change, halt=halt)
 
     def _deliver_next(self) -> bool:

@@ -445,7 +445,7 @@ class Maintainer:
         if change is None:
             return None
         view.append(change, outcome.upto)
-        counts = change.rows[COUNT]
+        counts = change.rows.table[COUNT]
         positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
         return ViewDelta(
             rows_added=positive,

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
@@ -62,12 +63,12 @@ class AuxiliaryTable:
             relation=self.relation, tick=tick, table=self.table, spark=self.spark, few_rows=self.settings.lookup_rows
         )
 
-    def advance(self, lo: Tick, rows: pa.Table | None, upto: Tick) -> None:
+    def advance(self, lo: Tick, changes: ArrowBag | None, upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before."""
         if upto in self._readers or lo not in self._readers:
             return
         reader = self._readers.pop(lo)
-        reader.absorb(rows, upto)
+        reader.absorb(changes, upto)
         self._readers[upto] = reader
 
     def forget(self, needed: Collection[Tick]) -> None:

@@ -94,7 +94,7 @@ class ComputedSegment:
         known, reader = self._known.get(columns) or (sought.slice(0, 0), self._reader(self._nothing()))
         fresh = sought.filter(pc.invert(is_among(sought, columns, known)))
         if fresh.num_rows:
-            reader.absorb(self._computed(fresh, columns), self.tick)
+            reader.absorb(ArrowBag.of_counted(self._computed(fresh, columns), self.tick), self.tick)
             self._known[columns] = pa.concat_tables([known, fresh]), reader
         return look_up(reader, request)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.tick_lookup import SegmentLookup
@@ -73,8 +72,8 @@ class LiveView:
     def append(self, change: ViewChange, upto: Tick) -> None:
         """Append a batch's changes to the tables; those that have them already are left as they are."""
         for name, rows in change.segments.items():
-            self.segments[name].table.append(rows, upto)
-        self.table.append(change.rows, upto)
+            self.segments[name].table.append(rows.table, upto)
+        self.table.append(change.rows.table, upto)
 
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
         """Move to a tick whose changes are in the tables."""
@@ -88,7 +87,7 @@ class LiveView:
         self.stopped = _as_stopped(error)
 
 
-def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> pa.Table | None:
+def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> ArrowBag | None:
     return change.rows if name == resolved.view.output.name else change.segments.get(name)
 
 

@@ -96,12 +96,12 @@ class SegmentReader:
         result = self._result(ArrowBag.of_counted(known.rows, self.tick))
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
-    def absorb(self, rows: pa.Table | None, upto: Tick) -> None:
-        """Lay the signed rows of the ticks (tick, upto] on top."""
+    def absorb(self, changes: ArrowBag | None, upto: Tick) -> None:
+        """Lay the changes of the ticks (tick, upto] on top; None is no change."""
         self.tick = upto
-        if rows is None or not rows.num_rows:
+        if changes is None or not len(changes):
             return
-        typed = rows.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
+        typed = changes.table.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
         self._first = {order: known.after(typed) for order, known in self._first.items()}
         self.recent.append(typed)
         base = self.base.table

@@ -21,7 +21,7 @@ from headwater.deltas.lookup import SawTicks, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowResult
 from headwater.maintenance.rebase import Log, rebase, refuse_negative
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.model.relation import COUNT, Relation, RelationName, SegmentName
 
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
@@ -106,7 +106,7 @@ class RebasedLookup:
         rows = rebase(whole, result, self.log, self.tick).selected(request.extent)
         refuse_negative(pc.sum(pc.less(rows.table[COUNT], 0)).as_py() or 0, str(request.relation), self.tick)
         if request.wanted != whole.wanted:
-            rows = ArrowBag(rows.table.select([*request.wanted, TICK, COUNT])).net()
+            rows = rows.picked(request.wanted).net()
         return replace(result, rows=rows, sight=SawTicks(upto=self.tick))
 
 

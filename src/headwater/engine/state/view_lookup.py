@@ -74,7 +74,7 @@ class ViewLookup:
         rows = result.rows.table.select([*names, TICK, COUNT]).rename_columns([*shown.wanted, TICK, COUNT])
         schema = [*shown.relation.arrow_schema(shown.wanted), rows.schema.field(TICK), rows.schema.field(COUNT)]
         once = _each_once(ArrowBag(rows.cast(pa.schema(schema))))
-        return replace(result, rows=ArrowBag(once.table.select([*request.wanted, TICK, COUNT])).net())
+        return replace(result, rows=once.picked(request.wanted).net())
 
 
 def shown_relations(view: SegmentedView) -> tuple[Shown, ...]:
