@@ -171,6 +171,38 @@ def test_rows_stay_in_arrow_and_spark(file: Path) -> None:
     assert not [f"{place(file)}:{call.lineno}" for call in calls if call.func.attr == "collect"]
 
 
+LOOKUPS = ("Lookup", "Reader", "Bag", "Keys", "StoredSegment", "ComputedSegment", "Snapshot")
+"""How the classes are called, or their names end, that rows are held in or looked up in."""
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=place)
+def test_nobody_asks_which_kind_of_lookup_or_bag_it_has(file: Path) -> None:
+    """One protocol means that what holds for one holds for all (`tests/contracts`): there is nothing to tell apart."""
+    asked = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                names = [one.id for one in ast.walk(kinds) if isinstance(one, ast.Name)]
+            case ast.MatchClass(cls=ast.Name(id=name)):
+                names = [name]
+            case ast.Call(func=ast.Name(id="hasattr")):
+                names = ["Lookup"]
+            case _:
+                continue
+        asked += [f"{place(file)}:{node.lineno} {name}" for name in names if name.endswith(LOOKUPS)]
+    assert not asked
+
+
+def test_sources_are_asked_by_their_lookup_alone() -> None:
+    asking = {
+        place(file)
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "probe"
+    }
+    assert asking == {"engine/state/source_lookup.py"}
+
+
 @pytest.mark.parametrize("file", MODULES, ids=place)
 def test_init_files_only_re_export(file: Path) -> None:
     if file.name != "__init__.py":
