@@ -15,12 +15,12 @@ from headwater.observe.events import Listener
 if TYPE_CHECKING:  # a verb has to say something within a second: what the others need is not imported
     from headwater.advisor.advice import AdviceResult
     from headwater.advisor.analysis import AnalyzeResult
-    from headwater.api.results import HistoryResult, QueryResult
+    from headwater.api.results import QueryResult
     from headwater.demo.scenes import DemoListener
     from headwater.explain.result import ExplainResult
     from headwater.judge.result import CheckResult, DemoResult
     from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
-    from headwater.observe.status import RefreshResult, ReleaseResult, StatusResult
+    from headwater.observe.status import HistoryResult, RefreshResult, ReleaseResult, StatusResult
     from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
     from headwater.project.teardown_result import TeardownResult
     from headwater.prove.result import ProveResult

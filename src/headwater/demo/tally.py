@@ -19,8 +19,8 @@ class Tally:
         match event:
             case BatchCommitted():
                 self.commit_count += 1
-            case ProbeAnswered(corrected_rows=corrected_rows):
+            case ProbeAnswered(corrected_row_count=corrected_row_count):
                 self.answer_count += 1
-                self.corrected_answer_count += corrected_rows > 0
+                self.corrected_answer_count += corrected_row_count > 0
             case _:
                 pass

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any
 
 from headwater.model.position import LSN, Notation, Position, Tick
-from headwater.observe.probe_stats import AskedCount
+from headwater.observe.events import ProbeCount
 
 
 class CommitKind(Enum):
@@ -46,7 +46,7 @@ class ViewDelta:
     rows_removed: int
     changed_rows: int = 0
     read_rows: int = 0
-    asked: Mapping[str, AskedCount] = field(default_factory=dict)
+    asked: Mapping[str, ProbeCount] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -145,6 +145,6 @@ def _parse_delta(value: dict[str, Any]) -> ViewDelta:
         rows_removed=value["rows_removed"],
         changed_rows=value.get("changed_rows", 0),
         read_rows=value.get("read_rows", 0),
-        asked={source: AskedCount(**count) for source, count in value.get("asked", {}).items()},
+        asked={source: ProbeCount(**count) for source, count in value.get("asked", {}).items()},
         seconds=value.get("seconds", 0.0),
     )

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from headwater.advisor.analysis import AnalyzeResult, KindCost, MeasuredCost, ViewAnalysis
 from headwater.advisor.kinds.parameters import Parameters, Rows
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.cli.app import app
 from headwater.cli.init import create_project
 from headwater.deltas.compare import difference
@@ -31,6 +31,8 @@ from headwater.model.position import Position, Tick
 from headwater.observe.events import BatchCommitted, Listener, unheard
 from headwater.observe.status import (
     CommitStatus,
+    HistoryEntry,
+    HistoryResult,
     MaintainerStatus,
     MessageCount,
     RefreshedView,
