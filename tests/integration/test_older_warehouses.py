@@ -66,9 +66,10 @@ def test_it_is_opened_and_goes_on(spark: SparkSession, folder: Path, monkeypatch
     before = Warehouse.open(str(folder / "warehouse"))
     written_format = check_format(before.path)
     held, births = before.log.last_tick, {name: entry.birth for name, entry in before.catalog().views.items()}
+    story = STORY.with_views(view for view in STORY.views if view.name in births)
     heard: list[Event] = []
     monkeypatch.setattr("headwater.prove.play.unheard", heard.append)
-    played = play_in(spark, STORY, folder, sources_as_left(before), done=held - len(STORY.before))
+    played = play_in(spark, story, folder, sources_as_left(before), done=held - len(STORY.before))
     assert not played.wrong
     assert not played.refused
     assert not played.stopped
@@ -110,9 +111,9 @@ def test_readers_read_it_and_write_nothing(spark: SparkSession, folder: Path) ->
     project_of_readers(folder)
     as_it_was = written(folder)
     with headwater.open(folder) as project:
-        frontiers = {view.name: view.tick for view in project.status().views}
-        assert frontiers.keys() == {view.name for view in STORY.views}
-        assert set(frontiers.values()) == {len(STORY.before) + sum(STORY.cuts[:2])}
+        kept = Warehouse.open(str(folder / "warehouse")).catalog().views.keys()
+        frontiers = {view.name: view.frontier for view in project.status().views if view.name in kept}
+        assert frontiers == dict.fromkeys(kept, len(STORY.before) + sum(STORY.cuts[:2]))
         assert project.history("joined").commits
         assert project.query("SELECT COUNT(*) AS n FROM joined").table.num_rows == 1
     assert written(folder) == as_it_was

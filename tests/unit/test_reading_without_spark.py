@@ -15,8 +15,6 @@ import pytest
 
 import headwater
 from headwater.api.session import Headwater
-from headwater.cli.app import VERBS
-from headwater.cli.entry import VERBS as QUICK_VERBS
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
 from headwater.model.transaction import Capture, Transaction
@@ -114,7 +112,3 @@ def test_reading_verbs_import_neither_spark_nor_drivers(folder: Path) -> None:
             [sys.executable, "-c", program, *verb, "-p", str(folder)], capture_output=True, text=True, check=True
         )
         assert (done.stdout.splitlines()[-1], done.stderr) == ("0", "")
-
-
-def test_every_verb_can_be_had_alone() -> None:
-    assert {verb.__name__.replace("_", "-") for verb in VERBS} == QUICK_VERBS
