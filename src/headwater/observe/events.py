@@ -90,7 +90,7 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeCount:
-    """What asking a source cost: probes (each has one answer), keys sent, rows and bytes received, seconds.
+    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received.
 
     `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
     """
@@ -100,10 +100,9 @@ class ProbeCount:
     row_count: int = 0
     byte_count: int = 0
     corrected_row_count: int = 0
-    seconds: float = 0.0
 
     def __add__(self, other: ProbeCount) -> Self:
-        """Return this, and what others cost, added.
+        """Return this with what was asked beside it.
 
         >>> (ProbeCount(probe_count=1, row_count=3) + ProbeCount(probe_count=1)).probe_count
         2
@@ -115,7 +114,6 @@ class ProbeCount:
             row_count=self.row_count + other.row_count,
             byte_count=self.byte_count + other.byte_count,
             corrected_row_count=self.corrected_row_count + other.corrected_row_count,
-            seconds=self.seconds + other.seconds,
         )
 
 
@@ -125,6 +123,7 @@ class ProbeAnswered(ProbeCount):
 
     view: str
     relation: RelationName
+    seconds: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,11 +30,11 @@ class Messages:
         >>> from headwater.model.relation import RelationName
         >>> sales = RelationName(source="shop", name="sales")
         >>> answered = ProbeAnswered(view="v", relation=sales, probe_count=2, key_count=9, row_count=30, byte_count=700,
-        ...                          corrected_row_count=1)
+        ...                          corrected_row_count=1, seconds=0.01)
         >>> messages = Messages()
         >>> for event in (answered, answered): messages(event)
         >>> messages.counts()
-        [MessageCount(probe_count=4, key_count=18, row_count=60, byte_count=1400, corrected_row_count=2, seconds=0.0, \
+        [MessageCount(probe_count=4, key_count=18, row_count=60, byte_count=1400, corrected_row_count=2, \
 source='shop', view='v')]
         """
         match event:

@@ -16,6 +16,7 @@ class ProbeStats:
     """What sources were asked, by relation; empty if nothing was asked."""
 
     by_relation: dict[RelationName, ProbeCount] = field(default_factory=dict)
+    seconds: dict[RelationName, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Tell whether anything was asked."""
@@ -32,18 +33,17 @@ class ProbeStats:
             key_count=0 if request.keys is None else len(request.keys),
             row_count=len(result.rows),
             byte_count=result.rows.table.nbytes,
-            seconds=result.seconds,
         )
-        self.add(request.relation, cost)
+        self._add(request.relation, cost, result.seconds)
 
-    def add(self, relation: RelationName, cost: ProbeCount) -> None:
-        """Count what asking for a relation cost."""
+    def _add(self, relation: RelationName, cost: ProbeCount, seconds: float) -> None:
         self.by_relation[relation] = self.by_relation.get(relation, ProbeCount()) + cost
+        self.seconds[relation] = self.seconds.get(relation, 0.0) + seconds
 
     def take_corrected(self, rows: Counter[RelationName]) -> None:
         """Take what was corrected in the answers of the relations that were asked for."""
         for relation in self.by_relation:
-            self.add(relation, ProbeCount(corrected_row_count=rows.pop(relation, 0)))
+            self._add(relation, ProbeCount(corrected_row_count=rows.pop(relation, 0)), 0.0)
 
     @classmethod
     def merge(cls, several: Iterable[ProbeStats]) -> ProbeStats:
@@ -51,7 +51,7 @@ class ProbeStats:
         merged = cls()
         for stats in several:
             for relation, cost in stats.by_relation.items():
-                merged.add(relation, cost)
+                merged._add(relation, cost, stats.seconds[relation])
         return merged
 
     def total(self) -> ProbeCount:
@@ -63,7 +63,7 @@ class ProbeStats:
 
         >>> sales, goods = (RelationName(source="shop", name=name) for name in ("sales", "goods"))
         >>> ProbeStats({sales: ProbeCount(probe_count=1, row_count=3), goods: ProbeCount(row_count=1)}).by_source()
-        {'shop': ProbeCount(probe_count=1, key_count=0, row_count=4, byte_count=0, corrected_row_count=0, seconds=0.0)}
+        {'shop': ProbeCount(probe_count=1, key_count=0, row_count=4, byte_count=0, corrected_row_count=0)}
         """
         counts: dict[str, ProbeCount] = {}
         for name, count in sorted(self.by_relation.items(), key=lambda one: one[0].source):
@@ -73,4 +73,4 @@ class ProbeStats:
     def tell(self, listener: Listener, view: str) -> None:
         """Say what was asked for a view."""
         for relation, count in self.by_relation.items():
-            listener(ProbeAnswered(view=view, relation=relation, **asdict(count)))
+            listener(ProbeAnswered(view=view, relation=relation, seconds=self.seconds[relation], **asdict(count)))
