@@ -18,8 +18,11 @@ from headwater.api.session import Headwater
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
 from headwater.model.transaction import Capture, Transaction
-from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import view_folder
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 
 from headwater.maintenance.visit_trees import leading_edges, visit_trees
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import declare
 from headwater.views.steps.join import JoinView
+from headwater.views.text.declaration import declare
 
 KEYS = {"l": ("id",), "o": ("ok",), "c": ("ck",), "s": ("sk",), "n": ("nk",), "x": ()}
 COLUMNS = {"l": ("id", "ok", "sk"), "o": ("ok", "ck"), "c": ("ck", "nk"), "s": ("sk", "nk"), "n": ("nk",), "x": ("nk",)}

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import JoinView, declare, law_sql, recompute_sql
+from headwater.views.laws.join import law_sql, recompute_sql
+from headwater.views.steps.join import JoinView
+from headwater.views.text.declaration import declare
 
 R = RelationName(source="one", name="r")
 S = RelationName(source="two", schema="odd schema", name="s")

@@ -9,7 +9,8 @@ import sqlglot
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import declare, law_sql, recompute_sql
+from headwater.views.laws.join import law_sql, recompute_sql
+from headwater.views.text.declaration import declare
 from headwater.views.text.fallibility import is_fallible
 from headwater.views.text.functions import NOT_REPEATABLE_FUNCTIONS, READER_FUNCTIONS, SCALAR_FUNCTIONS
 from headwater.views.text.reader_query import read_query

@@ -8,8 +8,8 @@ import pytest
 
 from headwater.errors import HeadwaterError, InvalidView, UnsupportedView
 from headwater.model.relation import Relation, RelationName
-from headwater.views import declare, relations_named
 from headwater.views.text import support
+from headwater.views.text.declaration import declare, relations_named
 from headwater.views.text.support import REASONS
 
 Catalog = Mapping[RelationName, Relation]
