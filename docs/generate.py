@@ -13,7 +13,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from headwater.cli.app import VERBS, app
+from headwater.cli.app import app
+from headwater.cli.entry import VERBS
 from headwater.errors import InvalidView
 from headwater.model.settings import Allowed, Count, groups, settings_of
 from headwater.views.compile.reasons import WHYS
@@ -122,7 +123,7 @@ def cli_page() -> str:
         "Decimals, NaN and infinities are texts.\n",
         "The verbs of `headwater lab` come with a distribution of their own: see [the lab](../lab.md).\n",
     ]
-    commands = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
+    commands = [[verb] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
     for command in commands:
         shown = runner.invoke(app, [*command, "--help"], prog_name="headwater", env={"COLUMNS": "110"})
         parts.append(f"## {' '.join(command)}\n\n```\n{shown.stdout.strip()}\n```\n")

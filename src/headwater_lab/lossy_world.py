@@ -86,7 +86,6 @@ class LossyWorld:
         self.world = World(setting, algorithm, self._protocol.sight_of)
         self.acceptance: Acceptance[Committed, Served] = Acceptance(setting.sources)
         self.on_the_way: list[_Message] = []
-        self.message_count = 0
         self._random = random
         self._faults = faults
         self._committed: dict[str, list[Committed]] = {source: [] for source in setting.sources}
@@ -150,7 +149,6 @@ class LossyWorld:
 
     def _send(self, message: _Message) -> None:
         """Put a message on its way, or lose it, or put it on its way twice."""
-        self.message_count += 1
         if self._random.random() < self._faults.loss:
             return
         copies = 2 if self._random.random() < self._faults.repeat else 1

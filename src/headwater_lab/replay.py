@@ -9,7 +9,7 @@ arrives, so that every history is graded to its end.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headwater.deltas.compare import Bag
 from headwater.judge.grade import Verdict, grade_sequence
@@ -150,16 +150,6 @@ def replay_all(scenario: Scenario, described: DescribedAlgorithm, *, others: boo
             for one in played
         ),
     )
-
-
-def tell_scenario(scenario: Scenario, described: DescribedAlgorithm) -> Scenario:
-    """Return a scenario with what follows from each block as an algorithm plays it: how stories are written."""
-    world = World(scenario.setting, runnable(described, scenario.setting.view))
-    blocks = []
-    for block in scenario.blocks:
-        played = [_play_move(scenario, world, move, to_the_letter=False) for move in block.moves]
-        blocks.append(replace(block, told=tuple(line for move in played for line in move.happened)))
-    return replace(scenario, blocks=tuple(blocks))
 
 
 def _heading(setting: WorldSetting, name: RelationName) -> str:

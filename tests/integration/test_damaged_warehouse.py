@@ -219,7 +219,7 @@ def test_a_run_that_is_refused_leaves_no_lease(shop: Shop) -> None:
     assert shop.say("run", "--until-idle").exit_code == REFUSED
     lease = read_lease(str(shop.warehouse))
     assert lease is not None
-    assert lease.is_released
+    assert lease.released
 
 
 def test_values_that_sql_cannot_take(shop: Shop) -> None:

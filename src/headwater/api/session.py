@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.unfolded import unfolded
 from headwater.engine.service.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
@@ -35,8 +35,8 @@ from headwater.model.project import Project
 from headwater.observe.events import Listener, PlanningStarted, unheard
 from headwater.observe.status import (
     CommitStatus,
+    HistoryResult,
     MaintainerStatus,
-    MessageCount,
     ReleaseResult,
     SourceState,
     StatusResult,
@@ -257,22 +257,7 @@ class Headwater:
         """List the commits that changed a view, since its birth."""
         warehouse = self._warehouse()
         birth = warehouse.view(view).birth
-        commits = tuple(
-            HistoryEntry(
-                lo=commit.lo,
-                hi=commit.hi,
-                committed_at=commit.committed_at,
-                rows_added=commit.rows_added,
-                rows_removed=commit.rows_removed,
-                asked=tuple(
-                    MessageCount(source=source, view=view, **asdict(count)) for source, count in commit.asked.items()
-                ),
-                spark_job_count=commit.spark_job_count,
-                seconds=commit.seconds,
-            )
-            for commit in warehouse.history(view)
-            if commit.hi > birth
-        )
+        commits = tuple(one for one in warehouse.history(view) if one.hi > birth)
         return HistoryResult(view=view, birth=birth, commits=commits)
 
     @_naming_files

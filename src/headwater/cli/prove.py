@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import play_proof
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import REFUSED, outcome
 from headwater.cli.render.proof import draw_proof, draw_proof_line
@@ -47,7 +46,11 @@ def prove(
             if not as_json:
                 typer.echo(draw_proof_line(found), err=True)
 
-        result = play_proof(minutes * 60, views, seed, replay, to, record, tell)
+        from headwater.prove import proof  # noqa: PLC0415 - it brings Spark
+
+        result = proof.prove(
+            seconds=minutes * 60, view_limit=views, seed=seed, replay=replay, to=to, record=record, told=tell
+        )
     output.show(result, draw_proof)
     if not result.is_proved:
         raise typer.Exit(REFUSED)

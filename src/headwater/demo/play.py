@@ -13,22 +13,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
+
 from headwater.demo.maintained import Maintained, maintained
 from headwater.demo.pulse import Pulses
 from headwater.demo.recompute import recompute
-from headwater.demo.samples import two_samples
 from headwater.demo.scenes import DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
 from headwater.demo.spark_aside import spark_started_aside
-from headwater.demo.tally import Tally
 from headwater.demo.writers import Writer, writing
-from headwater.judge.result import DemoResult
-from headwater.observe.events import fan_out
+from headwater.judge.result import DemoResult, Sample
+from headwater.model.position import Tick
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, fan_out
 from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
 _LOOK_SECONDS = 0.25
+_SAMPLE_VIEW = "high_profit"
+_SAMPLE_ROWS = 4
+_SAMPLE_PARTS = 4
 
 
 def play(*, seconds: int, listener: DemoListener) -> DemoResult:
@@ -45,7 +50,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             spark.result()
             listener(Scene.PLANNING)
             resolved = resolve_project(project, spark.result())
-            tally = Tally()
+            tally = _Tally()
             with maintained(spark.result(), resolved, fan_out(listener, tally)) as maintainer:
                 maintainer.wait_until_followed()
                 _write(servers, maintainer, seconds, listener)
@@ -61,7 +66,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             before=before,
             progress=lambda tick: listener(Replayed(tick=tick, through=last)),
         )
-        samples = two_samples(spark.result(), warehouse)
+        samples = _two_samples(spark.result(), warehouse)
         listener(Scene.LEAVING)
     return DemoResult(
         transaction_count=last,
@@ -122,3 +127,40 @@ def _ending_when_terminated() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class _Tally:
+    """A listener that counts commits, and the answers of sources that had to be corrected by rebasing."""
+
+    def __init__(self) -> None:
+        self.commit_count = 0
+        self.answer_count = 0
+        self.corrected_answer_count = 0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BatchCommitted():
+                self.commit_count += 1
+            case ProbeAnswered(corrected_row_count=corrected_row_count):
+                self.answer_count += 1
+                self.corrected_answer_count += corrected_row_count > 0
+            case _:
+                pass
+
+
+def _two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]:
+    """Return the first rows of a view at its newest tick, and at an earlier tick at which they were others."""
+    birth, newest = warehouse.view(_SAMPLE_VIEW).birth, warehouse.frontier(_SAMPLE_VIEW)
+    last = _sample(spark, warehouse, newest)
+    for part in range(_SAMPLE_PARTS - 1, -1, -1):
+        earlier = _sample(spark, warehouse, Tick(birth + (newest - birth) * part // _SAMPLE_PARTS))
+        if earlier.rows != last.rows:
+            return earlier, last
+    return (last,)
+
+
+def _sample(spark: SparkSession, warehouse: Warehouse, tick: Tick) -> Sample:
+    rows = warehouse.view_dataframe(spark, _SAMPLE_VIEW, tick)
+    first = rows.orderBy(F.desc("surplus"), "store_id").limit(_SAMPLE_ROWS).toArrow()
+    values = tuple(zip(*(column.to_pylist() for column in first.columns), strict=True))
+    return Sample(view=_SAMPLE_VIEW, tick=tick, columns=tuple(first.column_names), rows=values)

@@ -8,8 +8,8 @@ event happened and must be quick; they change nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
 
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
@@ -89,16 +89,40 @@ class BatchStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeAnswered:
-    """A source answered a batch's probes of a relation; `corrected_rows` came or went when answers were rebased."""
+class ProbeCount:
+    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received.
+
+    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
+    """
+
+    probe_count: int = 0
+    key_count: int = 0
+    row_count: int = 0
+    byte_count: int = 0
+    corrected_row_count: int = 0
+
+    def __add__(self, other: ProbeCount) -> Self:
+        """Return this with what was asked beside it.
+
+        >>> (ProbeCount(probe_count=1, row_count=3) + ProbeCount(probe_count=1)).probe_count
+        2
+        """
+        return replace(
+            self,
+            probe_count=self.probe_count + other.probe_count,
+            key_count=self.key_count + other.key_count,
+            row_count=self.row_count + other.row_count,
+            byte_count=self.byte_count + other.byte_count,
+            corrected_row_count=self.corrected_row_count + other.corrected_row_count,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeAnswered(ProbeCount):
+    """A source answered a batch's probes of a relation, for a view."""
 
     view: str
     relation: RelationName
-    probe_count: int = 1
-    key_count: int
-    row_count: int
-    byte_count: int
-    corrected_rows: int
     seconds: float
 
 
@@ -181,6 +205,15 @@ class ProjectWarned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarehouseUpgraded:
+    """A warehouse of an older format becomes one of this version's, which older versions cannot read."""
+
+    warehouse: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WarehouseAdopted:
     """A warehouse did not say which project it belongs to; from now on it is this one's."""
 
@@ -253,6 +286,7 @@ Event: TypeAlias = (
     | ProjectRefused
     | ProjectWarned
     | WarehouseAdopted
+    | WarehouseUpgraded
     | BootstrapProgress
     | CheckProgress
     | CheckpointRolled

@@ -34,6 +34,7 @@ from headwater.observe.events import (
     ViewDropped,
     ViewStopped,
     WarehouseAdopted,
+    WarehouseUpgraded,
 )
 
 _LOGGER = logging.getLogger("headwater")
@@ -54,7 +55,7 @@ def level_of(event: Event) -> int:
     match event:
         case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
-        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted():
+        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted() | WarehouseUpgraded():
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
@@ -98,7 +99,7 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ProbeAnswered():
             return (
                 f'{event.relation} answered {event.key_count} keys for view "{event.view}": {_rows(event.row_count)}, '
-                f"{event.byte_count} bytes in {event.seconds:.3f} s, {event.corrected_rows} corrected by rebasing"
+                f"{event.byte_count} bytes in {event.seconds:.3f} s, {event.corrected_row_count} corrected by rebasing"
             )
         case ViewComputed(view=view, lo=lo, hi=hi, changed_rows=changed, row_count=row_count):
             read = sum(event.read_rows.values())
@@ -125,6 +126,8 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"warning: {warning}"
         case WarehouseAdopted(project=project, warehouse=warehouse):
             return f'"{warehouse}" did not say which project it belongs to; it now belongs to "{project}"'
+        case WarehouseUpgraded(warehouse=warehouse, before=before, after=after):
+            return f'"{warehouse}" is upgraded from format {before} to {after}; older versions cannot read it any more'
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
             return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):

@@ -1,7 +1,8 @@
-"""What `status` and `release` answer."""
+"""What `status`, `history`, `refresh` and `release` answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Position, Tick
+from headwater.observe.events import ProbeCount
 
 
 class SourceState(Enum):
@@ -48,19 +50,11 @@ class SourceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageCount:
-    """What a source was asked for a view: probes (each has one answer), keys sent, rows and bytes received.
-
-    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
-    """
+class MessageCount(ProbeCount):
+    """What a source was asked for a view."""
 
     source: str
     view: str
-    probe_count: int = 0
-    key_count: int = 0
-    row_count: int = 0
-    byte_count: int = 0
-    corrected_row_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,3 +171,35 @@ class RefreshResult:
     views: tuple[RefreshedView, ...]
     maintained: bool
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
+
+    `asked` is what sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for all views
+    together.
+    """
+
+    lo: Tick
+    hi: Tick
+    committed_at: datetime
+    rows_added: int
+    rows_removed: int
+    asked: tuple[MessageCount, ...]
+    spark_job_count: int
+    seconds: Mapping[str, float]
+
+    @property
+    def probe_count(self) -> int:
+        """How often sources were asked for this view."""
+        return sum(count.probe_count for count in self.asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResult:
+    """A view's commits, oldest first."""
+
+    view: str
+    birth: Tick
+    commits: tuple[HistoryEntry, ...]

@@ -437,7 +437,7 @@ def _group(table: TomlTable, defaults: Any) -> Any:
 
 def _setting(table: TomlTable, key: str, allowed: Allowed) -> float:
     if allowed.unit is Unit.COUNT:
-        number = table.number(key, 0, least=int(allowed.least))
+        number = table.number(key, 1)
         return int(_bounded(table, key, str(number), number, allowed))
     value = _quantity(table, key, table.words(key), allowed)
     return int(value) if allowed.unit is Unit.SIZE else value

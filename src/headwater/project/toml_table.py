@@ -70,11 +70,11 @@ class TomlTable:
             raise self.refusal(key, f'a list of texts belongs here; write {key} = ["…", "…"]')
         return tuple(str(one) for one in value)
 
-    def number(self, key: str, default: int, *, least: int = 1) -> int:
+    def number(self, key: str, default: int) -> int:
         """Return the whole number under a key."""
         value = self.values.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise self.refusal(key, f"a whole number of at least {least} belongs here, not {value!r}")
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise self.refusal(key, f"a whole number of at least 1 belongs here, not {value!r}")
         return value
 
     def truth(self, key: str, *, default: bool) -> bool:

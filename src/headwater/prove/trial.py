@@ -14,6 +14,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Any, Self
 
+import msgspec
+
 from headwater.model.relation import Relation, RelationName
 from headwater.prove.chance import INT, MONEY, RELATIONS, Chance, Item, family
 from headwater.prove.constructs.every import CONSTRUCTS
@@ -82,7 +84,7 @@ class Trial:
         told = json.loads(text)
         return cls(
             seed=told["seed"],
-            views=tuple(_read_view(view) for view in told["views"]),
+            views=msgspec.convert(told["views"], tuple[TrialView, ...]),
             before=tuple(_read(one) for one in told["before"]),
             after=tuple(_read(one) for one in told["after"]),
             cuts=tuple(told["cuts"]),
@@ -221,11 +223,6 @@ def _written(source: str, changes: Changes) -> dict[str, Any]:
             for name, rows in changes.items()
         },
     }
-
-
-def _read_view(told: Mapping[str, Any]) -> TrialView:
-    lower = tuple((name, sql) for name, sql in told.get("lower", ()))
-    return TrialView(**{**told, "constructs": tuple(told["constructs"]), "lower": lower})
 
 
 def _read(told: Mapping[str, Any]) -> tuple[str, Changes]:

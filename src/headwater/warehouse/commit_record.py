@@ -6,15 +6,15 @@ that a batch's record stays small however long the views' SQL is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any
 
-from headwater.model.position import LSN, Notation, Position, Tick
-from headwater.observe.probe_stats import AskedCount
+import msgspec
+
+from headwater.model.position import LSN, Position, Tick
+from headwater.observe.events import ProbeCount
 
 
 class CommitKind(Enum):
@@ -46,7 +46,7 @@ class ViewDelta:
     rows_removed: int
     changed_rows: int = 0
     read_rows: int = 0
-    asked: Mapping[str, AskedCount] = field(default_factory=dict)
+    asked: Mapping[str, ProbeCount] = field(default_factory=dict)
     seconds: float = 0.0
 
 
@@ -99,52 +99,16 @@ def commit_text(commit: Commit) -> str:
     >>> parse_commit(commit_text(one)) == one
     True
     """
-    value = asdict(commit) | {"kind": commit.kind.value}
-    for source, position in commit.record.positions.items():
-        if position.notation == LSN:  # goes without saying, as it did before notations were stored
-            del value["record"]["positions"][source]["notation"]
-    return json.dumps(value, sort_keys=True, default=datetime.isoformat)
+    value = msgspec.to_builtins(commit)
+    for position in value["record"]["positions"].values():
+        if position["notation"] == _LSN:  # goes without saying, as it did before notations were stored
+            del position["notation"]
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def parse_commit(text: str) -> Commit:
-    """Read a written commit."""
-    value = json.loads(text)
-    return Commit(
-        **value
-        | {
-            "kind": CommitKind(value["kind"]),
-            "committed_at": datetime.fromisoformat(value["committed_at"]),
-            "record": _parse_record(value["record"]),
-        }
-    )
+    """Read a written commit; what an older version did not write has its default."""
+    return msgspec.json.decode(text, type=Commit)
 
 
-def _parse_record(value: dict[str, Any]) -> CommitRecord:
-    statistics = value["statistics"]
-    if statistics is not None:
-        rows = {view: _parse_delta(delta) for view, delta in statistics["rows"].items()}
-        statistics = BatchStatistics(**statistics | {"rows": rows})
-    return CommitRecord(
-        frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
-        stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
-        positions={source: _parse_position(position) for source, position in value["positions"].items()},
-        holder=value["holder"],
-        statistics=statistics,
-        refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},
-    )
-
-
-def _parse_position(value: dict[str, Any]) -> Position:
-    return Position(**value | {"notation": Notation(**value["notation"]) if "notation" in value else LSN})
-
-
-def _parse_delta(value: dict[str, Any]) -> ViewDelta:
-    """Read what a batch did to a view; a count that is not there was not counted when it was written."""
-    return ViewDelta(
-        rows_added=value["rows_added"],
-        rows_removed=value["rows_removed"],
-        changed_rows=value.get("changed_rows", 0),
-        read_rows=value.get("read_rows", 0),
-        asked={source: AskedCount(**count) for source, count in value.get("asked", {}).items()},
-        seconds=value.get("seconds", 0.0),
-    )
+_LSN = msgspec.to_builtins(LSN)

@@ -8,13 +8,12 @@ does, and a person can see that.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+
+import msgspec
 
 from headwater.errors import WarehouseRefused
 from headwater.storage.data_file import read_note, write_text
@@ -30,11 +29,11 @@ class Lease:
     holder: str
     epoch: int
     renewed_at: datetime
-    is_released: bool = False
+    released: bool = False
 
     def alive(self, now: datetime) -> bool:
         """Tell whether its holder renewed it lately and, where that can be seen, still runs."""
-        return not self.is_released and now - self.renewed_at < ALIVE_FOR and not _is_known_dead(self.holder)
+        return not self.released and now - self.renewed_at < ALIVE_FOR and not _is_known_dead(self.holder)
 
 
 def _is_known_dead(holder: str) -> bool:
@@ -67,24 +66,13 @@ def release_lease(warehouse: str, epoch: int) -> None:
 
 
 def _write(warehouse: str, epoch: int, *, released: bool) -> None:
-    now = datetime.now(UTC).isoformat()
-    lease = {"holder": own_name(), "epoch": epoch, "renewed_at": now, "released": released}
-    write_text(warehouse, _FILE, json.dumps(lease))
+    lease = Lease(holder=own_name(), epoch=epoch, renewed_at=datetime.now(UTC), released=released)
+    write_text(warehouse, _FILE, msgspec.json.encode(lease).decode())
 
 
 def read_lease(warehouse: str) -> Lease | None:
     """Return who was at work last; None if nobody ever was."""
-    return read_note(warehouse, _FILE, _parse)
-
-
-def _parse(said: Mapping[str, Any]) -> Lease:
-    renewed_at = datetime.fromisoformat(said["renewed_at"]).astimezone(UTC)
-    return Lease(
-        holder=str(said["holder"]),
-        epoch=int(said["epoch"]),
-        renewed_at=renewed_at,
-        is_released=bool(said.get("released", False)),
-    )
+    return read_note(warehouse, _FILE, lambda said: msgspec.convert(said, Lease))
 
 
 def maintainer_is_alive(warehouse: str) -> bool:

@@ -17,6 +17,7 @@ from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick
 from headwater.model.settings import DEFAULTS, ReadingSettings
+from headwater.observe.status import HistoryEntry
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -29,7 +30,7 @@ from headwater.warehouse.folders import (
 )
 from headwater.warehouse.followed import followed_positions
 from headwater.warehouse.format import check_format, is_warehouse, write_format
-from headwater.warehouse.history import ViewCommit, view_history
+from headwater.warehouse.history import view_history
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.row_count import row_count
 
@@ -51,15 +52,13 @@ class Warehouse:
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Make an empty warehouse; one that a crash left half made is completed, one that is there is upgraded."""
+        """Make an empty warehouse, if there is none; one that a crash left half made is completed."""
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
             if not Commits.exists(commits_folder(path)):
                 Commits.create(commits_folder(path))
-        else:
-            check_format(path)
-        write_format(path)
+            write_format(path)
         return cls.open(path)
 
     @classmethod
@@ -242,7 +241,7 @@ class Warehouse:
         then = self.commits.catalog(commit).views.get(view.name)
         return then is not None and then.generation == view.generation
 
-    def history(self, name: str) -> list[ViewCommit]:
+    def history(self, name: str) -> list[HistoryEntry]:
         """Return the commits that changed a view, oldest first."""
         self.view(name)
         return view_history(self.commits.read(), name)

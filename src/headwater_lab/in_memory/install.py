@@ -9,10 +9,10 @@ from typing import Any
 
 from headwater.maintenance.published.messages import Install
 from headwater.maintenance.published.terms import Term, steps_to
-from headwater.views.laws.evaluate import evaluate
 from headwater.views.steps.join import Condition, JoinView
 from headwater.views.steps.keys import key_outputs
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
+from headwater_lab.in_memory.evaluate import evaluate
 
 _Column = tuple[str, str]
 _Binding = dict[_Column, Any]

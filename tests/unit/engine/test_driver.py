@@ -36,8 +36,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.model.settings import DEFAULTS, BatchSettings
 from headwater.model.transaction import SeenUpTo
-from headwater.observe.events import ProbeAnswered
-from headwater.observe.probe_stats import AskedCount
+from headwater.observe.events import ProbeAnswered, ProbeCount
 from headwater.views.steps.join import JoinView
 
 
@@ -296,10 +295,10 @@ def test_what_was_asked_counts_with_what_was_corrected_and_what_was_in_vain(
     playing = begin(shop, Asking(join), Log(3), needs_order=needs_order, join=join, listener=heard.append)
     deliver(playing, lambda: bool(playing._installs))
     assert [type(event) for event in heard] == [ProbeAnswered, ProbeAnswered]
-    assert [event.corrected_rows for event in heard] == [0, 2]
+    assert [event.corrected_row_count for event in heard] == [0, 2]
     assert [(event.probe_count, event.key_count, event.row_count) for event in heard] == [(1, 2, 2)] * 2
     byte_count = sum(event.byte_count for event in heard)
     told = playing.outcome().asked.by_source()
-    asked = AskedCount(probe_count=2, key_count=4, row_count=4, byte_count=byte_count, corrected_row_count=2)
+    asked = ProbeCount(probe_count=2, key_count=4, row_count=4, byte_count=byte_count, corrected_row_count=2)
     assert told == {"shop": asked}
     assert playing.outcome().asked.by_source() == {}, "it is told once"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlglot
 from in_duckdb import World, relation
 
-from headwater.explain.queries import maintenance_queries, tracing_lines, tracing_queries
+from headwater.explain.segments import maintenance_queries, tracing_lines, tracing_queries
 from headwater.model.keeping import LineageKind, LineageWish
 from headwater.views.steps.keep_lineage import keep_lineage
 

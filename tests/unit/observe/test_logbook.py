@@ -23,7 +23,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.TransactionsAccepted(source="shop", first=Tick(4), last=Tick(4), row_count=1, position=AT),
     events.BatchStarted(lo=Tick(3), hi=Tick(7)),
     events.ProbeAnswered(
-        view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_rows=1, seconds=0.01
+        view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_row_count=1, seconds=0.01
     ),
     events.ViewComputed(view="v", lo=Tick(3), hi=Tick(7), changed_rows=2, read_rows={SALES: 5}, row_count=1),
     events.SelfMaintenanceTested(view="v", lo=Tick(3), hi=Tick(7), suffices=True, known_key_count=2),
@@ -34,7 +34,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.ProjectChanged(steps=("create view w",)),
     events.ProjectRefused(error=ERROR),
     events.ProjectWarned(warning="no view reads it"),
-    events.WarehouseAdopted(project="p", warehouse="w"),
+    events.WarehouseUpgraded(warehouse="w", before=2, after=3),
     events.BootstrapProgress(relation=SALES, rows_read=5, rows_estimated=10, finished=False),
     events.CheckProgress(view="v", states_checked=5, states_expected=10),
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),

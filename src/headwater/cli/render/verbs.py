@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.cli.render.page import Grid, Line, Page
 from headwater.deltas.compare import format_row
 from headwater.explain.result import ExplainResult
 from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.observe.status import (
+    HistoryEntry,
+    HistoryResult,
     MessageCount,
     RefreshResult,
     ReleaseResult,

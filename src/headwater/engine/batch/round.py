@@ -313,8 +313,7 @@ class Round:
 
     def _note(self, view: LiveView, lookup: CountedLookup, log: AcceptedLog) -> None:
         """Count what was asked for a view, and what had to be corrected in it."""
-        corrected, log.corrected = log.corrected, Counter()
-        for name, count in lookup.asked.by_relation.items():
-            count.corrected_row_count += corrected[name]
+        lookup.asked.take_corrected(log.corrected)
+        log.corrected = Counter()
         self._asked.append(lookup.asked)
         lookup.asked.tell(self.listener, view.name)

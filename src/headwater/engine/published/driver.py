@@ -297,8 +297,7 @@ class Correspondence:
         query = one.query
         del self._open[query.number]
         self._send(Answered(number=query.number, fragments=read.fragments, sight=self._sight(one, read.seen)))
-        for name, count in one.asked.by_relation.items():
-            count.corrected_row_count = self._accepted.corrected.pop(name, 0)
+        one.asked.take_corrected(self._accepted.corrected)
         self._tell(one.asked)
 
     def _tell(self, asked: ProbeStats) -> None:
