@@ -31,7 +31,7 @@ def test_it_is_opened_and_goes_on(spark: SparkSession, fixture: str, tmp_path: P
     for name, slot in before.log.slots().items():
         database = sources[name].database
         database.history = before.log.positions()[name].history
-        database.slots[slot.name] = ScriptedSlot(forgotten_to=before.log.positions()[name].offset)
+        database.slots[slot.name] = ScriptedSlot(forgotten_to={"": before.log.positions()[name].offset})
     played = play_in(spark, story, tmp_path, sources, done=held - len(story.before))
     assert not played.wrong
     assert not played.refused

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from headwater.model.position import LSN, Notation, Position, Tick
+from headwater.model.position import LSN, Notation, Position, Positions, Tick
 from headwater.observe.probe_stats import AskedCount
 
 
@@ -66,11 +66,11 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so; `positions` is how far each source had been followed."""
+    """How far everything has come, and who said so; `positions` is how far each log had been followed."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
-    positions: Mapping[str, Position] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict)
     holder: str = ""
     statistics: BatchStatistics | None = None
     refreshed_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -100,9 +100,13 @@ def commit_text(commit: Commit) -> str:
     True
     """
     value = asdict(commit) | {"kind": commit.kind.value}
-    for source, position in commit.record.positions.items():
-        if position.notation == LSN:  # goes without saying, as it did before notations were stored
-            del value["record"]["positions"][source]["notation"]
+    for log, position in commit.record.positions.items():
+        written = value["record"]["positions"][log]
+        del written["proof"]  # only who follows needs it, and the change log's mark has it
+        if not position.log:  # goes without saying, as it did before there were several
+            del written["log"]
+        if position.notation == LSN:  # and so does this
+            del written["notation"]
     return json.dumps(value, sort_keys=True, default=datetime.isoformat)
 
 
@@ -127,7 +131,7 @@ def _parse_record(value: dict[str, Any]) -> CommitRecord:
     return CommitRecord(
         frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
         stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
-        positions={source: _parse_position(position) for source, position in value["positions"].items()},
+        positions={log: _parse_position(position) for log, position in value["positions"].items()},
         holder=value["holder"],
         statistics=statistics,
         refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},

@@ -9,8 +9,9 @@ import pytest
 
 from headwater.changelog import ChangeLog
 from headwater.errors import SourceLost
-from headwater.model.position import Position
+from headwater.model.position import Position, Positions, by_log
 from headwater.project.slot_claims import SlotClaim, SlotOrigin, claim_slots, slot_warnings
+from headwater.sources.scripted.database import SERVER
 from headwater.sources.source import ProjectSlots, SlotState, Source
 
 FORMER = "headwater_twin_staff"
@@ -18,8 +19,8 @@ OURS = "headwater_twin_staff_1a2b3c4d"
 THEIRS = "headwater_twin_staff_99999999"
 
 
-def at(offset: int, history: str = "1:1") -> Position:
-    return Position(source="staff", history=history, offset=offset)
+def at(offset: int, history: str = "1:1") -> Positions:
+    return by_log([Position(source="staff", history=history, offset=offset)])
 
 
 def state(name: str, offset: int, *, is_in_use: bool = False, lost: str = "") -> SlotState:
@@ -36,6 +37,8 @@ def state(name: str, offset: int, *, is_in_use: bool = False, lost: str = "") ->
 
 class Slots:
     """A source that has slots and nothing else."""
+
+    abilities = SERVER
 
     def __init__(self, *slots: SlotState) -> None:
         self._slots = slots
@@ -72,12 +75,12 @@ def test_a_recorded_slot_that_has_moved_past_the_log_is_refused(followed: Change
     with pytest.raises(SourceLost, match="already forgotten changes") as refused:
         claimed(followed, state(OURS, 101))
     assert refused.value.code == "HW-314"
-    followed.note({"staff": at(101)})
+    followed.note(at(101))
     assert claimed(followed, state(OURS, 101)).origin is SlotOrigin.RECORDED
 
 
 def test_a_slot_that_was_made_and_not_noted_begins_wherever_it_stands(log: ChangeLog) -> None:
-    log.note({"staff": at(50)})
+    log.note(at(50))
     log.claim("staff", OURS)
     assert claimed(log, state(OURS, 101)).origin is SlotOrigin.RECORDED
 
@@ -92,7 +95,7 @@ def test_a_slot_that_the_source_has_thrown_away_is_named(followed: ChangeLog) ->
 
 
 def test_the_former_slot_is_adopted_by_a_warehouse_that_has_read_the_source(log: ChangeLog) -> None:
-    log.note({"staff": at(50)})
+    log.note(at(50))
     claim = claimed(log, state(FORMER, 900))
     assert (claim.origin, claim.name) == (SlotOrigin.ADOPTED, FORMER)
     assert "cannot be proved" in dict(slot_warnings({"staff": claim}))["staff"]
