@@ -206,6 +206,18 @@ def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
     assert opened.positions()["shop"] == at("shop", 90)
     opened.claim("shop", "slot_2")
     assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_2", has_begun=False)}
+    opened.begin("shop", by_log([at("shop", 40)]))
+    assert ChangeLog.open(path).positions()["shop"] == at("shop", 40), "a log that was begun again is held from there"
+
+
+def test_a_slot_that_was_there_is_adopted_and_what_is_held_stays_held(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5], {})])
+    for forgotten_to, held_to in ((3, 5), (9, 9)):
+        log.adopt("shop", "slot_1", by_log([at("shop", forgotten_to)]))
+        opened = ChangeLog.open(path)
+        assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True)}
+        assert opened.positions() == by_log([at("shop", held_to)])
 
 
 def test_a_slot_on_another_server_does_not_begin(path: str) -> None:

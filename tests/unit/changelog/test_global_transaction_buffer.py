@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from headwater.changelog import global_transaction_buffer as holding_module
 from headwater.changelog.follow import Followed
 from headwater.changelog.global_transaction_buffer import GlobalSources, Holding
+from headwater.errors import SourceRefused
 from headwater.model.position import Position, by_log
 from headwater.model.project import IdColumn
 from headwater.model.relation import RelationName
@@ -104,3 +106,11 @@ def test_without_global_transactions_everything_goes_through_untouched() -> None
     assert nothing.take(one) == [one.capture]
     assert nothing.look() == []
     assert nothing.reached() == {"a": at("a", 10)}
+
+
+def test_a_source_of_several_logs_has_no_parts(holding: Holding) -> None:
+    """Nothing says in which order its logs were committed."""
+    logs = by_log([replace(at("a", 1), log="x"), replace(at("a", 1), log="y")])
+    with pytest.raises(SourceRefused, match="cannot have parts") as refused:
+        holding.take(Followed(source="a", capture=None, followed_to=logs))
+    assert refused.value.code == "HW-342"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +13,7 @@ from headwater.errors import SourceLost
 from headwater.model.position import Position, Positions, by_log
 from headwater.project.slot_claims import SlotClaim, SlotOrigin, claim_slots, slot_warnings
 from headwater.sources.scripted.database import SERVER
-from headwater.sources.source import ProjectSlots, SlotState, Source
+from headwater.sources.source import Abilities, ProjectSlots, SlotState, Source
 
 FORMER = "headwater_twin_staff"
 OURS = "headwater_twin_staff_1a2b3c4d"
@@ -38,10 +39,9 @@ def state(name: str, offset: int, *, is_in_use: bool = False, lost: str = "") ->
 class Slots:
     """A source that has slots and nothing else."""
 
-    abilities = SERVER
-
-    def __init__(self, *slots: SlotState) -> None:
+    def __init__(self, *slots: SlotState, abilities: Abilities = SERVER) -> None:
         self._slots = slots
+        self.abilities = abilities
 
     def slots(self) -> ProjectSlots:
         return ProjectSlots(present={slot.name: slot for slot in self._slots}, former=FORMER)
@@ -102,6 +102,15 @@ def test_the_former_slot_is_adopted_by_a_warehouse_that_has_read_the_source(log:
     assert claimed(log, state(FORMER, 900), is_known=False).origin is SlotOrigin.NEW
     assert claimed(None, state(FORMER, 900), is_known=False).origin is SlotOrigin.NEW
     assert claimed(log, state(THEIRS, 900)).origin is SlotOrigin.NEW
+
+
+def test_a_source_that_holds_its_log_for_nobody_is_followed_by_the_recorded_name(followed: ChangeLog) -> None:
+    source = {"staff": cast("Source", Slots(abilities=replace(SERVER, holds_log=False)))}
+    claim = claim_slots(followed, source, {"staff"})["staff"]
+    assert (claim.origin, claim.name) == (SlotOrigin.RECORDED, OURS)
+    assert claim_slots(None, source, ())["staff"].origin is SlotOrigin.NEW
+    followed.claim("staff", THEIRS)  # as a teardown does
+    assert claim_slots(followed, source, {"staff"})["staff"].origin is SlotOrigin.NEW
 
 
 def test_another_slot_is_warned_of_unless_it_is_in_use(followed: ChangeLog) -> None:
