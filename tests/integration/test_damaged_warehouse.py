@@ -93,7 +93,7 @@ def shop(
         FencedTable.open(str(table)).clean_log()  # leaves a checkpoint of the table's own log
     note_refresh(path, "sold", warehouse.frontier("sold"))
     note_release(path, "transfer 7")
-    note_awaited(path, warehouse.log.positions()["shop"])
+    note_awaited(path, warehouse.log.positions())
     shutil.copytree(made.warehouse, made.whole)
     yield made
     made.put_back()

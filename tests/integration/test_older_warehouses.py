@@ -48,7 +48,7 @@ def sources_as_left(warehouse: Warehouse) -> dict[str, ScriptedSource]:
     for name, position in warehouse.log.positions().items():
         slot = warehouse.log.slots().get(name)  # before slots were noted, they were named after the project
         sources[name].database.history = position.history
-        sources[name].database.slots[slot.name if slot else name] = ScriptedSlot(forgotten_to=position.offset)
+        sources[name].database.slots[slot.name if slot else name] = ScriptedSlot(forgotten_to={"": position.offset})
     return sources
 
 

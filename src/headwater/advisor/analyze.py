@@ -96,7 +96,7 @@ def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> V
     """Return what each kind of maintenance costs a view; nothing of the warehouse is changed."""
     warehouse = Warehouse.open(str(resolved.project.warehouse))
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
-    with Snapshots(resolved.sources, following) as snapshots:
+    with Snapshots(resolved.sources, resolved.relations, following) as snapshots:
         found = _Analysis(
             spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, known=resolved.views[name]
         ).run()

@@ -30,7 +30,7 @@ from headwater.judge.sample import STATES
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, next_refresh
 from headwater.model.moment import AtPosition, Moment, as_moment, parse_position
-from headwater.model.position import Tick
+from headwater.model.position import Tick, by_log
 from headwater.model.project import Project
 from headwater.observe.events import Listener, PlanningStarted, unheard
 from headwater.observe.status import (
@@ -146,7 +146,7 @@ class Headwater:
             slot, asked = warehouse.log.slots().get(one.name), resolved.sources.get(one.name)
             if one.state is not SourceState.LOST or asked is None or slot is None:
                 continue
-            if slot.name in asked.slots().present:
+            if slot.name in asked.slots().present if asked.abilities.holds_log else slot.has_begun:
                 yield f'the last run lost source "{one.name}": {one.last_error}; {one.hint}'
 
     @_naming_files
@@ -472,13 +472,14 @@ class Headwater:
 
     def _has(self, position: AtPosition, views: Collection[str]) -> bool:
         warehouse = self._warehouse()
-        followed = {one.name: one.position for one in read_sources(self.project, warehouse)}.get(position.source)
+        sources = read_sources(self.project, warehouse)
+        followed = by_log(at for one in sources for at in one.positions).get(position.log_name)
         if followed is None:
             return False
         sought = replace(followed, offset=followed.notation.parse(position.text))
         if followed < sought:
             return False
-        tick = warehouse.log.tick_at(position.source, sought) or Tick(0)
+        tick = warehouse.log.tick_at(sought) or Tick(0)
         record = warehouse.head().record
         going = [
             frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views

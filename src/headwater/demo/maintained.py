@@ -15,6 +15,7 @@ from headwater.engine.service.start import start_maintainer
 from headwater.errors import SourceUnavailable
 from headwater.observe.events import Event, Listener, SourceConnected, fan_out
 from headwater.project.resolve import ResolvedProject
+from headwater.sources.source import shown_positions
 
 _LOOK_SECONDS = 0.2
 _FOLLOW_SECONDS = 60.0
@@ -66,9 +67,9 @@ class Maintained:
     def come_to_rest(self, meanwhile: Callable[[], None]) -> None:
         """Wait until every view has come to the last transaction that any source has committed by now."""
         for source in self._resolved.sources.values():
-            with source.snapshot() as snapshot:
-                reached = partial(self.maintainer.acceptor.wait_for, snapshot.position, _LOOK_SECONDS)
-                self._wait(reached, _REST_SECONDS, meanwhile)
+            shown = shown_positions(source, self._resolved.followed_names(source.name))
+            reached = partial(self.maintainer.acceptor.wait_for, shown, _LOOK_SECONDS)
+            self._wait(reached, _REST_SECONDS, meanwhile)
         last = self.maintainer.log.last_tick
         self._wait(lambda: self._slowest() >= last, _REST_SECONDS, meanwhile)
 

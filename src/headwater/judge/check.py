@@ -29,9 +29,9 @@ from headwater.deltas.compare_frames import compare_counted, compare_frames, fin
 from headwater.deltas.extent import WHOLE
 from headwater.deltas.on_spark import collect_few
 from headwater.engine.bootstrap.recompute import recompute
-from headwater.engine.bootstrap.staging import stage_relation
+from headwater.engine.bootstrap.staging import one_moment, stage_relation
 from headwater.engine.bootstrap.whole_view import computed_rows, require_same_rows, require_same_types, whole_view
-from headwater.engine.service.wait_until_followed import wait_until_followed
+from headwater.engine.service.wait_until_followed import MaintainersLog, wait_until_followed
 from headwater.engine.state.truncation import truncations
 from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
 from headwater.judge.grade import Observation, Verdict, grade
@@ -101,16 +101,19 @@ def _stage(
     shown = {}
     for source in sorted({relation.source for relation in needed}):
         settings = resolved.project.settings.bootstrap
-        with resolved.sources[source].snapshot() as snapshot:
-            for relation in (name for name in needed if name.source == source):
+        asked, own = resolved.sources[source], [name for name in needed if name.source == source]
+        with asked.snapshot(own) as opened, one_moment(asked, opened) as snapshot:
+            with snapshot.reader() as reader:
+                seen, positions = reader.seen, reader.positions
+            for relation in own:
                 described = resolved.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
-                staged = stage_relation(folder, snapshot, described, wanted, WHOLE, unheard, settings)
+                staged = stage_relation(folder, asked, snapshot, described, wanted, WHOLE, unheard, settings)
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
-                shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=snapshot.seen)
-            wait_until_followed(resolved, warehouse, snapshot.position)
-            if not snapshot.is_valid():
+                shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=seen)
+            wait_until_followed(resolved, warehouse, positions)
+            if not snapshot.is_valid(MaintainersLog(resolved=resolved, warehouse=warehouse)):
                 raise SourceUnavailable(
                     "a source restarted, or rewrote a table, while it was asked",
                     code="HW-533",

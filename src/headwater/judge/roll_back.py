@@ -67,7 +67,7 @@ def _known(shown: ShownRelation, log: ChangeLog) -> list[tuple[Tick, bool]]:
     rows apart.
     """
     accepted = log.transactions(shown.name.source, log.horizon(), log.last_tick)
-    known = [(at, shown.seen.sees(one.identity)) for at, one in accepted]
+    known = [(at, shown.seen.sees(one.identity, one.position.log)) for at, one in accepted]
     by_tick = dict(known)
     if any(by_tick[at] is not seen for at, seen in known):
         raise SourceUnavailable(

@@ -24,8 +24,10 @@ from operator import itemgetter
 from headwater.model.position import Tick
 from headwater.model.transaction import Seen
 
-Known = Iterable[tuple[Tick, int]]
-"""A source's ticks after `after`, in order, with what snapshots know their transactions by; some may share a tick."""
+Known = Iterable[tuple[Tick, int, str]]
+"""A source's ticks after `after`, in order, with what readers know their transactions by: an identity, in a log.
+
+Some may share a tick."""
 
 
 def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None:
@@ -33,7 +35,7 @@ def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None
 
     >>> from headwater.model.transaction import SeenUpTo
     >>> seen = SeenUpTo(last=69)
-    >>> place([(Tick(5), 55), (Tick(6), 60), (Tick(8), 80)], seen, Tick(3), Tick(5))
+    >>> place([(Tick(5), 55, ""), (Tick(6), 60, ""), (Tick(8), 80, "")], seen, Tick(3), Tick(5))
     6
     """
     upto, is_over = after, False
@@ -52,7 +54,7 @@ def seen_upto(known: Known, seen: Seen, after: Tick) -> Tick:
 
     >>> from headwater.model.transaction import SeenUpTo
     >>> seen = SeenUpTo(last=89, hidden=frozenset({60}))
-    >>> seen_upto([(Tick(5), 55), (Tick(6), 60), (Tick(8), 80)], seen, Tick(3))
+    >>> seen_upto([(Tick(5), 55, ""), (Tick(6), 60, ""), (Tick(8), 80, "")], seen, Tick(3))
     5
     """
     for tick, sights in _by_tick(known, seen):
@@ -69,4 +71,4 @@ def is_half_seen(known: Known, seen: Seen) -> bool:
 
 def _by_tick(known: Known, seen: Seen) -> Iterable[tuple[Tick, set[bool]]]:
     for tick, parts in groupby(known, key=itemgetter(0)):
-        yield tick, {seen.sees(identity) for _, identity in parts}
+        yield tick, {seen.sees(identity, log) for _, identity, log in parts}

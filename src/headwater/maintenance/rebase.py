@@ -2,7 +2,7 @@
 
     R@t = R@answer - sum of changes {seen by the answer, tick > t} + sum of changes {not seen, tick <= t}
 
-What an answer saw is a *set* of transactions, not a number: PostgreSQL can show B and hide A although its log says A, B
+What an answer saw is a *set* of transactions, not a number: a database can show B and hide A although its log says A, B
 (A waits for a synchronous standby). The rule is per answer, never per row: an empty answer needs it too.
 
     source     A ──────► B ──► answer           log: A B C          needed: t = A

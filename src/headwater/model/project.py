@@ -52,6 +52,13 @@ class RetainFor:
 Retention: TypeAlias = RetainTicks | RetainFor
 
 
+Option: TypeAlias = str | int | float | bool
+"""What a project file says for one kind of source."""
+
+SOURCE_KEYS = ("url", "statement_timeout", "probe_connections")
+"""What it can say of every source."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDeclaration:
     """A source as the project file declares it; `url_text` still has its `${VARIABLE}`s."""
@@ -61,6 +68,8 @@ class SourceDeclaration:
     statement_timeout_seconds: float
     probe_connections: int
     declared_in: str
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """What else it says; the kind of source knows what that means."""
 
     def url(self, environment: Mapping[str, str]) -> str:
         """Return the URL with its variables filled in; an unset one is refused by its name.

@@ -126,7 +126,7 @@ class SegmentName(RelationName):
     """
 
     source: str = field(default=SEGMENTS, init=False)
-    schema: str = field(default="public", init=False)
+    schema: str = field(default=DEFAULT_SCHEMA, init=False)
 
     def __repr__(self) -> str:
         """Return the text by which steps name what they read: segments' stored names are made of it."""
@@ -143,7 +143,7 @@ def is_reserved_source(name: str) -> bool:
     return name == SEGMENTS
 
 
-def written_name(source: str, name: str, schema: str = "public") -> RelationName:
+def written_name(source: str, name: str, schema: str = DEFAULT_SCHEMA) -> RelationName:
     """Return the name that is written so in SQL.
 
     >>> isinstance(written_name("segments", "group_1"), SegmentName), isinstance(written_name("s", "t"), SegmentName)

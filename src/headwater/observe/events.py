@@ -38,10 +38,10 @@ class PlanningStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceConnected:
-    """A source's log is being followed."""
+    """A source's logs are being followed, each from a position on."""
 
     source: str
-    position: Position
+    positions: tuple[Position, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

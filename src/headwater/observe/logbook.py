@@ -84,8 +84,8 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"Spark started in {seconds:.1f} s"
         case PlanningStarted(views=views, sources=sources):
             return f"planning {_several(views, 'view')} over {_several(sources, 'source')}…"
-        case SourceConnected(source=source, position=position):
-            return f'following source "{source}" from {position}'
+        case SourceConnected(source=source, positions=positions):
+            return f'following source "{source}" from {", ".join(map(str, positions))}'
         case SourceDisconnected(source=source, error=error, retry_in_seconds=seconds):
             return f'source "{source}" cannot be followed now, trying again in {seconds:.2g} s: {error.summary}'
         case SourceGone(source=source, error=error):

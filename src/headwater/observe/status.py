@@ -25,7 +25,7 @@ class SourceState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing, how far its log has been followed, and where its newest transaction in the log ends.
+    """How a source is doing, how far its logs have been followed, and where its newest transaction in them ends.
 
     A log goes on past its newest transaction: other tables and other databases write into it too.
     The lag is how far the change log is behind the source: as much of the source's own log (which may hold nothing for
@@ -35,7 +35,7 @@ class SourceStatus:
 
     name: str
     state: SourceState
-    position: Position | None = None
+    positions: tuple[Position, ...] = ()
     last_transaction: Position | None = None
     lag: str = ""
     """The lag in the unit that the source counts its log by."""

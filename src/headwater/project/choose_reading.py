@@ -6,7 +6,8 @@
     probe, recompute-probe       probe; "replica" is refused              probe
     runtime                      as it says                               probe
 
-What is said of a relation by name holds for all views, so a view that needs it otherwise contradicts it.
+What is said of a relation by name holds for all views, so a view that needs it otherwise contradicts it. A source that
+does not tell every transaction is always copied (`require_copied`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,27 @@ from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import PROJECT_FILE, Project, Reading, ViewFile
 from headwater.model.relation import RelationName
+from headwater.sources.source import Source
 from headwater.views.steps.segments import SegmentedView
 
 
 def view_readings(file: ViewFile, view: SegmentedView, project: Project) -> Mapping[RelationName, Reading]:
     """Return how a view reads each of its relations."""
     return {name: _reading(file, name, project) for name in view.relations}
+
+
+def require_copied(view: str, readings: Mapping[RelationName, Reading], sources: Mapping[str, Source]) -> None:
+    """Refuse to probe a source that does not tell every transaction: what a probe sees may belong to no state."""
+    for name, reading in readings.items():
+        if reading is Reading.PROBE and not sources[name.source].abilities.tells_every_transaction:
+            raise InvalidProject(
+                f'view "{view}" cannot probe {name}',
+                code="HW-350",
+                detail=f'source "{name.source}" does not tell every transaction, so what is seen at it between two '
+                "states that it tells of cannot be brought to either",
+                hint=f'write reading = "replica" below [relations."{name}"] in {PROJECT_FILE}, and no maintenance for '
+                "the view that probes",
+            )
 
 
 def check_keeping(file: ViewFile, described: DescribedAlgorithm) -> None:

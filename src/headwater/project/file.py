@@ -26,11 +26,13 @@ from headwater.model.keeping import (
 from headwater.model.project import (
     DEFAULT_ALGORITHM,
     PROJECT_FILE,
+    SOURCE_KEYS,
     VARIABLE,
     VIEWS_FOLDER,
     GlobalIds,
     GlobalTransactions,
     IdColumn,
+    Option,
     PreparedId,
     Project,
     Reading,
@@ -48,9 +50,9 @@ from headwater.project.toml_table import TomlTable, read_toml, unreadable
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_SECONDS = 36_500 * 86_400.0
 _LEAST_TIMEOUT_SECONDS = 0.001
-"""PostgreSQL takes none at all for one that never ends."""
+"""Servers take none at all for one that never ends."""
 _MOST_TIMEOUT_SECONDS = 24 * 86_400.0
-"""PostgreSQL counts milliseconds in 32 bits."""
+"""Servers count milliseconds in 32 bits."""
 _OTHER_WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "days"}
 """Other ways to write a unit, each also with an "s" behind."""
 _HINTS = {
@@ -158,7 +160,6 @@ def _warehouse(table: TomlTable, folder: Path) -> Path:
 
 
 def _source(name: str, table: TomlTable) -> SourceDeclaration:
-    table.allow("url", "statement_timeout", "probe_connections")
     _check_name(name, "source", table.where(), is_reserved=is_reserved_source(name))
     url_text = table.words("url")
     _check_secrets(name, url_text, table)
@@ -170,7 +171,16 @@ def _source(name: str, table: TomlTable) -> SourceDeclaration:
         ),
         probe_connections=table.number("probe_connections", 4),
         declared_in=table.where(),
+        options={key: _option(table, key) for key in table.values if key not in SOURCE_KEYS},
     )
+
+
+def _option(table: TomlTable, key: str) -> Option:
+    """Return what only a kind of source knows the meaning of; it refuses what it does not know."""
+    value = table.values[key]
+    if not isinstance(value, str | int | float):
+        raise table.refusal(key, "a text, a number or a truth value belongs here")
+    return value
 
 
 def _check_secrets(name: str, url_text: str, table: TomlTable) -> None:

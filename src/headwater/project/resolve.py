@@ -25,9 +25,9 @@ from headwater.model.keeping import Continuous, Maintenance, Refresh
 from headwater.model.project import VIEWS_FOLDER, PreparedId, Project, Reading, ViewFile
 from headwater.model.relation import DEFAULT_SCHEMA, Relation, RelationName
 from headwater.project.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
-from headwater.project.choose_reading import check_keeping, view_readings
+from headwater.project.choose_reading import check_keeping, require_copied, view_readings
 from headwater.project.global_sources import with_global_transactions
-from headwater.project.warnings import missing_indexes, unused_settings
+from headwater.project.warnings import missing_indexes, untold_transactions, unused_settings
 from headwater.sources import registry
 from headwater.sources.source import Inspection, Source, SourceSettings, missing_relation
 from headwater.spark.types import SelectTypes
@@ -135,6 +135,10 @@ class ResolvedProject:
         """Return the relations of a source that some view reads."""
         return tuple(relation for name, relation in sorted(self.relations.items()) if name.source == source)
 
+    def followed_names(self, source: str) -> tuple[RelationName, ...]:
+        """Return their names."""
+        return tuple(relation.name for relation in self.followed(source))
+
 
 def connect_sources(project: Project) -> dict[str, Source]:
     """Return the project's sources; nothing is connected yet."""
@@ -160,6 +164,7 @@ def _settings(project: Project, name: str) -> SourceSettings:
         memory=SourceMemory(str(project.warehouse), name),
         project_settings=project.settings,
         declared_in=said.declared_in,
+        options=said.options,
     )
 
 
@@ -249,7 +254,9 @@ def resolve_project(
         if is_whole and catalog.keys() >= set(named.relations[file.name]):
             with errors.gathered(), _left_out(file.name, failed):
                 read = tuple(catalog[name] for name in named.relations[file.name])
-                found[file.name] = _resolve_view(file, lower, read, spark, project)
+                view = _resolve_view(file, lower, read, spark, project)
+                require_copied(file.name, view.readings, sources)
+                found[file.name] = view
         elif below := [text.name for text in lower if text.name in failed]:
             failed[file.name] = failed[below[0]]
     if only in failed:
@@ -302,6 +309,7 @@ def _warnings(
     def index_hint(relation: Relation, columns: Sequence[str]) -> str | None:
         return sources[relation.name.source].index_hint(relation, columns)
 
+    yield from untold_transactions(sources.values())
     for inspection in inspections:
         yield from inspection.warnings
     for one in views:

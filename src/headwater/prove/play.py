@@ -30,7 +30,7 @@ from headwater.judge.grade_changes import History
 from headwater.judge.sample import spread
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
-from headwater.model.position import Tick
+from headwater.model.position import Tick, by_log
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.observe.events import unheard
 from headwater.project.resolve import ResolvedProject, resolve_project
@@ -124,7 +124,7 @@ def _commit(
     """Commit transactions, and see to it that their ticks come in this order."""
     for source, group in groupby(transactions, key=itemgetter(0)):
         positions = [sources[source].commit(changes) for _, changes in group]
-        maintainer.acceptor.wait_for(positions[-1], _WAIT_SECONDS)
+        maintainer.acceptor.wait_for(by_log(positions), _WAIT_SECONDS)
 
 
 def _accepted(

@@ -13,7 +13,7 @@ from enum import Enum
 
 import msgspec
 
-from headwater.model.position import LSN, Position, Tick
+from headwater.model.position import LSN, Positions, Tick
 from headwater.observe.events import ProbeCount
 
 
@@ -66,11 +66,11 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so; `positions` is how far each source had been followed."""
+    """How far everything has come, and who said so; `positions` is how far each log had been followed."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
-    positions: Mapping[str, Position] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict)
     holder: str = ""
     statistics: BatchStatistics | None = None
     refreshed_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -101,7 +101,10 @@ def commit_text(commit: Commit) -> str:
     """
     value = msgspec.to_builtins(commit)
     for position in value["record"]["positions"].values():
-        if position["notation"] == _LSN:  # goes without saying, as it did before notations were stored
+        del position["proof"]  # only who follows needs it, and the change log's mark has it
+        if not position["log"]:  # goes without saying, as it did before there were several
+            del position["log"]
+        if position["notation"] == _LSN:  # and so does this
             del position["notation"]
     return msgspec.json.encode(value, order="sorted").decode()
 

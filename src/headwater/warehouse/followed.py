@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from headwater.model.position import Position, read_position
+from headwater.model.position import Positions, read_positions
 from headwater.storage.data_file import read_note
 from headwater.warehouse.folders import status_file
 
@@ -24,18 +24,17 @@ def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what was said, if it is whole: everything is in it that is looked for."""
     datetime.fromisoformat(said["messages"]["since"])
     for source in said["sources"].values():
-        _ = source["state"], source["position"], source["retry_at"], source["error"]
+        _ = source["state"], source["retry_at"], source["error"]
     return said
 
 
-def said_position(source: str, said: Mapping[str, Any]) -> Position | None:
-    """Return how far a source was followed, from what was said of it."""
-    position = said.get("position")
-    return None if position is None else read_position(source, position)
+def said_positions(source: str, said: Mapping[str, Any]) -> Positions:
+    """Return how far the logs of a source were followed, from what was said of it; 0.1 said one position."""
+    former = {source: said["position"]} if said.get("position") else {}
+    return read_positions(said.get("positions", former))
 
 
-def followed_positions(warehouse: str) -> dict[str, Position]:
-    """Return how far each source was followed, as far as the maintainer said."""
+def followed_positions(warehouse: str) -> Positions:
+    """Return how far each log of a source was followed, as far as the maintainer said."""
     sources = said_status(warehouse).get("sources", {})
-    said = {name: said_position(name, one) for name, one in sources.items()}
-    return {name: position for name, position in said.items() if position is not None}
+    return {log: at for name, one in sources.items() for log, at in said_positions(name, one).items()}

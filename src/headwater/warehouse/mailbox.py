@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from headwater.errors import WarehouseRefused
-from headwater.model.position import Position, Tick, read_position
+from headwater.model.position import Positions, Tick, of_source, read_positions, written_positions
 from headwater.storage.data_file import place, read_note, sync, write_text
 
 _AWAITED = "awaited"
@@ -29,22 +29,23 @@ _REFRESHES = "refreshes"
 _RELEASED = "released"
 
 
-def note_awaited(warehouse: str, position: Position) -> None:
-    """Write down that somebody waits until the change log has come to a position."""
-    text = json.dumps({"position": position.written()})
-    write_text(warehouse, f"{_AWAITED}/{position.source}.json", text)
+def note_awaited(warehouse: str, positions: Positions) -> None:
+    """Write down that somebody waits until the change log has come to positions."""
+    for source in {position.source for position in positions.values()}:
+        text = json.dumps({"positions": written_positions(of_source(positions, source))})
+        write_text(warehouse, f"{_AWAITED}/{source}.json", text)
 
 
-def awaited_position(warehouse: str, source: str) -> Position | None:
-    """Return the position of a source that somebody waited for last."""
+def awaited_positions(warehouse: str, source: str) -> Positions:
+    """Return the positions of a source that somebody waited for last."""
 
-    def parse(said: Mapping[str, Any]) -> Position:
-        return read_position(source, said["position"])
+    def parse(said: Mapping[str, Any]) -> Positions:
+        return read_positions(said["positions"])
 
     try:
-        return read_note(warehouse, f"{_AWAITED}/{source}.json", parse)
+        return read_note(warehouse, f"{_AWAITED}/{source}.json", parse) or {}
     except WarehouseRefused:
-        return None  # it only hastens, and whoever waits writes it again
+        return {}  # it only hastens, and whoever waits writes it again
 
 
 def note_refresh(warehouse: str, view: str, upto: Tick) -> None:

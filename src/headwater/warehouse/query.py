@@ -15,7 +15,7 @@ import pyarrow as pa
 from headwater.changelog import ChangeLog
 from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
-from headwater.model.position import Position, Tick
+from headwater.model.position import Position, Tick, of_source
 from headwater.model.settings import DEFAULTS, ReadingSettings
 from headwater.observe.status import HistoryEntry
 from headwater.warehouse.catalog import Catalog, ViewEntry
@@ -170,7 +170,7 @@ class Warehouse:
         tick = self.newest_tick_upto(moment)
         if tick is not None:
             return tick
-        first, last = self._followed_from(moment.source), self._followed_to(moment.source)
+        first, last = self._followed_from(moment.log_name), self._followed_to(moment.log_name)
         if self.log.horizon() or first is None or first.notation.parse(moment.text) < first.offset:
             raise NotReadable(
                 f"the state at {moment} is not known",
@@ -183,34 +183,37 @@ class Warehouse:
         return Tick(0)
 
     def newest_tick_upto(self, moment: AtPosition) -> Tick | None:
-        """Return the tick of a source's newest transaction up to a position; None if the log holds none.
+        """Return the tick of the newest transaction of a source's log up to a position; None if there is none.
 
         A position beyond what was followed is refused: transactions up to it may still come.
         """
-        known = self._followed_to(moment.source)
+        known = self._followed_to(moment.log_name)
         offset = None if known is None else known.notation.parse(moment.text)
         if known is None or offset is None or offset > known.offset:
             raise NotReadable(
                 f"the change log has not come to {moment} yet",
                 code="HW-417",
-                detail=f"it has come to {known}" if known else f'it holds nothing of a source "{moment.source}"',
+                detail=f"it has come to {known}" if known else self._without_log(moment),
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
-        return self.log.tick_at(moment.source, replace(known, offset=offset))
+        return self.log.tick_at(replace(known, offset=offset))
 
-    def _followed_to(self, source: str) -> Position | None:
-        """Return up to which position the change log holds all of a source's transactions."""
+    def _without_log(self, moment: AtPosition) -> str:
+        """Say that a log is not known, and which of the source are."""
+        known = ", ".join(sorted(of_source(self.log.positions(), moment.source)))
+        return f"positions of this source are those of {known}" if known else f'it holds nothing of "{moment.log_name}"'
+
+    def _followed_to(self, log: str) -> Position | None:
+        """Return up to which position the change log holds all transactions of a source's log."""
         said = followed_positions(self.path)  # before the log is looked at, which holds all this by then
         self.log.refresh()
-        known = [
-            found[source] for found in (self.log.positions(), self.head().record.positions, said) if source in found
-        ]
+        known = [found[log] for found in (self.log.positions(), self.head().record.positions, said) if log in found]
         return max((one for one in known if one.history == known[0].history), key=lambda one: one.offset, default=None)
 
-    def _followed_from(self, source: str) -> Position | None:
-        """Return the lowest position that a commit whose changes are kept knows the source to have been followed to."""
+    def _followed_from(self, log: str) -> Position | None:
+        """Return the lowest position that a commit whose changes are kept knows the log to have been followed to."""
         horizon = self.log.horizon()
-        found = (commit.record.positions.get(source) for commit in self.commits.read() if commit.tick >= horizon)
+        found = (commit.record.positions.get(log) for commit in self.commits.read() if commit.tick >= horizon)
         return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
 
     def _tick_at_time(self, name: str, moment: AtTime) -> Tick:

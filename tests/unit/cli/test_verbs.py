@@ -129,7 +129,7 @@ class MadeUpProject:
                 SourceStatus(
                     name="shop",
                     state=SourceState.FOLLOWING,
-                    position=Position(source="shop", history="71:1", offset=0x16B3748),
+                    positions=(Position(source="shop", history="71:1", offset=0x16B3748),),
                     lag_bytes=1234,
                     lag_seconds=0.25,
                 ),
@@ -328,7 +328,7 @@ def test_status() -> None:
     assert 'source "staff": connection refused (trying again in 4 s)' in text
     assert 'view "ratio" stopped at tick 6: division by zero\n  do:  use try_divide' in text
     data = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)
-    assert data["sources"][0]["position"] == "shop:0/16B3748"
+    assert data["sources"][0]["positions"] == ["shop:0/16B3748"]
     assert (data["sources"][0]["lag_bytes"], data["sources"][0]["lag_seconds"]) == (1234, 0.25)
     assert data["messages"][0]["byte_count"] == 9000
     assert data["views"][1]["stopped"]["code"] == "HW-401"

@@ -17,7 +17,7 @@ AT = Position(source="shop", history="71:1", offset=31)
 SALES = RelationName(source="shop", name="sales")
 
 ONE_OF_EACH: tuple[Event, ...] = (
-    events.SourceConnected(source="shop", position=AT),
+    events.SourceConnected(source="shop", positions=(AT,)),
     events.SourceDisconnected(source="shop", error=ERROR, retry_in_seconds=4),
     events.SourceGone(source="shop", error=ERROR),
     events.TransactionsAccepted(source="shop", first=Tick(4), last=Tick(4), row_count=1, position=AT),

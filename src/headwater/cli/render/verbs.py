@@ -300,7 +300,7 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
     return (
         source.name,
         source.state.value,
-        "" if source.position is None else str(source.position),
+        ", ".join(map(str, source.positions)),
         "" if source.last_transaction is None else str(source.last_transaction),
         source.lag if source.lag_bytes is None else _count(source.lag_bytes),
         "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",

@@ -71,16 +71,18 @@ def stage(
 ) -> dict[RelationName, StagedRelation]:
     """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
     staged: dict[RelationName, StagedRelation] = {}
-    for source in dict.fromkeys(wish.relation.name.source for wish in wishes):
-        with sources[source].snapshot(bootstrap=True) as snapshot:
-            for wish in wishes:
-                if wish.relation.name.source == source:
-                    staged[wish.relation.name] = stage_relation(
-                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
-                    )
-            if not acceptor.wait_for(snapshot.position, settings.follow_wait_seconds) or not snapshot.is_valid():
+    for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
+        own = [wish for wish in wishes if wish.relation.name.source == name]
+        with sources[name].snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot:
+            for wish in own:
+                staged[wish.relation.name] = stage_relation(
+                    folder, sources[name], snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
+                )
+            with snapshot.reader() as last:  # it sees no less than all before it
+                positions = last.positions
+            if not acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(acceptor):
                 raise SourceUnavailable(
-                    f'the log of source "{source}" cannot be followed to what its snapshot saw',
+                    f'the log of source "{name}" cannot be followed to what its snapshot saw',
                     code="HW-532",
                     hint="the bootstrap goes on from the chunks it has when the source answers",
                 )

@@ -144,7 +144,8 @@ def _kept(warehouse: Warehouse, resolved: ResolvedProject) -> Kept:
     read = {relation.source for relation in catalog.replicas}
     for name in catalog.views.keys() & resolved.views.keys():
         read |= {relation.source for relation in resolved.views[name].view.relations}
-    known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
+    held = warehouse.log.positions()  # a source may have been read, and have committed nothing since
+    known = read | {position.source for position in held.values()}
     claims = claim_slots(warehouse.log, resolved.sources, known)
     lost = frozenset(name for name, claim in claims.items() if name in known and claim.origin is SlotOrigin.NEW)
     replicas = {
