@@ -68,11 +68,11 @@ class DatabaseUnderTest(Protocol):
         ...
 
     def begin(self, changes: Changes) -> OpenTransaction:
-        """Make changes in a transaction of its own; they wait for nobody, since no other touches the same rows."""
+        """Make changes in one transaction. It does not wait: no other one touches the same rows."""
         ...
 
     def truncate(self, table: str) -> bool:
-        """Empty a table as a whole, and return True; False if the database has no statement for that."""
+        """Empty a table as a whole, and return True, or False if the database has no statement for that."""
         ...
 
     def run(self, statement: str) -> None:

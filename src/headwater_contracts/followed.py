@@ -59,7 +59,7 @@ class FollowedSource:
         self._follower = self.source.follow(tuple(self._relations.values()), self.slot, held_to)
 
     def captures(self, upto: Position | None = None) -> list[Capture]:
-        """Return what the log tells up to a position; without one, up to where a snapshot of now stands."""
+        """Return the transactions of the log up to a position, or up to a snapshot of now."""
         if upto is None:
             with self.source.snapshot() as snapshot:
                 upto = snapshot.position
@@ -73,7 +73,7 @@ class FollowedSource:
         return found
 
     def peek(self, held_to: Position) -> Bag:
-        """Return what a source tells of the items without forgetting it."""
+        """Return what a source's log has of the items, without acknowledging it."""
         capture = self.source.peek(tuple(self._relations.values()), self.slot, held_to)
         return self.bag([] if capture is None else [capture], ITEMS)
 
@@ -138,7 +138,7 @@ def plain(tables: Iterable[pa.Table], columns: Sequence[str]) -> Bag:
 
 
 def sum_up(bags: Iterable[Bag]) -> Bag:
-    """Return the sum of bags; rows that came and went are not in it."""
+    """Return the sum of bags. Rows that came and went are not in it."""
     total: Bag = Counter()
     for bag in bags:
         total.update(bag)

@@ -26,7 +26,7 @@ _LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSetting:
-    """A value of the project file that is to change; None: the key goes."""
+    """A value of the project file that is to change. None removes the key."""
 
     path: tuple[str, ...]
     key: str
@@ -39,7 +39,7 @@ class ProjectSetting:
 
 
 def apply_advice(folder: Path, resolved: ResolvedProject, given: tuple[Advice, ...]) -> tuple[str, ...]:
-    """Write what was advised, and say what that changed; the file's comments and order stay."""
+    """Write what was advised, and say what that changed. The file's comments and order stay."""
     settings = wanted_settings(resolved, given)
     file = folder / PROJECT_FILE
     text = file.read_text(encoding="utf-8")

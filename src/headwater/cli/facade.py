@@ -30,7 +30,7 @@ class Facade(Protocol):
     """An open project, as the command line sees it. A context manager."""
 
     def plan(self, *, rebuild: tuple[str, ...]) -> PlanResult:
-        """Say what `run` would do if it were asked to compute these views anew."""
+        """Say what `run` would do, with these views computed again."""
         ...
 
     def owner_sql(self, source: str) -> OwnerSqlResult:
@@ -46,7 +46,7 @@ class Facade(Protocol):
         yes: bool | Collection[str],
         fail_fast: bool,
     ) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted; `rebuild` are computed anew.
+        """Maintain the views until idle, for `ticks` ticks, or until interrupted. `rebuild` are computed again.
 
         The history of views is deleted only with a yes, to all or to these.
         """
@@ -69,7 +69,7 @@ class Facade(Protocol):
         ...
 
     def advise(self, view: str | None, *, algorithm: str, traces_per_hour: float | None, apply: bool) -> AdviceResult:
-        """Say what is worth keeping for a view, or for all of them; with `apply`, write it into the project file."""
+        """Say what is worth keeping for a view, or for all of them. With `apply`, write it into the project file."""
         ...
 
     def trace(self, view: str, *, where: str | None, at: Moment | None, whole_rows: bool) -> TraceResult:
@@ -89,7 +89,7 @@ class Facade(Protocol):
         ...
 
     def check(self, view: str | None, *, ticks: int | None, steps: bool) -> CheckResult:
-        """Recompute a view, or all of them, at so many ticks (None: at all), and compare."""
+        """Recompute a view, or all of them, at `ticks` ticks, and compare. None means all ticks."""
         ...
 
     def release(self, global_id: str) -> ReleaseResult:
@@ -105,7 +105,7 @@ class Facade(Protocol):
         ...
 
     def teardown(self, *, sources: tuple[str, ...]) -> TeardownResult:
-        """Drop what was made at these sources; none named: at all."""
+        """Drop what was made at these sources, or at all if none is named."""
         ...
 
     def __enter__(self) -> Self:
@@ -132,7 +132,7 @@ def require_demo() -> None:
 
 
 def play_demo(seconds: int, listener: DemoListener) -> DemoResult:
-    """Play the demo; imported only now, because it brings its own database servers."""
+    """Play the demo. It is imported here, because it brings its own database servers."""
     return cast("DemoResult", import_module("headwater.demo.play").play(seconds=seconds, listener=listener))
 
 
@@ -143,13 +143,13 @@ def play_proof(
     replay: Path | None,
     to: Path,
     record: Path | None,
-    told: Callable[[ProveResult], None],
+    report: Callable[[ProveResult], None],
 ) -> ProveResult:
-    """Prove; imported only now, because it brings Spark."""
+    """Run `prove`. It is imported here, because it brings Spark."""
     prove = import_module("headwater.prove.proof").prove
     return cast(
         "ProveResult",
-        prove(seconds=seconds, view_limit=view_limit, seed=seed, replay=replay, to=to, record=record, told=told),
+        prove(seconds=seconds, view_limit=view_limit, seed=seed, replay=replay, to=to, record=record, report=report),
     )
 
 

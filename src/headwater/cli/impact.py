@@ -33,7 +33,7 @@ def impact(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what one source transaction changed in every view; with --where, what derives from a source row."""
+    """Show what one source transaction changed in every view. With --where, what derives from a source row."""
     del row
     with (
         outcome(as_json=as_json, debug=debug) as output,

@@ -19,7 +19,7 @@ def prove(
     minutes: Annotated[float, typer.Option("--minutes", min=0.1, help="How long to go on.")] = 4.0,
     views: Annotated[
         int | None,
-        typer.Option("--views", min=1, help="End when so many views were accepted.", show_default="no limit"),
+        typer.Option("--views", min=1, help="End when this many views were accepted.", show_default="no limit"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="What views and histories are drawn from.")] = 1,
     replay: Annotated[

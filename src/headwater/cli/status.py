@@ -13,7 +13,7 @@ from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_status
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.observe.status import StatusResult
 
 _WATCH_SECONDS = 2.0
@@ -33,7 +33,7 @@ def status(
     """Show how the sources and the views are doing."""
     with outcome(as_json=as_json, debug=debug) as output:
         if watch:
-            with open_project(context, project, unheard) as headwater:
+            with open_project(context, project, ignore_event) as headwater:
                 output.show_each(_again_and_again(headwater), draw_status)
             return
         with (

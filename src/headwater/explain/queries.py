@@ -11,7 +11,7 @@ _SOUGHT = "sought"
 
 
 def maintenance_queries(view: SegmentedView) -> dict[str, str]:
-    """Return by segment the query that gives its changes; a union of changes and a recomputation have none."""
+    """Return by segment the query that gives its changes. A union of changes and a recomputation have none."""
     segments = {segment.name: segment for segment in view.segments}
     found = {segment.name.name: segment.step.change_plan(segment, segments).sql for segment in view.segments}
     return {name: text for name, text in found.items() if text}
@@ -35,7 +35,7 @@ def tracing_queries(view: SegmentedView) -> list[dict[str, object]]:
 
 def tracing_lines(view: SegmentedView) -> list[str]:
     """Return which joins are traced through something that is kept for it."""
-    lines = [f"{one.of.name}: {' or '.join(_places(one))}, whichever is cheapest" for one in view.lineage]
+    lines = [f"{one.of.name}: {' or '.join(_places(one))}, the cheapest of them" for one in view.lineage]
     lines = lines or ["through what its joins read; `headwater advise` says whether keeping lineage would pay"]
     return [f"  {'traced' if place == 0 else '':12} {line}" for place, line in enumerate(lines)]
 

@@ -21,7 +21,7 @@ ORDINAL = "_ordinal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """One transaction of one source: where its commit ends in the log, who it is, when it committed.
+    """One transaction of one source: where its commit ends in the log, its identity, when it committed.
 
     `identity` is what snapshots know it by: a transaction id, or the position where a source has nothing better.
     `gid` is the id under which it was prepared as part of a global transaction, if it was and the log tells.
@@ -66,7 +66,7 @@ class Seen(Protocol):
         ...
 
     def written(self) -> dict[str, Any]:
-        """Return it as JSON holds it; snapshots of the same source read it (`Snapshot.read_seen`)."""
+        """Return it as JSON holds it. Snapshots of the same source read it (`Snapshot.read_seen`)."""
         ...
 
 

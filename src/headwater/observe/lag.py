@@ -24,7 +24,7 @@ _MOST_LOOKS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """How far behind; `seconds` is None while nothing has been accepted that would tell."""
+    """The lag of a source. `seconds` is None until a transaction was accepted."""
 
     distance: Distance
     seconds: float | None
@@ -34,7 +34,7 @@ class Lag:
     """Where a source's log ended, look by look. One thread looks, another asks: what is read here is replaced whole."""
 
     def __init__(self, distance: Callable[[Position, Position], Distance]) -> None:
-        """Know nothing yet; the source says how far two positions are apart."""
+        """Begin without measurements. The source says how far two positions are apart."""
         self._distance = distance
         self._looks: tuple[tuple[datetime, Position], ...] = ()
 
@@ -44,7 +44,7 @@ class Lag:
         self._looks = (*(one for one in looks if one[1].history == end.history), (now, end))
 
     def behind(self, accepted: Position, committed_at: datetime | None, now: datetime) -> Behind | None:
-        """Return how far an accepted position is behind; None if the log's end was never looked at.
+        """Return how far an accepted position is behind, or None if the log's end was never looked at.
 
         >>> from datetime import UTC, timedelta
         >>> def distance(earlier, later): return Distance(amount=later.offset - earlier.offset, unit="bytes")

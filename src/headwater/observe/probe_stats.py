@@ -47,7 +47,7 @@ class AskedCount:
 
 @dataclass(slots=True)
 class ProbeStats:
-    """What sources were asked, by relation; empty if nothing was asked."""
+    """What sources were asked, by relation, or empty if nothing was asked."""
 
     by_relation: dict[RelationName, ProbeCount] = field(default_factory=dict)
 

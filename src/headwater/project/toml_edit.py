@@ -11,7 +11,7 @@ Value = str | Sequence[str]
 
 
 def set_value(text: str, path: tuple[str, ...], key: str, value: Value | None) -> str:
-    r"""Return the text with a key of a table set to a value, or without it; a table that is not there is added.
+    r"""Return the text with a key of a table set to a value, or without it. A table that is not there is added.
 
     >>> print(set_value('[views.a]  # mine\nstrict = true\n', ("views", "a"), "keep", ["x"]))
     [views.a]  # mine

@@ -3,7 +3,7 @@
 | format | what is new |
 |---|---|
 | 2 | segments are named by what they mean |
-| 3 | replicas may hold a part of their relation's rows; whoever reads format 2 would take that for all of them |
+| 3 | replicas may hold a part of their relation's rows; a reader of format 2 would take that for all of them |
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HALF_MADE = (".", "lost+found", "changelog", "commits", "format.json", "project
 
 
 def write_format(warehouse: str) -> None:
-    """Mark a folder as a warehouse of this format; whoever is about to write to an older one does so first."""
+    """Mark a folder as a warehouse of this format. A writer upgrades the mark of an older one first."""
     write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
 
 
@@ -33,7 +33,7 @@ def is_warehouse(warehouse: str) -> bool:
 
 
 def refuse_occupied(warehouse: str) -> None:
-    """Refuse to make a warehouse in a folder that holds something else; what a killed maker left is no obstacle."""
+    """Refuse to make a warehouse in a folder that holds something else. What a killed maker left is no obstacle."""
     folder = Path(warehouse)
     if is_warehouse(warehouse) or not folder.is_dir():
         return

@@ -38,12 +38,12 @@ if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without import
 
 
 class Warehouse:
-    """A warehouse's folder, open for reading; its log and commits can be written by whoever holds the lease."""
+    """A warehouse's folder, open for reading. The holder of the lease can write its log and commits."""
 
     def __init__(
         self, path: str, log: ChangeLog, commits: Commits, settings: ReadingSettings = DEFAULTS.reading
     ) -> None:
-        """Wrap what is open; use `create` or `open`."""
+        """Wrap what is open. Use `create` or `open`."""
         self.path = path
         self.log = log
         self.commits = commits
@@ -51,7 +51,7 @@ class Warehouse:
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Make an empty warehouse; one that a crash left half made is completed, one that is there is upgraded."""
+        """Make an empty warehouse. One that a crash left half made is completed, one that is there is upgraded."""
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
@@ -64,7 +64,7 @@ class Warehouse:
 
     @classmethod
     def open(cls, path: str, settings: ReadingSettings = DEFAULTS.reading) -> Self:
-        """Open a warehouse; one of another format is refused."""
+        """Open a warehouse. One of another format is refused."""
         check_format(path)
         return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)), settings)
 
@@ -77,7 +77,7 @@ class Warehouse:
         return self.commits.catalog(self.head())
 
     def view(self, name: str) -> ViewEntry:
-        """Return a view; one that is not there is refused."""
+        """Return a view. One that is not there is refused."""
         views = self.catalog().views
         if name not in views:
             raise NotReadable(
@@ -98,7 +98,7 @@ class Warehouse:
         return self.head().record.frontiers.get(name, birth)
 
     def resolve_at(self, name: str, moment: Moment | None) -> Tick:
-        """Return the tick that a moment means for a view, or its frontier; a tick it cannot be read at is refused."""
+        """Return the tick that a moment means for a view, or its frontier. A tick it cannot be read at is refused."""
         match moment:
             case None:
                 tick = self.frontier(name)
@@ -119,7 +119,7 @@ class Warehouse:
         return self.kept_table(name).state_dataframe(spark, tick)
 
     def view_entries(self, spark: SparkSession, name: str, tick: Tick) -> DataFrame:
-        """Return what sums up to a view's rows at a tick, with `_count`: for whoever wants few of them.
+        """Return entries that sum up to a view's rows at a tick, with `_count`: for callers that need few of them.
 
         A small view's are read here: Spark takes longer to find out what to read.
         """
@@ -144,12 +144,12 @@ class Warehouse:
         return row_count(self.kept_table(name), tick)
 
     def few_entries(self, name: str, tick: Tick, columns: Sequence[str]) -> pa.Table | None:
-        """Return what sums up to some columns of a view at a tick, with `_count`; None if that is for Spark to read."""
+        """Return entries that sum up to some columns of a view at a tick, or None if Spark has to read them."""
         self._check_readable(name, tick)
         return self.kept_table(name).few_entries(tick, columns, None, self._settings.local_rows)
 
     def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
-        """Return the same without Spark; None if there are more than a few."""
+        """Return the same without Spark, or None if there are more than a few."""
         self._check_readable(name, after)
         self._check_readable(name, upto)
         return self.kept_table(name).few_changes(after, upto, self._settings.local_rows)
@@ -159,7 +159,7 @@ class Warehouse:
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
-        """Open the hidden tables that a view's maintenance keeps, by segment."""
+        """Open the auxiliary tables of a view, by segment."""
         tables = self.view(name).segments
         return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 
@@ -184,29 +184,31 @@ class Warehouse:
         return Tick(0)
 
     def newest_tick_upto(self, moment: AtPosition) -> Tick | None:
-        """Return the tick of a source's newest transaction up to a position; None if the log holds none.
+        """Return the tick of a source's newest transaction up to a position, or None if the log holds none.
 
         A position beyond what was followed is refused: transactions up to it may still come.
         """
-        known = self._followed_to(moment.source)
-        offset = None if known is None else known.notation.parse(moment.text)
-        if known is None or offset is None or offset > known.offset:
+        followed = self._followed_to(moment.source)
+        offset = None if followed is None else followed.notation.parse(moment.text)
+        if followed is None or offset is None or offset > followed.offset:
             raise NotReadable(
                 f"the change log has not come to {moment} yet",
                 code="HW-417",
-                detail=f"it has come to {known}" if known else f'it holds nothing of a source "{moment.source}"',
+                detail=f"it has come to {followed}" if followed else f'it holds nothing of a source "{moment.source}"',
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
-        return self.log.tick_at(moment.source, replace(known, offset=offset))
+        return self.log.tick_at(moment.source, replace(followed, offset=offset))
 
     def _followed_to(self, source: str) -> Position | None:
         """Return up to which position the change log holds all of a source's transactions."""
         said = followed_positions(self.path)  # before the log is looked at, which holds all this by then
         self.log.refresh()
-        known = [
+        followed = [
             found[source] for found in (self.log.positions(), self.head().record.positions, said) if source in found
         ]
-        return max((one for one in known if one.history == known[0].history), key=lambda one: one.offset, default=None)
+        return max(
+            (one for one in followed if one.history == followed[0].history), key=lambda one: one.offset, default=None
+        )
 
     def _followed_from(self, source: str) -> Position | None:
         """Return the lowest position that a commit whose changes are kept knows the source to have been followed to."""
@@ -215,7 +217,7 @@ class Warehouse:
         return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
 
     def _tick_at_time(self, name: str, moment: AtTime) -> Tick:
-        """Return the tick that readers of a view saw at a time; one that has not come, or was before it, is refused."""
+        """Return the tick that readers of a view saw at a time. One that has not come, or was before it, is refused."""
         view, head = self.view(name), self.head()
         if moment.time > max(datetime.now(UTC), head.committed_at):
             raise NotReadable(

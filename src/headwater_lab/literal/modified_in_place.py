@@ -1,4 +1,4 @@
-"""A modification of no join attribute, done in the view by key and asked nobody for: paper 001's Lemma 3.
+"""A modification of no join attribute, done in the view by key without asking a source: paper 001's Lemma 3.
 
     V = R join S where S.chosen > 0, the key of S is in V          S (1,5,0) becomes (1,5,1)
 

@@ -14,7 +14,7 @@ from headwater.model.position import LSN, Notation, Position, Tick
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse.commit_record import Commit, CommitKind, CommitRecord, commit_text, parse_commit
-from headwater.warehouse.followed import said_position
+from headwater.warehouse.followed import noted_position
 from headwater.warehouse.mailbox import awaited_position, note_awaited
 
 VERSIONS = Notation(history="table id")
@@ -63,9 +63,9 @@ def test_the_log_tells_positions_in_the_notation_of_their_source(tmp_path: Path)
 
 
 def test_what_the_maintainer_says_and_is_asked_for_keeps_its_notation(tmp_path: Path) -> None:
-    assert said_position("shop", {"position": ["71:1", 9]}) == Position(source="shop", history="71:1", offset=9)
-    assert said_position("lake", {"position": json.loads(json.dumps(LAKE.written()))}) == LAKE
-    assert said_position("lake", {"position": None}) is None
+    assert noted_position("shop", {"position": ["71:1", 9]}) == Position(source="shop", history="71:1", offset=9)
+    assert noted_position("lake", {"position": json.loads(json.dumps(LAKE.written()))}) == LAKE
+    assert noted_position("lake", {"position": None}) is None
     for position in (LAKE, SHOP):
         note_awaited(str(tmp_path), position)
         assert awaited_position(str(tmp_path), position.source) == position

@@ -19,7 +19,7 @@ from headwater.model.position import Position, Tick
 from headwater.model.project import Project
 from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.warehouse.folders import status_file
-from headwater.warehouse.followed import said_position, said_status
+from headwater.warehouse.followed import noted_position, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
@@ -96,7 +96,7 @@ def _state(thread: SourceThread, *, bootstrapping: bool) -> SourceState:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    sources, alive = noted_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
     return tuple(
@@ -123,7 +123,7 @@ def _last_transaction(warehouse: Warehouse, held_to: Position | None) -> Positio
 
 def forget_sources(warehouse: str, names: Collection[str]) -> None:
     """Forget what was said of sources, because what was made there has been dropped."""
-    said = dict(said_status(warehouse))
+    said = dict(noted_status(warehouse))
     if names & said.get("sources", {}).keys():
         said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
         _write(warehouse, said)
@@ -131,7 +131,7 @@ def forget_sources(warehouse: str, names: Collection[str]) -> None:
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
     """Return since when the last maintainer counted, and what it asked of the sources."""
-    said = said_status(warehouse.path).get("messages")
+    said = noted_status(warehouse.path).get("messages")
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
@@ -140,7 +140,7 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
     """Return how often the views of the last maintainer could do without asking."""
     return tuple(
-        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+        SelfMaintenanceCount(**count) for count in noted_status(warehouse.path).get("messages", {}).get("tested", ())
     )
 
 
@@ -149,7 +149,7 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     now = datetime.now(UTC)
     said = [
         (one, datetime.fromisoformat(one["committed_at"]))
-        for one in said_status(warehouse.path).get("waiting_parts", ())
+        for one in noted_status(warehouse.path).get("waiting_parts", ())
     ]
     return tuple(
         WaitingPart(
@@ -167,7 +167,7 @@ def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *
     if said is None:
         return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
     retry_at = said["retry_at"]
-    known = said_position(name, said) or known
+    known = noted_position(name, said) or known
     state = SourceState(said["state"])
     is_lost = state is SourceState.LOST and bool(said["error"])  # 0.1 also wrote this when a maintainer ended
     if not alive and not is_lost:  # what is lost stays so until it is mended
