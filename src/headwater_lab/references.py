@@ -10,7 +10,7 @@ from headwater_lab.ledger import Rows
 
 
 def broken_reference(catalog: Mapping[RelationName, Relation], rows: Rows) -> str:
-    """Return which reference of which relation some rows break; nothing if they keep all of them."""
+    """Return which reference of which relation some rows break, or nothing if they keep all of them."""
     for name, relation in catalog.items():
         for reference in relation.foreign_keys:
             parent = catalog[reference.parent]

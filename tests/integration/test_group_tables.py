@@ -70,7 +70,7 @@ def settings(views: Collection[str]) -> str:
 
 
 def hidden(world: AuditedWorld) -> dict[str, tuple[str, ...]]:
-    """Return the hidden tables of every view."""
+    """Return the auxiliary tables of every view."""
     catalog = Warehouse.open(str(load(world.folder).warehouse)).catalog()
     return {name: entry.segments for name, entry in catalog.views.items()}
 
@@ -112,7 +112,7 @@ def test_every_tick_is_exact_without_group_tables_while_sources_change(
     assert {one.origin for one in traces["copied"].tree} == {Origin.COMPUTED, Origin.REPLICA}
     told = {name: project.explain(name) for name in ("kept", "asking")}
     kept = [[one["kept"] for one in one.data["segments"] if one["step"] == "group"] for one in told.values()]
-    assert kept == [["hidden table"] * 2, ["computed"] * 2]
+    assert kept == [["auxiliary table"] * 2, ["computed"] * 2]
     assert "computed from its operands" in told["asking"].text
 
 

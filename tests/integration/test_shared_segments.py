@@ -44,7 +44,7 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
 
 
 def hidden(world: AuditedWorld) -> dict[str, set[str]]:
-    """Return the hidden tables of every view."""
+    """Return the auxiliary tables of every view."""
     views = Warehouse.open(str(world.open().project.warehouse)).catalog().views
     return {name: set(entry.segments) for name, entry in views.items()}
 
@@ -136,7 +136,7 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
 def test_a_view_that_waits_holds_nobody_up_and_goes_on_from_its_own_tick(
     world: AuditedWorld, spark: SparkSession
 ) -> None:
-    """Both read one hidden table; the source that only one of them asks is away for a while."""
+    """Both read one auxiliary table; the source that only one of them asks is away for a while."""
     views = {
         "by_kind": BY_KIND,
         "asking": "SELECT c.id, b.kind, b.sold FROM by_kind b JOIN crm.customers c ON c.city = b.kind",

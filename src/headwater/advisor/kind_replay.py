@@ -1,7 +1,7 @@
 """Replay recent batches of a view by each kind of maintenance, beside the warehouse: nothing of it is changed.
 
     the change log (lo, hi]  ──►  the kind  ──►  changes, which have to be those that the view's table holds
-                                   ▲ old rows at lo: of copies, of hidden tables, or of sources that were asked now
+                                   ▲ old rows at lo: of copies, of auxiliary tables, or of sources that were asked now
 
 An answer that is read now is brought back to lo by the change log, as a maintainer's answers are. Copies of relations
 are replicas in memory, made for the purpose where the warehouse keeps none.
@@ -61,7 +61,7 @@ class KindReplay:
     spark: SparkSession
     relations: Mapping[RelationName, Relation]
     table: KeptTable
-    hidden: Mapping[str, KeptTable]
+    auxiliary: Mapping[str, KeptTable]
     guarantee: Guarantee
     batches: Sequence[Batch]
     log: AcceptedLog
@@ -73,15 +73,15 @@ class KindReplay:
     _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
-        """Return what a kind took for all batches, the first one played once before; None if it lacks what it needs."""
-        missing = [segment for segment in kept_segments(form) if segment.name.name not in self.hidden]
+        """Return what a kind took for all batches, after a first run to warm up. None if it lacks what it needs."""
+        missing = [segment for segment in kept_segments(form) if segment.name.name not in self.auxiliary]
         if missing:
             return None
         self._play(kind, form, self.batches[0])
         played = [self._play(kind, form, batch) for batch in self.batches]
-        hidden = [segment.name for segment in kept_segments(form)]
+        auxiliary = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in hidden)
+        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in auxiliary)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -114,18 +114,19 @@ class KindReplay:
         )
 
     def _readers(self, form: SegmentedView, lo: Tick) -> dict[RelationName, SegmentReader]:
-        hidden = {
+        auxiliary = {
             segment.name: HiddenTable(
                 name=segment.name.name,
                 relation=segment.relation,
-                table=self.hidden[segment.name.name],
+                table=self.auxiliary[segment.name.name],
                 spark=self.spark,
                 settings=self.settings,
             )
             for segment in kept_segments(form)
         }
         return {
-            name: one.at(lo) for name, one in with_own_rows(self.spark, form, self.table, hidden, self.settings).items()
+            name: one.at(lo)
+            for name, one in with_own_rows(self.spark, form, self.table, auxiliary, self.settings).items()
         }
 
     def _lookup(

@@ -1,4 +1,4 @@
-"""What an algorithm asks and is told: events in, effects out, no I/O.
+"""What an algorithm asks and is answered: events in, effects out, no I/O.
 
 An algorithm is a generator. It yields row requests that do not depend on each other, is sent their results in the same
 order, and returns its own result. Who looks the rows up (a live source, a replica on Spark, a script in a test) is not

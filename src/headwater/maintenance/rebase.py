@@ -6,7 +6,7 @@ What an answer saw is a *set* of transactions, not a number: a database can show
 (A waits for a synchronous standby). The rule is per answer, never per row: an empty answer needs it too.
 
     source     A ──────► B ──► answer           log: A B C          needed: t = A
-    seen       no        yes                    − B (seen, later)   + A (not seen, due)
+    seen       no        yes                    − B (seen, later)   + A (not seen, needed)
 
 Only changes under the probed keys count: outside of them the answer says nothing.
 

@@ -26,9 +26,9 @@ def row_count(table: KeptTable, at: Tick) -> int:
     if low == high or not files:
         return base
     system, _ = place(table.changes.path)
-    due = (ds.field(TICK) > low) & (ds.field(TICK) <= high)
+    in_range = (ds.field(TICK) > low) & (ds.field(TICK) <= high)
     counts = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system).to_table(
-        columns=[COUNT], filter=due
+        columns=[COUNT], filter=in_range
     )
     moved = pc.sum(counts[COUNT]).as_py() or 0
     return base + (moved if at > tick else -moved)

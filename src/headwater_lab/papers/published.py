@@ -1,4 +1,4 @@
-"""What paper 004 prints of its running times: Figures 7 and 11, in seconds of its time; None never ended."""
+"""The running times that paper 004 prints: Figures 7 and 11, in seconds. None means it did not end."""
 
 from __future__ import annotations
 

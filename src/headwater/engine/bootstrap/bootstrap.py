@@ -42,7 +42,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import Listener
-from headwater.project.fill import Fill, fill_anew
+from headwater.project.fill import Fill, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.sources.source import Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
@@ -213,7 +213,7 @@ class Bootstrap:
         lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
         copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
         read = self.resolved.together([*lacking, *copied])
-        return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
+        return {**self.copied, **{name: fill_whole(content) for name, content in read.items()}}
 
     def _make(
         self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int
