@@ -27,6 +27,7 @@ from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, ViewC
 from headwater.project.file import load
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.embedded import EmbeddedServer
+from headwater.sources.source import shown_positions
 
 VIEW = """
 SELECT c.c_custkey, c.c_mktsegment, o.o_orderkey, o.o_orderdate, l.l_linenumber,
@@ -94,8 +95,8 @@ class Setting:
     def catch_up(self) -> None:
         """Wait until the change log has everything the sources committed."""
         for source in self.resolved.sources.values():
-            with source.snapshot() as snapshot:
-                assert self.maintainer.acceptor.wait_for(snapshot.position, 300), "the log was not followed"
+            shown = shown_positions(source, self.resolved.followed_names(source.name))
+            assert self.maintainer.acceptor.wait_for(shown, 300), "the log was not followed"
 
     def maintain(self) -> None:
         """Bring the view to where the log ends now; writers may go on meanwhile."""

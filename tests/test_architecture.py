@@ -50,9 +50,14 @@ ONLY_IN = {
     ),
     "psycopg": ("sources/", "demo"),
     "deltalake": ("storage/", "changelog/", "warehouse/"),
-    "sqlglot": ("views/", "sources/", "judge/", "warehouse/", "prove/"),
+    "sqlglot": (
+        *("views/", "sources/", "judge/", "warehouse/", "prove/"),
+        *("headwater_lab/in_memory/", "headwater_lab/literal/"),
+    ),
     "typer": ("cli/", "headwater_lab/cli/"),
     "rich": ("cli/", "demo"),
+    "msgspec": ("warehouse/", "prove/"),
+    "tomlkit": ("advisor/",),
     "matplotlib": ("headwater_lab/charts.py", "headwater_lab/chart_style.py", "headwater_lab/papers/charts.py"),
 }
 """Which parts of the packages may import a library, as beginnings of paths."""

@@ -11,10 +11,10 @@ from decimal import Decimal
 import pyarrow as pa
 
 from headwater.deltas.extent import WHOLE
-from headwater.model.position import Position
+from headwater.model.position import Positions, are_reached, by_log
 from headwater.model.relation import COUNT, Relation
 from headwater.model.transaction import ORDINAL, Capture, Transaction
-from headwater.sources.source import Follower, Snapshot
+from headwater.sources.source import Chunk, Follower, Reader, Snapshot, shown_positions
 from headwater_contracts.database import ITEMS, SOURCE, Bag, DatabaseUnderTest, Row, Table
 
 WAIT_SECONDS = 60.0
@@ -34,6 +34,8 @@ class FollowedSource:
         self.slot = self.source.new_slot()
         self.start = self.source.prepare(names, self.slot, is_new=True)
         self._follower: Follower | None = None
+        self.told: list[Capture] = []
+        """All captures since the beginning."""
         self.reconnect(self.start)
 
     @property
@@ -52,27 +54,59 @@ class FollowedSource:
             self._follower.close()
             self._follower = None
 
-    def reconnect(self, held_to: Position | None) -> None:
-        """Follow as another process does whose change log holds everything up to a position."""
+    def reconnect(self, held_to: Positions) -> None:
+        """Follow as another process does whose change log holds everything up to positions."""
         self.close()
         self.source = self.database.connect()
         self._follower = self.source.follow(tuple(self._relations.values()), self.slot, held_to)
 
-    def captures(self, upto: Position | None = None) -> list[Capture]:
-        """Return what the log tells up to a position; without one, up to where a snapshot of now stands."""
-        if upto is None:
-            with self.source.snapshot() as snapshot:
-                upto = snapshot.position
-        found, deadline = [], time.monotonic() + WAIT_SECONDS
-        self.follower.hasten(upto)
-        while self.follower.followed_to() < upto:
+    def snapshot(self, *, bootstrap: bool = False, at: Positions | None = None) -> Snapshot:
+        """Open a snapshot of the tables."""
+        return self.source.snapshot(tuple(self._relations), bootstrap=bootstrap, at=at)
+
+    def shown(self) -> Positions:
+        """Return up to where everything is shown now."""
+        return shown_positions(self.source, tuple(self._relations))
+
+    def captures(self, upto: Positions | None = None) -> list[Capture]:
+        """Return the transactions of the logs up to positions. Without any, up to where a snapshot of now stands."""
+        found = list(self._more(self.shown() if upto is None else upto))
+        self.told += found
+        return found
+
+    def _more(self, upto: Positions) -> Iterator[Capture]:
+        deadline = time.monotonic() + WAIT_SECONDS
+        for position in upto.values():
+            self.follower.hasten(position)
+        while not are_reached(upto, self.follower.followed_to()):
             assert time.monotonic() < deadline, f"the log was not followed to {upto}"
             capture = self.follower.next_capture(1.0)
             if capture is not None:
-                found.append(capture)
-        return found
+                yield capture
 
-    def peek(self, held_to: Position) -> Bag:
+    # What a snapshot asks of the change log (`headwater.sources.source.LogView`)
+
+    def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
+        """Follow to positions. Tell whether that was possible without an alteration on the way."""
+        del timeout_seconds
+        self.captures(positions)
+        return not any(capture.altered for capture in self.told)
+
+    def held(self, source: str) -> Positions:
+        """Return how far the logs were followed."""
+        del source
+        return self.follower.followed_to()
+
+    def acknowledge(self, positions: Positions) -> None:
+        """Let the source forget its logs up to positions."""
+        for position in positions.values():
+            self.follower.acknowledge(position)
+
+    def after(self, transactions: Iterable[Transaction]) -> Positions:
+        """Return what a change log holds that began with this source and has taken in these transactions."""
+        return {**self.start, **by_log(one.position for one in transactions)}
+
+    def peek(self, held_to: Positions) -> Bag:
         """Return what a source tells of the items without forgetting it."""
         capture = self.source.peek(tuple(self._relations.values()), self.slot, held_to)
         return self.bag([] if capture is None else [capture], ITEMS)
@@ -101,28 +135,27 @@ class FollowedSource:
 
     def whole(self, snapshot: Snapshot, table: Table, rows_per_chunk: int = 1_000) -> Bag:
         """Return the rows of a table that a snapshot shows."""
+        with snapshot.reader() as reader:
+            return self.read(reader, table, snapshot.chunks(self.relation(table), rows_per_chunk))
+
+    def read(self, reader: Reader, table: Table, chunks: Sequence[Chunk] = (Chunk(number=0),)) -> Bag:
+        """Return the rows of a table that a reader shows."""
         relation = self.relation(table)
-        tables = [
-            read
-            for chunk in snapshot.chunks(relation, rows_per_chunk)
-            for read in snapshot.read(relation, relation.column_names, chunk, WHOLE)
-        ]
+        tables = [read for chunk in chunks for read in reader.read(relation, relation.column_names, chunk, WHOLE)]
         return plain(tables, relation.column_names)
 
 
 @dataclass(frozen=True, slots=True)
 class Probing:
-    """Probes one relation in one snapshot."""
+    """Probes one relation by one reader."""
 
-    snapshot: Snapshot
+    reader: Reader
     relation: Relation
 
     def __call__(self, columns: tuple[str, ...], values: Sequence[Row]) -> Bag:
         """Return the rows that hold some values."""
         wanted = self.relation.column_names
-        return plain(
-            [self.snapshot.probe(self.relation, wanted, columns, keys(self.relation, columns, values))], wanted
-        )
+        return plain([self.reader.probe(self.relation, wanted, columns, keys(self.relation, columns, values))], wanted)
 
 
 def keys(relation: Relation, columns: tuple[str, ...], values: Sequence[Row]) -> pa.Table:
@@ -138,7 +171,7 @@ def plain(tables: Iterable[pa.Table], columns: Sequence[str]) -> Bag:
 
 
 def sum_up(bags: Iterable[Bag]) -> Bag:
-    """Return the sum of bags; rows that came and went are not in it."""
+    """Return the sum of bags. Rows that came and went are not in it."""
     total: Bag = Counter()
     for bag in bags:
         total.update(bag)

@@ -23,8 +23,8 @@ from itertools import pairwise
 import pytest
 
 from headwater.deltas.extent import WHOLE
-from headwater.errors import SourceLost
-from headwater.model.position import read_position
+from headwater.errors import SourceLost, SourceRefused
+from headwater.model.position import Positions, are_reached, by_log, read_positions, written_positions
 from headwater.model.relation import RelationName
 from headwater_contracts.database import EXTREMES, ITEMS, NOTES, OTHER, SOURCE, Bag, Changes, DatabaseUnderTest, Table
 from headwater_contracts.followed import (
@@ -59,7 +59,7 @@ class SourceContract:
     # What it says of itself
 
     def test_relations_are_described(self, database: DatabaseUnderTest) -> None:
-        """Names, types and keys are those of the tables; asking changes nothing."""
+        """Names, types and keys are those of the tables. Asking changes nothing."""
         for table in (ITEMS, NOTES):
             database.create(table)
         source = database.connect()
@@ -82,7 +82,7 @@ class SourceContract:
         assert str(NOTES.relation) in refusal.summary
 
     def test_the_default_schema_is_not_named(self, database: DatabaseUnderTest) -> None:
-        """It has a name at the source; relations in it are named without."""
+        """The default schema has a name at the source. Relations in it are named without it."""
         database.create(ITEMS)
         source = database.connect()
         assert source.default_schema
@@ -107,7 +107,7 @@ class SourceContract:
     # The log
 
     def test_transactions_come_whole_and_in_the_order_of_their_positions(self, at: FollowedSource) -> None:
-        """What each did is what it committed; a row that is changed goes and comes."""
+        """What each did is what it committed. A row that is changed goes and comes."""
         done: list[Changes] = [
             {"items": items(1, 2), "notes": {(1, "a"): 2, (None, None): 1}},
             {"items": {**removed(items(2)), (2, "renamed", None): 1}},
@@ -117,9 +117,11 @@ class SourceContract:
             at.database.commit(changes)
         captures = at.captures()
         told = list(transactions(captures))
-        assert told == sorted(told, key=lambda one: one.position.offset)
-        assert len({one.position.offset for one in told}) == len(told)
-        assert len({one.identity for one in told}) == len(told)
+        for log in {one.position.log_name for one in told}:
+            own = [one for one in told if one.position.log_name == log]
+            assert own == sorted(own, key=lambda one: one.position.offset)
+            assert len({one.position.offset for one in own}) == len(own)
+            assert len({one.identity for one in own}) == len(own)
         for table in (ITEMS, NOTES):
             expected = [Counter(changes[table.name]) for changes in done if table.name in changes]
             assert [bag for _, bag in at.bags(captures, table)] == expected
@@ -138,7 +140,7 @@ class SourceContract:
         at.database.commit({"items": items(3)})
         given_up.roll_back()
         assert at.bag(at.captures(), ITEMS) == Counter(items(3))
-        with at.source.snapshot() as snapshot:
+        with at.snapshot() as snapshot:
             assert at.whole(snapshot, ITEMS) == Counter(items(3))
         still_open.commit()
         assert at.bag(at.captures(), ITEMS) == Counter(items(2))
@@ -161,7 +163,7 @@ class SourceContract:
         assert at.bag(captures, ITEMS) == Counter(items(1))
 
     def test_a_table_that_is_emptied_as_a_whole_is_named(self, at: FollowedSource) -> None:
-        """The rows that go are not told; those that come afterwards are."""
+        """The log has the rows that come after a TRUNCATE, not those that it removes."""
         at.database.commit({"items": items(1, 2)})
         if not at.database.truncate("items"):
             pytest.skip("the database has no such statement")
@@ -178,40 +180,41 @@ class SourceContract:
         for number in range(6):
             at.database.commit({"items": items(number)})
         told = [one for one, _ in at.bags(at.captures(), ITEMS)]
-        for count, held in enumerate([at.start, *(one.position for one in told)]):
+        for count in range(7):
             rest = Counter(items(*range(count, 6)))
+            held = as_stored(at.after(told[:count]))
             at.reconnect(held)
             assert at.bag(at.captures(), ITEMS) == rest, "held and not acknowledged"
-            at.follower.acknowledge(held)
+            at.acknowledge(held)
             at.reconnect(held)
             assert at.bag(at.captures(), ITEMS) == rest, "held and acknowledged"
             at.close()
-            assert at.source.slots().present[at.slot].forgotten_to <= held
+            if at.source.abilities.holds_log:
+                assert are_reached(at.source.slots().present[at.slot].forgotten_to, held)
 
     def test_what_is_not_acknowledged_is_told_again(self, at: FollowedSource) -> None:
         """A follower that names no position begins where the source has not forgotten."""
         at.database.commit({"items": items(1)})
         at.database.commit({"items": items(2)})
         assert at.bag(at.captures(), ITEMS) == Counter(items(1, 2))
-        at.reconnect(None)
+        at.reconnect({})
         assert at.bag(at.captures(), ITEMS) == Counter(items(1, 2))
 
     def test_a_source_that_has_forgotten_more_than_is_held_is_lost(self, at: FollowedSource) -> None:
-        """It was told so by another warehouse. A source that cannot be told so keeps what it has."""
+        """Another warehouse acknowledged it."""
+        if not at.source.abilities.holds_log:
+            pytest.skip("the source forgets by a clock of its own")
         at.database.commit({"items": items(1)})
         at.captures()
-        reached = at.follower.followed_to()
-        at.follower.acknowledge(reached)
+        at.acknowledge(at.follower.followed_to())
         at.captures()
         at.close()
-        if at.source.slots().present[at.slot].forgotten_to <= at.start:
-            pytest.skip("the source forgets by a clock of its own")
         with pytest.raises(SourceLost) as lost:
             at.reconnect(at.start)
         assert lost.value.code == "HW-314"
 
     def test_peeking_moves_nothing(self, at: FollowedSource) -> None:
-        """Whoever peeks is told everything after a position, as often as it asks; whoever follows then, too."""
+        """A peek returns everything after a position, as often as it is made. A follower gets the same afterwards."""
         at.close()
         assert at.peek(at.start) == Counter()
         for number in range(700):
@@ -223,14 +226,14 @@ class SourceContract:
         assert at.bag(captures, ITEMS) == Counter(items(*range(700)))
         told = [one for one, _ in at.bags(captures, ITEMS)]
         at.close()
-        assert at.peek(told[99].position) == Counter(items(*range(100, 700)))
+        assert at.peek(at.after(told[:100])) == Counter(items(*range(100, 700)))
 
     def test_two_slots_know_nothing_of_each_other(self, at: FollowedSource) -> None:
         """What one warehouse lets the source forget, another still gets."""
         second = FollowedSource(at.database, (ITEMS, NOTES))
         at.database.commit({"items": items(1)})
         at.captures()
-        at.follower.acknowledge(at.follower.followed_to())
+        at.acknowledge(at.follower.followed_to())
         at.captures()
         at.close()
         assert at.slot != second.slot
@@ -244,12 +247,18 @@ class SourceContract:
         at.database.create(OTHER)
         names = [ITEMS.relation, NOTES.relation, OTHER.relation]
         for is_new in (True, False):
-            assert at.database.connect().prepare(names, at.slot, is_new=is_new) == at.start
+            again = at.database.connect().prepare(names, at.slot, is_new=is_new)
+            if at.source.abilities.holds_log:
+                assert {log: again[log] for log in at.start} == at.start
         at.reconnect(at.start)
         assert at.bag(at.captures(), ITEMS) == Counter(items(1))
 
     def test_what_is_torn_down_is_gone_and_the_rest_is_left(self, at: FollowedSource) -> None:
         """A slot that is gone is lost for good, and is not made again by following."""
+        if not at.source.abilities.holds_log:
+            assert not at.source.slots().present
+            assert not at.source.teardown(at.slot, at.start).dropped
+            return
         second = FollowedSource(at.database, (ITEMS, NOTES))
         at.close()
         done = at.source.teardown(at.slot, at.start)
@@ -277,17 +286,20 @@ class SourceContract:
         positions = [at.start]
         for number in range(5):
             at.database.commit({"items": items(number)})
-            positions += [one.position for one in transactions(at.captures())]
-        with at.source.snapshot() as snapshot:
-            positions += [snapshot.position, at.follower.log_end()]
-        assert len({one.history for one in positions}) == 1
-        for one in positions:
+            positions += [by_log([one.position]) for one in transactions(at.captures())]
+        positions += [at.shown(), at.follower.log_end(), at.follower.followed_to()]
+        for one in (one for each in positions for one in each.values()):
             assert one.source == SOURCE
+            assert one.history == at.start[one.log_name].history
             assert one.notation.parse(one.text) == one.offset
-            assert read_position(SOURCE, json.loads(json.dumps(one.written()))) == one
             assert 0 <= one.offset < 1 << 63
-        assert at.start < positions[-1]
-        assert all(earlier < later for earlier, later in pairwise(positions[1:6]))
+            again = as_stored(by_log([one]))[one.log_name]
+            assert (again, again.proof) == (one, one.proof)
+        assert are_reached(at.start, positions[-1])
+        assert not are_reached(positions[-1], at.start)
+        [log] = {log for each in positions[1:6] for log in each}
+        assert all(earlier[log] < later[log] for earlier, later in pairwise(positions[1:6]))
+        assert all(each.keys() == at.start.keys() for each in positions[6:]), "one for each log"
 
     def test_how_far_behind(self, at: FollowedSource) -> None:
         """Nothing lies between a position and itself, and the more was committed, the more lies between."""
@@ -295,19 +307,56 @@ class SourceContract:
         at.captures()
         middle = at.follower.followed_to()
         at.database.commit({"items": items(2)})
-        at.captures()
+        [log] = {one.position.log_name for one, _ in at.bags(at.captures(), ITEMS)}
         end = at.follower.followed_to()
-        nothing, half, all_of_it = (at.source.distance(a, b) for a, b in ((end, end), (middle, end), (at.start, end)))
+        nothing, half, all_of_it = (
+            at.source.distance(a[log], b[log]) for a, b in ((end, end), (middle, end), (at.start, end))
+        )
         assert nothing.amount == 0 < half.amount < all_of_it.amount
         assert nothing.unit == half.unit == all_of_it.unit != ""
-        assert at.follower.followed_to() <= at.follower.log_end() or end <= at.follower.log_end()
+        assert are_reached(end, at.follower.log_end())
+        begin = at.follower.log_begin()
+        assert begin.keys() == (set() if at.source.abilities.holds_log else end.keys())
+        assert are_reached(begin, end)
+
+    # What must not be overlooked
+
+    def test_a_table_that_is_altered_is_told_or_refused(self, at: FollowedSource) -> None:
+        """What was committed before comes first, and no row that came after it is taken for one of before."""
+        at.database.commit({"items": items(1)})
+        before = at.captures()
+        assert at.bag(before, ITEMS) == Counter(items(1))
+        with at.snapshot() as snapshot:
+            if not at.database.alter("items"):
+                pytest.skip("it is always told")
+            try:
+                captures = at.captures()
+            except SourceRefused as refused:
+                named = [one for one in (ITEMS.relation, NOTES.relation) if f'"{one}"' in refused.summary]
+            else:
+                named = [name for capture in captures for each in capture.altered.values() for name in each]
+                assert at.source.abilities.shares_snapshots or not snapshot.is_valid(at), "readers may have read others"
+            assert named == [ITEMS.relation]
+
+    def test_another_log_under_the_same_address_is_noticed(self, at: FollowedSource) -> None:
+        """Nothing of it is taken for what comes next."""
+        at.database.commit({"items": items(1)})
+        at.captures()
+        held = as_stored(at.follower.followed_to())
+        at.close()
+        if not at.database.replace_log():
+            pytest.skip("that is too hard to play")
+        with pytest.raises(SourceLost):
+            at.reconnect(held)
 
     # Snapshots
 
     def test_a_snapshot_stays_as_it_is(self, at: FollowedSource) -> None:
         """Whatever is committed meanwhile, and in however many threads it is read."""
+        if not at.source.abilities.shares_snapshots:
+            pytest.skip("each reader sees another moment")
         at.database.commit({"items": items(*range(50)), "notes": {(1, "a"): 3}})
-        with at.source.snapshot() as snapshot:
+        with at.snapshot() as snapshot:
             before = at.whole(snapshot, ITEMS)
             at.database.commit({"items": {**removed(items(1)), **items(100)}, "notes": {(1, "a"): -3}})
             found: list[Bag] = []
@@ -318,7 +367,40 @@ class SourceContract:
                 reader.join(WAIT_SECONDS)
             assert found == [before] * 3 == [Counter(items(*range(50)))] * 3
             assert at.whole(snapshot, NOTES) == Counter({(1, "a"): 3})
-            assert snapshot.is_valid()
+            assert snapshot.is_valid(at)
+
+    def test_readers_that_do_not_share_a_snapshot_see_ever_more(self, at: FollowedSource) -> None:
+        """Each stays as it is, and says what it saw."""
+        if at.source.abilities.shares_snapshots:
+            pytest.skip("they share it")
+        with at.snapshot() as snapshot, snapshot.reader() as first:
+            at.database.commit({"items": items(1)})
+            with snapshot.reader() as second:
+                assert are_reached(first.positions, second.positions)
+                assert at.read(first, ITEMS) == Counter()
+                assert at.read(second, ITEMS) == Counter(items(1))
+                [(one, _)] = at.bags(at.captures(), ITEMS)
+                assert second.seen.sees(one.identity, one.position.log)
+                assert not first.seen.sees(one.identity, one.position.log)
+            assert snapshot.is_valid(at)
+
+    def test_a_snapshot_of_the_past(self, at: FollowedSource) -> None:
+        """It shows what was committed up to its positions, and nothing else."""
+        if not at.source.abilities.reads_as_of:
+            pytest.skip("it shows the present only")
+        for number in range(5):
+            at.database.commit({"items": items(number), "notes": {(number, "a"): 1}})
+        told = list(transactions(at.captures()))
+        for count in range(len(told) + 1):
+            upto = as_stored(at.after(told[:count]))
+            with at.snapshot(at=upto) as snapshot, snapshot.reader() as reader:
+                assert reader.positions == upto
+                assert [reader.seen.sees(one.identity, one.position.log) for one in told] == [
+                    number < count for number in range(len(told))
+                ]
+                for table in (ITEMS, NOTES):
+                    own = (bag for one, bag in at.bags(at.told, table) if one in told[:count])
+                    assert at.read(reader, table) == sum_up(own)
 
     def test_what_a_snapshot_saw_is_what_the_log_tells_of_it(self, at: FollowedSource) -> None:
         """Under concurrent commits: its rows are those of the transactions it says it saw, all before its position."""
@@ -341,38 +423,39 @@ class SourceContract:
         shown = []
         try:
             for place in range(12):
-                with at.source.snapshot(bootstrap=place == 6) as snapshot:
-                    read = at.whole(snapshot, ITEMS), at.whole(snapshot, NOTES)
-                    seen = snapshot.read_seen(json.loads(json.dumps(snapshot.seen.written())))
-                    assert seen == snapshot.seen
-                    assert hash(seen) == hash(snapshot.seen)
-                    shown.append((*read, seen, snapshot.position))
+                with at.snapshot(bootstrap=place == 6) as snapshot, snapshot.reader() as reader:
+                    read = at.read(reader, ITEMS), at.read(reader, NOTES)
+                    seen = at.source.read_seen(json.loads(json.dumps(reader.seen.written())))
+                    assert seen == reader.seen
+                    assert hash(seen) == hash(reader.seen)
+                    shown.append((*read, seen, reader.positions))
                 time.sleep(0.02)
         finally:
             stop.set()
             for writer in writers:
                 writer.join(WAIT_SECONDS)
         captures = at.captures()
-        for rows, notes, seen, position in shown:
+        for rows, notes, seen, positions in shown:
             for table, held in ((ITEMS, rows), (NOTES, notes)):
-                visible = [(one, bag) for one, bag in at.bags(captures, table) if seen.sees(one.identity)]
+                told = at.bags(captures, table)
+                visible = [(one, bag) for one, bag in told if seen.sees(one.identity, one.position.log)]
                 assert held == sum_up(bag for _, bag in visible)
-                assert all(one.position <= position for one, _ in visible)
+                assert all(one.position <= positions[one.position.log_name] for one, _ in visible)
 
     def test_the_log_can_be_followed_to_what_was_seen(self, at: FollowedSource) -> None:
         """Also when nothing is committed afterwards that would move it there."""
         at.database.commit({"items": items(1)})
         for _ in range(3):
-            with at.source.snapshot() as snapshot:
-                at.captures(snapshot.position)
-                assert snapshot.position <= at.follower.followed_to()
+            with at.snapshot() as snapshot, snapshot.reader() as reader:
+                at.captures(reader.positions)
+                assert are_reached(reader.positions, at.follower.followed_to())
 
     def test_probes_find_the_rows_of_their_keys(self, at: FollowedSource) -> None:
-        """Every copy of each; rows whose columns hold NULL are found by nothing."""
+        """A probe returns every copy of a row. Rows with NULL in their columns are never found."""
         notes = {(1, "a"): 2, (1, "b"): 1, (2, "a"): 1, (None, "a"): 3, (3, None): 1, (None, None): 1, (4, ""): 1}
         at.database.commit({"notes": notes, "items": items(1, 2)})
-        with at.source.snapshot() as snapshot:
-            probe = Probing(snapshot, at.relation(NOTES))
+        with at.snapshot() as snapshot, snapshot.reader() as reader:
+            probe = Probing(reader, at.relation(NOTES))
             assert probe(("item",), [(1,), (3,), (99,)]) == {(1, "a"): 2, (1, "b"): 1, (3, None): 1}
             assert probe(("note",), [("a",), ("",)]) == {(1, "a"): 2, (2, "a"): 1, (None, "a"): 3, (4, ""): 1}
             assert probe(("note", "item"), [("a", 1), ("b", 2), ("", 4)]) == {(1, "a"): 2, (4, ""): 1}
@@ -381,37 +464,38 @@ class SourceContract:
             assert probe(("item",), [(number,) for number in range(3_000)]) == {
                 row: count for row, count in notes.items() if row[0] is not None
             }
-            items_found = snapshot.probe(
+            items_found = reader.probe(
                 at.relation(ITEMS), ("price", "id"), ("id",), keys(at.relation(ITEMS), ("id",), [(2,)])
             )
             assert items_found.column_names == ["price", "id"]
             assert items_found.to_pylist() == [{"price": Decimal("2.00"), "id": 2}]
-            assert snapshot.is_valid()
+            assert snapshot.is_valid(at)
 
     def test_texts_are_found_exactly(self, at: FollowedSource) -> None:
         """Neither case nor blanks at the end nor accents are overlooked."""
         texts = ["abc", "ABC", "abc ", "äbc", "a", "ss", "ß", ""]
         at.database.commit({"notes": dict.fromkeys(enumerate(texts), 1)})
-        with at.source.snapshot() as snapshot:
-            probe = Probing(snapshot, at.relation(NOTES))
+        with at.snapshot() as snapshot, snapshot.reader() as reader:
+            probe = Probing(reader, at.relation(NOTES))
             for number, text in enumerate(texts):
                 assert probe(("note",), [(text,)]) == {(number, text): 1}
 
     def test_chunks_hold_every_row_once(self, at: FollowedSource) -> None:
         """Also those of another snapshot: they are ranges of keys, and mean the same rows in both."""
         at.database.commit({"items": items(*range(0, 200, 2)), "notes": {(1, "a"): 40, (None, None): 3}})
-        with at.source.snapshot() as first:
+        with at.snapshot() as first:
             plan = first.chunks(at.relation(ITEMS), 30)
             assert sorted(chunk.number for chunk in plan) == list(range(len(plan)))
             assert at.whole(first, ITEMS, 30) == Counter(items(*range(0, 200, 2)))
             assert at.whole(first, NOTES, 30) == Counter({(1, "a"): 40, (None, None): 3})
-            some = first.read(at.relation(ITEMS), ("price", "id"), plan[0], WHOLE)
-            assert {tuple(table.column_names) for table in some} <= {("price", "id")}
+            with first.reader() as reader:
+                some = reader.read(at.relation(ITEMS), ("price", "id"), plan[0], WHOLE)
+                assert {tuple(table.column_names) for table in some} <= {("price", "id")}
         at.database.commit({"items": items(-5, 51, 999)})
-        with at.source.snapshot() as second:
+        with at.snapshot() as second, second.reader() as reader:
             assert second.token
             if plan[0].column is not None:
-                read = [t for chunk in plan for t in second.read(at.relation(ITEMS), ("id",), chunk, WHOLE)]
+                read = [t for chunk in plan for t in reader.read(at.relation(ITEMS), ("id",), chunk, WHOLE)]
                 found = sorted(row["id"] for table in read for row in table.to_pylist())
                 assert found == sorted([*range(0, 200, 2), -5, 51, 999])
 
@@ -433,12 +517,17 @@ class SourceContract:
         database.commit({"extremes": dict.fromkeys(rows, 1)})
         try:
             assert at.bag(at.captures(), table) == Counter(rows)
-            with at.source.snapshot() as snapshot:
+            with at.snapshot() as snapshot, snapshot.reader() as reader:
                 assert at.whole(snapshot, table) == Counter(rows)
-                probe = Probing(snapshot, at.relation(table))
+                probe = Probing(reader, at.relation(table))
                 for place, name in enumerate(types, 1):
                     for value in EXTREMES[name]:
                         expected = {row: 1 for row in rows if row[place] == value}
                         assert probe((f"c{place - 1}",), [(value,)]) == expected, f"{name} {value!r}"
         finally:
             at.close()
+
+
+def as_stored(positions: Positions) -> Positions:
+    """Return positions as another process reads them in the mark of a change log."""
+    return read_positions(json.loads(json.dumps(written_positions(positions))))

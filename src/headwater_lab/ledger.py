@@ -75,7 +75,7 @@ def _saw(sight: Sight, tick: Tick, entry: LedgerEntry) -> bool:
         case SawTicks():
             return tick <= sight.upto
         case SawTransactions():
-            return sight.seen.sees(entry.version)
+            return sight.seen.sees(entry.version, "")
     assert_never(sight)
 
 

@@ -19,7 +19,7 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What a view should have been after so many transactions of each source, and how many orders are looked at."""
+    """The right states of a view after a number of transactions of each source, and how many orders are tried."""
 
     states: States
     largest_lattice: int

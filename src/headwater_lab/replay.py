@@ -1,15 +1,15 @@
 """Play a scenario: move by move, with what follows from each, and the verdict at the end.
 
-The algorithm a scenario is told for plays it to the letter: a move that cannot happen is an error, and so is anything
-that follows otherwise than told. Any other one plays the same moves as far as they concern it: where it has no query
-open, a source has nothing to answer, and the move is passed over. In the end everything that is still on its way
-arrives, so that every history is graded to its end.
+The algorithm that a scenario is written for plays it strictly: a move that cannot happen is an error, and so is a
+result that the scenario does not have. Any other one plays the same moves as far as they concern it: if it has
+no open query, a source has nothing to answer, and the move is skipped. In the end all messages arrive, so that every
+history is graded to its end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from headwater.deltas.compare import Bag
 from headwater.judge.grade import Verdict, grade_sequence
@@ -38,7 +38,7 @@ class PlayedMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A block after which something else happened than is told: both, line by line."""
+    """A block after which something else happened than the scenario says: both, line by line."""
 
     line: int
     told: tuple[str, ...]
@@ -152,16 +152,6 @@ def replay_all(scenario: Scenario, described: DescribedAlgorithm, *, others: boo
     )
 
 
-def tell_scenario(scenario: Scenario, described: DescribedAlgorithm) -> Scenario:
-    """Return a scenario with what follows from each block as an algorithm plays it: how stories are written."""
-    world = World(scenario.setting, runnable(described, scenario.setting.view))
-    blocks = []
-    for block in scenario.blocks:
-        played = [_play_move(scenario, world, move, to_the_letter=False) for move in block.moves]
-        blocks.append(replace(block, told=tuple(line for move in played for line in move.happened)))
-    return replace(scenario, blocks=tuple(blocks))
-
-
 def _heading(setting: WorldSetting, name: RelationName) -> str:
     """Return a relation with its columns, and which of them the view needs: others never travel."""
     columns, needed = setting.catalog[name].column_names, setting.view.relations.get(name, ())
@@ -190,7 +180,7 @@ def _play_move(scenario: Scenario, world: World, move: Move, *, to_the_letter: b
 
 
 def _perform(world: World, move: Move, *, to_the_letter: bool) -> str:
-    """Make a move; return why it cannot be made, if so."""
+    """Make a move, and return why it cannot be made, if so."""
     match move:
         case CommitMove():
             return _commit(world, move)
@@ -221,7 +211,7 @@ def _commit(world: World, move: CommitMove) -> str:
 
 
 def _receive_upto(world: World, move: Receive, *, to_the_letter: bool) -> str:
-    """Deliver a source's messages up to one of its transactions; to the letter, that must be the next one."""
+    """Deliver a source's messages up to one of its transactions. In a strict replay, that must be the next one."""
     channel = world.channels[move.source]
     places = [
         place for place, sent in enumerate(channel) if isinstance(sent, Committed) and sent.version == move.version
@@ -244,7 +234,7 @@ def finish(world: World) -> None:
 
 
 def broken_reference(catalog: Mapping[RelationName, Relation], rows: Rows) -> str:
-    """Return which reference of which relation some rows break; nothing if they keep all of them."""
+    """Return which reference of which relation some rows break, or nothing if they keep all of them."""
     for name, relation in catalog.items():
         for reference in relation.foreign_keys:
             parent = catalog[reference.parent]

@@ -18,7 +18,7 @@ from headwater_lab.world import Happening, Installed, Rebased, Received, Sent, S
 
 
 def tell(view: JoinView, event: Happening, before: Mapping[Row, int]) -> tuple[str, ...]:
-    """Return the lines that tell of an event; none for what a move says itself. `before` is the view before it."""
+    """Return the lines that describe an event, or none if its move says it. `before` is the view before it."""
     match event:
         case Received():
             return (f"tick {event.tick} is {event.source}@{event.version}",)
@@ -40,7 +40,7 @@ def tell(view: JoinView, event: Happening, before: Mapping[Row, int]) -> tuple[s
 
 
 def tell_all(view: JoinView, events: Sequence[Happening], before: Mapping[Row, int]) -> Iterator[str]:
-    """Yield the lines that tell of events, one after another; `before` is the view before them."""
+    """Yield the lines that describe events, one after another. `before` is the view before them."""
     for event in events:
         yield from tell(view, event, before)
         if isinstance(event, Installed):
@@ -79,6 +79,6 @@ def _rows(bag: InMemoryBag) -> list[tuple[Row, int]]:
 
 
 def _alias(view: JoinView, relation: RelationName) -> str:
-    """Return the alias under which a relation is read; its name, if there are several."""
+    """Return the alias under which a relation is read, or its name if there are several."""
     aliases = [occurrence.alias for occurrence in view.occurrences if occurrence.relation.name == relation]
     return aliases[0] if len(aliases) == 1 else str(relation)

@@ -15,7 +15,7 @@ Corrections = dict[tuple[RelationName, Tick], Counter[Row]]
 
 
 class WatchedLog:
-    """A ledger for one algorithm; `corrections` tells how the answer that it takes in now is brought to which tick."""
+    """A ledger for one algorithm. `corrections` tells how the answer that it takes in now is brought to which tick."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Watch a ledger."""
@@ -24,7 +24,7 @@ class WatchedLog:
         self._found: dict[tuple[RelationName, Tick], dict[int, dict[tuple[Tick, Row], int]]] = {}
 
     def watch(self, answered: tuple[RowRequest[Any], ...]) -> None:
-        """Begin anew, with the requests whose answer is taken in now."""
+        """Start again, with the requests whose answer is taken in now."""
         self._answered = answered
         self._found = {}
 
@@ -53,14 +53,14 @@ class WatchedLog:
         return self._noted(1, relation, tick, self._ledger.unseen_upto(relation, columns, sight, tick))
 
     def used(self, relation: RelationName, tick: Tick, bag: InMemoryBag) -> None:
-        """Hear what a literal reading takes out instead of all that it was told was seen too early."""
+        """Record what a literal reading takes out, instead of all that was seen too early."""
         self._found.pop((relation, tick), None)
         self._noted(-1, relation, tick, bag)
 
     def _noted(self, sign: int, relation: RelationName, tick: Tick, bag: InMemoryBag) -> InMemoryBag:
-        """Note what of a bag lies under the keys that were asked for; outside of them the answer says nothing."""
+        """Note what of a bag lies under the keys that were asked for. Outside of them the answer says nothing."""
         for request in self._answered:
             if request.relation == relation:
-                due = bag if request.keys is None else bag.matching(request.columns, request.keys)
-                self._found.setdefault((relation, tick), {}).setdefault(sign, {}).update(due.entries)
+                matching = bag if request.keys is None else bag.matching(request.columns, request.keys)
+                self._found.setdefault((relation, tick), {}).setdefault(sign, {}).update(matching.entries)
         return bag

@@ -1,6 +1,6 @@
 """A world small enough to see through: sources that commit, channels that keep their order, one algorithm.
 
-Three moves are all that can happen, and whoever plays chooses the next one (a random number, a clock, a scenario):
+Three moves are all that can happen, and the player chooses the next one (a random number, a clock, a scenario):
 
     commit   a source commits a transaction; its notification goes into the source's channel
     serve    a source takes the oldest query sent to it, answers it from its state of that moment; the answer goes into

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -10,84 +11,98 @@ import pyarrow as pa
 import pytest
 from test_sources import ScriptedUnderTest
 
-from headwater.model.position import Distance, Position
-from headwater.model.relation import Relation
-from headwater.model.transaction import Capture
+from headwater.model.position import Distance, Position, Positions
+from headwater.model.relation import Relation, RelationName
+from headwater.model.transaction import Capture, SeenUpTo
 from headwater.sources.scripted import ScriptedSource
-from headwater.sources.scripted.source import ScriptedFollower, ScriptedSnapshot
+from headwater.sources.scripted.database import SERVER
+from headwater.sources.scripted.source import ScriptedFollower, ScriptedReader, ScriptedSnapshot
 from headwater.sources.source import Chunk, TornDown
 from headwater_contracts.database import SOURCE, DatabaseUnderTest
 from headwater_contracts.sources import SourceContract
 
 
 class Twice(ScriptedSource):
-    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> ScriptedFollower:
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> ScriptedFollower:
         follower = super().follow(relations, slot, held_to)
-        follower._read = max(0, follower._read - 1)
+        follower._read = {log: max(0, read - 1) for log, read in follower._read.items()}
         return follower
 
 
 class Forgetful(ScriptedSource):
-    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
         found = super().peek(relations, slot, held_to)
-        self.database.slots[slot].forgotten_to = len(self.database.transactions)
+        self.database.slots[slot].forgotten_to[""] = len(self.database.transactions)
         return found
 
 
 class FirstOnly(ScriptedSource):
-    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
-        after = 0 if held_to is None else held_to.offset
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
+        after = held_to[SOURCE].offset
         super().peek(relations, slot, held_to)
-        return self.capture(relations, after, min(after + 500, len(self.database.transactions)))
+        return self.capture(relations, {"": after}, {"": min(after + 500, len(self.database.transactions))})
 
 
 class Backwards(ScriptedSource):
-    def capture(self, relations: Sequence[Relation], after: int, upto: int) -> Capture | None:
+    def capture(
+        self, relations: Sequence[Relation], after: Mapping[str, int], upto: Mapping[str, int]
+    ) -> Capture | None:
         found = super().capture(relations, after, upto)
         return None if found is None else replace(found, transactions=found.transactions[::-1])
 
 
-class Boastful(ScriptedSource):
-    """What its snapshots say they saw is more than they show."""
+class Read(ScriptedSource):
+    kind: type[ScriptedReader] = ScriptedReader
 
-    def snapshot(self, *, bootstrap: bool = False) -> ScriptedSnapshot:
-        return Seeing(source=self, seen=self.database.seen(everything=bootstrap), token=str(self.database.run))
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> ScriptedSnapshot:
+        opened = super().snapshot(relations, bootstrap=bootstrap, at=at)
+        return Replaced(**vars(opened))
 
 
-class Seeing(ScriptedSnapshot):
+class Replaced(ScriptedSnapshot):
+    @contextmanager
+    def reader(self) -> Iterator[ScriptedReader]:
+        with super().reader() as reader:
+            assert isinstance(self.source, Read)
+            yield self.source.kind(source=self.source, seen=reader.seen, token=reader.token)
+
+
+class SeeingReader(ScriptedReader):
     def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Any) -> Any:
+        assert isinstance(self.seen, SeenUpTo)
         fewer = replace(self.seen, last=max(0, self.seen.last - 1))
-        return ScriptedSnapshot(source=self.source, seen=fewer, token=self.token).read(relation, wanted, chunk, rows)
+        return ScriptedReader(source=self.source, seen=fewer, token=self.token).read(relation, wanted, chunk, rows)
 
 
-class Probed(ScriptedSource):
-    kind: type[ScriptedSnapshot] = ScriptedSnapshot
+class Boastful(Read):
+    """What its readers say they saw is more than they show."""
 
-    def snapshot(self, *, bootstrap: bool = False) -> ScriptedSnapshot:
-        return self.kind(source=self, seen=self.database.seen(everything=bootstrap), token=str(self.database.run))
+    kind = SeeingReader
 
 
-class DistinctSnapshot(ScriptedSnapshot):
+class DistinctReader(ScriptedReader):
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         found = super().probe(relation, wanted, columns, keys)
         return found.group_by(list(wanted)).aggregate([]).select(list(wanted))
 
 
-class Distinct(Probed):
-    kind = DistinctSnapshot
+class Distinct(Read):
+    kind = DistinctReader
 
 
-class NullSnapshot(ScriptedSnapshot):
+class NullReader(ScriptedReader):
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         nulls = pa.table({name: pa.nulls(1, keys.schema.field(name).type) for name in columns}, schema=keys.schema)
         return super().probe(relation, wanted, columns, pa.concat_tables([keys, nulls]) if columns else keys)
 
 
-class NullMatches(Probed):
-    kind = NullSnapshot
+class NullMatches(Read):
+    kind = NullReader
 
 
-class LaxSnapshot(ScriptedSnapshot):
+class LaxReader(ScriptedReader):
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         if columns != ("note",):
             return super().probe(relation, wanted, columns, keys)
@@ -97,8 +112,8 @@ class LaxSnapshot(ScriptedSnapshot):
         return rows.filter(pa.array(found)).select(list(wanted))
 
 
-class Lax(Probed):
-    kind = LaxSnapshot
+class Lax(Read):
+    kind = LaxReader
 
 
 class OverlappingSnapshot(ScriptedSnapshot):
@@ -109,12 +124,58 @@ class OverlappingSnapshot(ScriptedSnapshot):
         )
 
 
-class Overlapping(Probed):
-    kind = OverlappingSnapshot
+class Overlapping(ScriptedSource):
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> ScriptedSnapshot:
+        opened = super().snapshot(relations, bootstrap=bootstrap, at=at)
+        return OverlappingSnapshot(**vars(opened))
+
+
+class Silent(ScriptedSource):
+    """It does not tell what was altered."""
+
+    def capture(
+        self, relations: Sequence[Relation], after: Mapping[str, int], upto: Mapping[str, int]
+    ) -> Capture | None:
+        found = super().capture(relations, after, upto)
+        return None if found is None else replace(found, altered={})
+
+
+class Trusting(ScriptedSource):
+    """It takes any log for its own, and has no history to tell it by."""
+
+    def position(self, number: int, log: str = "") -> Position:
+        return replace(super().position(number, log), proof=b"", history="1")
+
+
+class Latest(ScriptedSource):
+    """Whatever of the past it is asked for, it shows the present."""
+
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> ScriptedSnapshot:
+        return super().snapshot(relations, bootstrap=bootstrap or at is not None)
+
+
+class Stale(ScriptedSource):
+    """Its readers show one moment, and say that they saw ever more."""
+
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> ScriptedSnapshot:
+        opened = super().snapshot(relations, bootstrap=bootstrap, at=at)
+        return StaleSnapshot(**vars(opened))
+
+
+class StaleSnapshot(ScriptedSnapshot):
+    @contextmanager
+    def reader(self) -> Iterator[ScriptedReader]:
+        yield ScriptedReader(source=self.source, seen=self.source.database.seen(self.relations), token=self.token)
 
 
 class Destructive(ScriptedSource):
-    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+    def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
         done = super().teardown(slot, held_to)
         self.database.slots.clear()
         return done
@@ -129,7 +190,7 @@ BROKEN = {
     kind.__name__: kind
     for kind in (
         *(Twice, Forgetful, FirstOnly, Backwards, Boastful, Distinct, NullMatches, Lax, Overlapping, Destructive),
-        NeverBehind,
+        *(NeverBehind, Silent, Trusting, Latest, Stale),
     )
 }
 
@@ -138,6 +199,6 @@ BROKEN = {
 class TestBroken(SourceContract):
     @pytest.fixture
     def database(self, kind: str) -> DatabaseUnderTest:
-        made = ScriptedUnderTest()
+        made = ScriptedUnderTest(replace(SERVER, reads_as_of=kind == "Latest"))
         made.connect = lambda: BROKEN[kind](SOURCE, database=made._database)  # type: ignore[method-assign]
         return made

@@ -30,11 +30,11 @@ from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.self_lookup import SelfLookup
-from headwater.engine.state.source_lookup import SourceLookup
+from headwater.engine.state.source_lookup import SnapshotLookup, SourceLookup
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
 from headwater.model.keeping import TheseGroupTables
-from headwater.model.position import Position, Tick
+from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
 from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.sources.scripted import ScriptedSource
@@ -118,7 +118,7 @@ def _saw(sight: Sight, tick: int) -> bool:
         case SawTicks(upto=upto):
             return tick <= upto
         case SawTransactions(seen=seen):
-            return seen.sees(tick)
+            return seen.sees(tick, "")
 
 
 def table_of(rows: list[Row]) -> pa.Table:
@@ -150,12 +150,12 @@ def source_now(place: Place) -> Stages:
     for tick in range(1, LAST + 1):
         source.commit({RELATION.name: place.history.change(tick)})
         if tick % 4 == 0:
-            yield tick, SourceLookup(snapshot=source.snapshot(), relations={RELATION.name: RELATION})
+            yield tick, _asked(source)
 
 
 def source_rebased(place: Place) -> Stages:
     """A source is asked late, and its answer is brought to an earlier tick."""
-    late = SourceLookup(snapshot=place.history.source.snapshot(), relations={RELATION.name: RELATION})
+    late = _asked(place.history.source)
     for tick in (0, 5, LAST):
         yield tick, RebasedLookup(others=late, log=place.history, tick=Tick(tick))
 
@@ -163,14 +163,26 @@ def source_rebased(place: Place) -> Stages:
 class _Followed:
     """A log that is always followed."""
 
-    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        del position, timeout_seconds
+    def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
+        del positions, timeout_seconds
         return True
+
+    def held(self, source: str) -> Positions:
+        del source
+        return {}
+
+
+def _asked(source: ScriptedSource) -> SnapshotLookup:
+    """The relation as the source shows it now."""
+    relations = {RELATION.name: RELATION}
+    return SnapshotLookup(
+        snapshot=source.snapshot(tuple(relations)), relations=relations, log=_Followed(), wait_seconds=1.0
+    )
 
 
 def batch_of_sources(place: Place) -> Stages:
     """What a batch reads of a relation: of the source, in its snapshot, as of the tick where it begins."""
-    with Snapshots({"a": place.history.source}, _Followed()) as snapshots:
+    with Snapshots({"a": place.history.source}, {RELATION.name: RELATION}, _Followed()) as snapshots:
         assert not snapshots.open(["a"])
         others = RelationLookup(relations={RELATION.name: RELATION}, replicas={}, snapshots=snapshots)
         for tick in (3, LAST):
@@ -179,7 +191,7 @@ def batch_of_sources(place: Place) -> Stages:
 
 def self_lookup(place: Place) -> Stages:
     """What a batch finds if it asks only for what its own changes do not tell; all of a relation without a key."""
-    with Snapshots({"a": place.history.source}, _Followed()) as snapshots:
+    with Snapshots({"a": place.history.source}, {RELATION.name: RELATION}, _Followed()) as snapshots:
         assert not snapshots.open(["a"])
         for tick in (3, LAST):
             asking = SelfLookup(
@@ -236,7 +248,7 @@ def routed_segment(place: Place) -> Stages:
     name = SegmentName(name="n0")
     segment = Relation(name=name, columns=RELATION.columns)
     reader = SegmentReader.of_rows(segment, plain(place.history.states[LAST]), Tick(LAST))
-    others = SourceLookup(snapshot=place.history.source.snapshot(), relations={RELATION.name: RELATION})
+    others = _asked(place.history.source)
     yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
 
 
@@ -424,5 +436,5 @@ def test_a_source_that_is_asked_for_no_keys_is_not_asked() -> None:
         def probe(self, *_: object) -> pa.Table:
             raise AssertionError("it was asked")
 
-    lookup = SourceLookup(snapshot=cast("Any", Silent()), relations={RELATION.name: RELATION})
+    lookup = SourceLookup(reader=cast("Any", Silent()), relations={RELATION.name: RELATION})
     assert not len(look_up(lookup, request(KEYS["no keys"], NAMES)).rows)

@@ -18,8 +18,11 @@ from headwater.model.moment import AtTick
 from headwater.model.position import Tick
 from headwater.views.text.plain_query import plain_query
 from headwater.views.text.reader_query import read_query
-from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import view_folder
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
 
 SCHEMA = pa.schema(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psycopg
@@ -15,6 +15,8 @@ from headwater.model.relation import Column, Relation
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.scripted import ScriptedDatabase, ScriptedSource
+from headwater.sources.scripted.database import SERVER
+from headwater.sources.source import Abilities
 from headwater_contracts.database import EXTREMES, SOURCE, Changes, DatabaseUnderTest, Table
 from headwater_contracts.sources import SourceContract
 
@@ -36,8 +38,10 @@ class ScriptedUnderTest:
 
     types = frozenset(EXTREMES)
 
-    def __init__(self) -> None:
-        self._database = ScriptedDatabase((), tells_from_start=False)
+    def __init__(self, abilities: Abilities = SERVER, *, has_log_per_relation: bool = False) -> None:
+        self._database = ScriptedDatabase(
+            (), tells_from_start=False, abilities=abilities, has_log_per_relation=has_log_per_relation
+        )
         self._tables: dict[str, Table] = {}
 
     def create(self, table: Table) -> None:
@@ -49,13 +53,29 @@ class ScriptedUnderTest:
         return ScriptedSource(SOURCE, database=self._database)
 
     def commit(self, changes: Changes) -> None:
-        self._database.commit(self._named(changes))
+        self.begin(changes).commit()
 
     def begin(self, changes: Changes) -> ScriptedOpen:
         return ScriptedOpen(self._database, self._named(changes))
 
     def truncate(self, table: str) -> bool:
+        if not self._database.abilities.tells_every_transaction:
+            return False
         self._database.commit({}, truncated=[self._tables[table].relation])
+        return True
+
+    def alter(self, table: str) -> bool:
+        if not self._database.abilities.tells_every_transaction:
+            return False
+        self._database.commit({}, altered={self._tables[table].relation: "its rows were moved"})
+        return True
+
+    def replace_log(self) -> bool:
+        others = [replace(one, gid="another") for one in self._database.transactions]
+        if self._database.abilities.holds_log:
+            self._database.restore(others)
+        else:
+            self._database.begin_again(others)
         return True
 
     def run(self, statement: str) -> None:
@@ -73,7 +93,14 @@ class ScriptedOpen:
     changes: dict[Any, Any]
 
     def commit(self) -> None:
-        self.database.show(self.database.commit(self.changes, is_hidden=True))
+        if not self.database.abilities.tells_every_transaction:
+            self.database.commit(self.changes)
+            self.database.poll()
+        elif self.database.has_log_per_relation:
+            for name, rows in self.changes.items():
+                self.database.commit({name: rows})
+        else:
+            self.database.show(self.database.commit(self.changes, is_hidden=True))
 
     def roll_back(self) -> None:
         self.changes = {}
@@ -83,6 +110,30 @@ class TestScripted(SourceContract):
     @pytest.fixture
     def database(self) -> DatabaseUnderTest:
         return ScriptedUnderTest()
+
+
+class TestBinaryLog(SourceContract):
+    """A server that neither shares snapshots nor holds its log, and whose log is recognised by a proof."""
+
+    @pytest.fixture
+    def database(self) -> DatabaseUnderTest:
+        return ScriptedUnderTest(replace(SERVER, shares_snapshots=False, holds_log=False))
+
+
+class TestTables(SourceContract):
+    """A folder of tables with a log each, which can be read as of the past."""
+
+    @pytest.fixture
+    def database(self) -> DatabaseUnderTest:
+        return ScriptedUnderTest(replace(SERVER, reads_as_of=True, holds_log=False), has_log_per_relation=True)
+
+
+class TestPolled(SourceContract):
+    """A database that is looked at now and then."""
+
+    @pytest.fixture
+    def database(self) -> DatabaseUnderTest:
+        return ScriptedUnderTest(replace(SERVER, holds_log=False, tells_every_transaction=False))
 
 
 @dataclass
@@ -126,6 +177,15 @@ class PostgresUnderTest:
         self.run(f"TRUNCATE {table}")
         return True
 
+    def alter(self, table: str) -> bool:
+        name, _ = self._tables[table].columns[-1]
+        [key] = self._tables[table].key
+        self.run(f"ALTER TABLE {table} DROP COLUMN {name}; INSERT INTO {table} ({key}) VALUES (0)")
+        return True
+
+    def replace_log(self) -> bool:
+        return False
+
     def run(self, statement: str) -> None:
         self.server.execute(statement, database=self.name)
 
@@ -134,7 +194,7 @@ class PostgresUnderTest:
             self._connection.close()
         source = self.connect()
         for slot in source.slots().present:
-            source.teardown(slot, None)
+            source.teardown(slot, {})
         self.run("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 
     def _change(self, connection: psycopg.Connection[Any], changes: Changes) -> None:

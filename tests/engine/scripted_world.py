@@ -3,6 +3,8 @@
 shop.sales (id, product, store) ──┐
                                   ├── sold:   id, store, price
 stock.products (id, price) ───────┘── totals: store, how many, the sum of prices
+
+A lake has both in one database, with a log for each.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from pyspark.sql import SparkSession
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
-from headwater.model.position import Tick
+from headwater.model.position import Tick, log_name
 from headwater.model.relation import COUNT, TICK, Column, Relation, RelationName
 from headwater.observe.events import Event
 from headwater.project.file import load
@@ -31,6 +33,7 @@ from headwater.project.plan import Consent
 from headwater.project.plan_result import RunResult
 from headwater.project.resolve import resolve_project
 from headwater.sources.scripted import ScriptedDatabase
+from headwater.sources.scripted.database import SERVER
 from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
@@ -113,12 +116,25 @@ class ScriptedWorld:
     stock: ScriptedDatabase = field(
         default_factory=lambda: ScriptedDatabase((relation(PRODUCTS, "id", "price"),), tells_from_start=False)
     )
+    sales: RelationName = SALES
+    products: RelationName = PRODUCTS
     events: list[Event] = field(default_factory=list)
-    settings: str = ""
     _urls: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._urls = {"shop": self.shop.publish(), "stock": self.stock.publish()}
+        self._urls = {self.sales.source: self.shop.publish(), self.products.source: self.stock.publish()}
+
+    @classmethod
+    def lake(cls, spark: SparkSession, folder: Path) -> ScriptedWorld:
+        """Return a world of one database whose relations have a log each, and can be read as of the past."""
+        sales, products = (replace(name, source="lake") for name in (SALES, PRODUCTS))
+        database = ScriptedDatabase(
+            (relation(sales, "id", "product", "store"), relation(products, "id", "price")),
+            tells_from_start=False,
+            abilities=replace(SERVER, reads_as_of=True, holds_log=False),
+            has_log_per_relation=True,
+        )
+        return cls(spark, folder, shop=database, stock=database, sales=sales, products=products)
 
     def write_project(self, views: Mapping[str, str], settings: str = "") -> None:
         """Write the project's files; views that are not named are gone."""
@@ -127,7 +143,8 @@ class ScriptedWorld:
         sources = "".join(f'[sources.{name}]\nurl = "{url}"\n' for name, url in self._urls.items())
         (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{QUICK}{settings}')
         for name, sql in views.items():
-            (self.folder / "views" / f"{name}.sql").write_text(sql)
+            of_sources = sql.replace(str(SALES), str(self.sales)).replace(str(PRODUCTS), str(self.products))
+            (self.folder / "views" / f"{name}.sql").write_text(of_sources)
 
     def copied_to(self, folder: Path) -> ScriptedWorld:
         """Return a copy of everything, which goes its own way."""
@@ -168,7 +185,10 @@ class ScriptedWorld:
         thread.start()
         try:
             wait_until(
-                lambda: raised or [one.is_connected for one in maintainer.acceptor.threads().values()] == [True] * 2
+                lambda: (
+                    raised
+                    or [one.is_connected for one in maintainer.acceptor.threads().values()] == [True] * len(self._urls)
+                )
             )
             yield maintainer
         finally:
@@ -184,18 +204,18 @@ class ScriptedWorld:
             changes: dict[Row, int] = {(number, number % 4, number % 3): 1}
             if number % 5 == 0 and (number - 1, (number - 1) % 4, (number - 1) % 3) in self.rows("shop"):
                 changes[number - 1, (number - 1) % 4, (number - 1) % 3] = -1
-            self.shop.commit({SALES: changes})
+            self.shop.commit({self.sales: changes})
 
     def price(self, product: int, price: int, *, is_hidden: bool = False) -> int:
         """Commit a new price of a product, which may be its first one, and return the transaction's number."""
         before = {row: -1 for row in self.rows("stock") if row[0] == product}
-        return self.stock.commit({PRODUCTS: {**before, (product, price): 1}}, is_hidden=is_hidden)
+        return self.stock.commit({self.products: {**before, (product, price): 1}}, is_hidden=is_hidden)
 
     def rows(self, source: str, upto: int | None = None) -> Bag:
         """Return the rows of a source's table after some of its transactions."""
-        database, name = (self.shop, SALES) if source == "shop" else (self.stock, PRODUCTS)
+        database, name = (self.shop, self.sales) if source == "shop" else (self.stock, self.products)
         found: Bag = Counter()
-        for one in database.transactions[:upto]:
+        for one in database.log(database.log_of(name))[:upto]:
             if name in one.truncated:
                 found.clear()
             found.update(one.changes.get(name, {}))
@@ -213,13 +233,13 @@ class ScriptedWorld:
         warehouse = self.warehouse
         told = warehouse.log.transactions(None, warehouse.log.horizon(), warehouse.log.last_tick)
         assert [tick for tick, _ in told] == list(range(1, len(told) + 1)), "every tick once"
-        for source, database in (("shop", self.shop), ("stock", self.stock)):
-            numbers = [one.identity for _, one in told if one.source == source]
-            assert numbers == list(range(len(database.transactions) - len(numbers) + 1, len(database.transactions) + 1))
+        for _, log, end in self._logs():
+            numbers = [one.identity for _, one in told if one.position.log_name == log]
+            assert numbers == list(range(end - len(numbers) + 1, end + 1))
         for view in views:
             entry = warehouse.view(view)
             assert warehouse.frontier(view) == warehouse.log.last_tick, f"{view} is not at the end"
-            shown = _bag(warehouse.few_rows(view, entry.birth, [name for name, _ in entry.schema]))
+            shown = bag_of(warehouse.few_rows(view, entry.birth, [name for name, _ in entry.schema]))
             changes = warehouse.few_changes(view, entry.birth, warehouse.log.last_tick)
             assert changes is not None
             by_tick: dict[int, Bag] = {}
@@ -232,11 +252,16 @@ class ScriptedWorld:
                 assert {row: n for row, n in shown.items() if n} == expected, f"{view} at tick {tick}"
         return warehouse.log.last_tick
 
+    def _logs(self) -> Iterator[tuple[str, str, int]]:
+        """Yield what `rows` calls each table, with the name and the length of its log."""
+        for source, name, database in (("shop", self.sales, self.shop), ("stock", self.products, self.stock)):
+            log = database.log_of(name)
+            yield source, log_name(name.source, log), len(database.log(log))
+
     def _expected(self, view: str, tick: Tick, told: list[tuple[Tick, Any]]) -> dict[Row, int]:
         upto = {}
-        for source, database in (("shop", self.shop), ("stock", self.stock)):
-            later = sum(one.source == source and at > tick for at, one in told)
-            upto[source] = len(database.transactions) - later
+        for source, log, end in self._logs():
+            upto[source] = end - sum(one.position.log_name == log and at > tick for at, one in told)
         prices: dict[int, int] = dict(self.rows("stock", upto["stock"]).keys())
         sold = {
             (number, store, prices[product]): count
@@ -258,7 +283,7 @@ def wait_until(what: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def _bag(rows: ArrowBag | None) -> Bag:
+def bag_of(rows: ArrowBag | None) -> Bag:
     assert rows is not None
     found: Bag = Counter()
     for row in rows.counted.to_pylist():
@@ -274,4 +299,6 @@ def _copy(database: ScriptedDatabase) -> ScriptedDatabase:
         transactions=list(database.transactions),
         slots=copy.deepcopy(database.slots),
         history=database.history,
+        abilities=database.abilities,
+        has_log_per_relation=database.has_log_per_relation,
     )

@@ -58,6 +58,17 @@ def test_stopped_again_and_again(world: ScriptedWorld, points: FailPoints) -> No
     assert world.assert_exact("sold", "totals") == 7 + len(IN_BATCHES)
 
 
+def test_what_a_stopped_bootstrap_left_is_cleared_by_the_next(fresh: ScriptedWorld, points: FailPoints) -> None:
+    stopped(fresh, points, "replicas written")
+    replicas = fresh.folder / "warehouse" / "replicas"
+    assert {one.parent.name: one.name for one in replicas.glob("*/*")} == {"shop.sales": "1", "stock.products": "1"}
+    assert list(replicas.rglob("*.parquet"))
+    fresh.run()
+    assert not list(replicas.glob("*/1/*")), "what nobody can ever read is gone"
+    assert list(replicas.glob("*/2/checkpoint"))
+    fresh.assert_exact("sold")
+
+
 @pytest.mark.parametrize("name", AT_BIRTH)
 def test_stopped_while_views_are_born(fresh: ScriptedWorld, points: FailPoints, name: str) -> None:
     stopped(fresh, points, name)

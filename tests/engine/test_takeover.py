@@ -51,10 +51,10 @@ def test_what_is_held_and_not_acknowledged_has_its_tick_once(world: ScriptedWorl
     world.sell(*range(16, 20))
     stopped(world, points, "after log append")
     [slot] = world.shop.slots.values()
-    assert world.warehouse.log.positions()["shop"].offset > slot.forgotten_to, "the source may tell it again"
+    assert world.warehouse.log.positions()["shop"].offset > slot.forgotten_to[""], "the source may tell it again"
     world.run()
     assert world.assert_exact("sold", "totals") == 11
-    assert slot.forgotten_to == 19
+    assert slot.forgotten_to == {"": 19}
 
 
 def test_a_new_view_comes_in_while_the_others_go_on(world: ScriptedWorld, monkeypatch: pytest.MonkeyPatch) -> None:

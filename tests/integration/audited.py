@@ -184,7 +184,7 @@ def audited_world(servers: Mapping[str, EmbeddedServer], folder: Path) -> Iterat
         if (folder / "headwater.toml").exists():
             for source in connect_sources(load(folder)).values():
                 for slot in source.slots().present:
-                    source.teardown(slot, None)
+                    source.teardown(slot, {})
 
 
 @dataclass(frozen=True, kw_only=True)

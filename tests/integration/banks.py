@@ -56,7 +56,7 @@ def banks(servers: dict[str, EmbeddedServer], folder: Path, settings: str) -> It
     yield made
     for source in connect_sources(load(made.folder)).values():
         for slot in source.slots().present:
-            source.teardown(slot, None)
+            source.teardown(slot, {})
 
 
 def note(world: AuditedWorld, source: str, account: int = 1) -> None:

@@ -16,9 +16,10 @@ from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.model.settings import DEFAULTS, Settings
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import ScriptedSource
+from headwater.sources.source import shown_positions
 
 R = RelationName(source="shop", name="r")
 RELATION = Relation(
@@ -68,7 +69,7 @@ def resolved(
 
 @contextmanager
 def stepped(spark: SparkSession, meant: ResolvedProject) -> Iterator[Maintainer]:
-    maintainer = start_maintainer(spark, meant, unheard)
+    maintainer = start_maintainer(spark, meant, ignore_event)
     try:
         maintainer.begin()
         yield maintainer
@@ -78,7 +79,8 @@ def stepped(spark: SparkSession, meant: ResolvedProject) -> Iterator[Maintainer]
 
 
 def settle(maintainer: Maintainer) -> None:
-    maintainer.acceptor.wait_for(maintainer.resolved.sources["shop"].snapshot().position, 60)
+    shop = maintainer.resolved.sources["shop"]
+    maintainer.acceptor.wait_for(shown_positions(shop, maintainer.resolved.followed_names("shop")), 60)
     while maintainer.step() or maintainer.is_bringing_in():
         maintainer.acceptor.wait_for_news(0.005)
     assert not maintainer.unborn()

@@ -93,7 +93,7 @@ def shop(
         FencedTable.open(str(table)).clean_log()  # leaves a checkpoint of the table's own log
     note_refresh(path, "sold", warehouse.frontier("sold"))
     note_release(path, "transfer 7")
-    note_awaited(path, warehouse.log.positions()["shop"])
+    note_awaited(path, warehouse.log.positions())
     shutil.copytree(made.warehouse, made.whole)
     yield made
     made.put_back()
@@ -219,7 +219,7 @@ def test_a_run_that_is_refused_leaves_no_lease(shop: Shop) -> None:
     assert shop.say("run", "--until-idle").exit_code == REFUSED
     lease = read_lease(str(shop.warehouse))
     assert lease is not None
-    assert lease.is_released
+    assert lease.released
 
 
 def test_values_that_sql_cannot_take(shop: Shop) -> None:

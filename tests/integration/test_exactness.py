@@ -75,7 +75,7 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
     assert min(judgement.tick_count, done["committed"]) >= TICKS
     assert min(done["rolled back"], done["savepoints undone"], done["asynchronous"]) > 0
     batches = heard(events, BatchCommitted)
-    corrected = {event.view for event in events if isinstance(event, ProbeAnswered) and event.corrected_rows}
+    corrected = {event.view for event in events if isinstance(event, ProbeAnswered) and event.corrected_row_count}
     assert {"probing", "twins"} <= corrected, "answers saw what was not due yet, and rebasing took it back"
     logging.getLogger(__name__).info(
         "%s ticks in %s batches, %s states of %s views, %s rows corrected by rebasing; writers: %s",
@@ -83,7 +83,7 @@ def test_every_tick_of_every_view_is_exact_while_sources_change(
         len(batches),
         sum(verdict.states_checked for verdict in judgement.verdicts.values()),
         len(judgement.verdicts),
-        sum(event.corrected_rows for event in events if isinstance(event, ProbeAnswered)),
+        sum(event.corrected_row_count for event in events if isinstance(event, ProbeAnswered)),
         dict(done),
     )
 

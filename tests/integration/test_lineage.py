@@ -108,10 +108,11 @@ def test_what_a_transaction_changed_and_what_keeps_a_row_out(world: AuditedWorld
     assert [(one.name, signs(one)) for one in impact.relations] == [("shop.sales", [-1, 1])]
     [shop] = [one for one in project.status().sources if one.name == "shop"]
     assert shop.last_transaction == impact.positions[0]
-    assert project.impact(str(shop.position)).tick == impact.tick, "what status shows has come"
-    assert project.view("bought").at(str(shop.position)).arrow().num_rows > 0
+    [position] = shop.positions
+    assert project.impact(str(position)).tick == impact.tick, "what status shows has come"
+    assert project.view("bought").at(str(position)).arrow().num_rows > 0
     with pytest.raises(NotReadable, match="HW-417"):
-        project.impact(AtPosition(source="shop", text=LSN.text(shop.position.offset + 1)))
+        project.impact(AtPosition(source="shop", text=LSN.text(position.offset + 1)))
     changed = {one.name: one for one in impact.views}
     assert signs(changed["bought"]) == [-1, 1]
     assert changed["bought"].rows["no"].to_pylist() == [5, 5]

@@ -29,22 +29,22 @@ def test_a_refused_login_works_again_as_before_or_with_another_account(
     source = PostgresSource(name="shop", url=lambda: kept["url"], project=world.database, settings=settings)
     world.declare("sales")
     relations = tuple(world.relations.values())
-    source.follow(relations, world.slot, None).close()
+    source.follow(relations, world.slot, {}).close()
     world.execute("ALTER ROLE old_account NOLOGIN")
     with pytest.raises(LoginRefused) as refused:
-        source.follow(relations, world.slot, None)
+        source.follow(relations, world.slot, {})
     assert refused.value.code == "HW-320"
     world.execute("ALTER ROLE old_account LOGIN")
     with pytest.raises(LoginRefused):
-        source.follow(relations, world.slot, None)  # not tried again at once: servers may lock accounts
+        source.follow(relations, world.slot, {})  # not tried again at once: servers may lock accounts
     monkeypatch.setattr(source._address, "_refused_until", 0.0)
-    source.follow(relations, world.slot, None).close()
+    source.follow(relations, world.slot, {}).close()
 
     world.execute("ALTER ROLE old_account NOLOGIN")
     with pytest.raises(LoginRefused):
-        source.follow(relations, world.slot, None)
+        source.follow(relations, world.slot, {})
     kept["url"] = world.server.url(world.database, "new_account").replace(world.database, "elsewhere")
-    follower = source.follow(relations, world.slot, None)
+    follower = source.follow(relations, world.slot, {})
     world.execute("INSERT INTO sales VALUES (7)")
     [capture] = world.captures(follower)
     assert [row["id"] for row in capture.rows[relations[0].name].to_pylist()] == [7], "user and password change alone"

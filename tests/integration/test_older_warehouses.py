@@ -1,42 +1,142 @@
 """Warehouses that an older version wrote are opened and go on: one small fixture per format.
 
-A fixture is a story (views and the transactions of scripted sources) and the warehouse that the older version made of
+The story is views and the transactions of scripted sources; a fixture is the warehouse that the older version made of
 its first batches. The rest is played by this version, and every state is compared with the views' own SQL.
+`make_format_2.py` and `make_format_3.py` beside the fixtures have made them.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+import headwater
+from headwater.errors import WarehouseRefused
+from headwater.fail_points import VARIABLE
+from headwater.observe.events import Event, WarehouseUpgraded
 from headwater.prove.play import play_in, sources_of
 from headwater.prove.trial import Trial
+from headwater.sources.scripted import ScriptedSource
 from headwater.sources.scripted.database import ScriptedSlot
+from headwater.warehouse.format import FORMAT, check_format
 from headwater.warehouse.query import Warehouse
 
 FIXTURES = Path(__file__).parent / "older_warehouses"
+STORY = Trial.read((FIXTURES / "story.json").read_text(encoding="utf-8"))
+FORMATS = (2, 3)
+UPGRADE = "import sys; from headwater.warehouse.format import upgrade; upgrade(sys.argv[1], print)"
 
 
-@pytest.mark.parametrize("fixture", sorted(one.name for one in FIXTURES.iterdir()))
-def test_it_is_opened_and_goes_on(spark: SparkSession, fixture: str, tmp_path: Path) -> None:
-    with tarfile.open(FIXTURES / fixture / "warehouse.tar.gz") as packed:
+@pytest.fixture
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The folder of a project whose warehouse has the format that the test names."""
+    with tarfile.open(FIXTURES / f"format_{request.param}.tar.gz") as packed:
         packed.extractall(tmp_path, filter="data")
-    story = Trial.read((FIXTURES / fixture / "story.json").read_text(encoding="utf-8"))
-    before = Warehouse.open(str(tmp_path / "warehouse"))
+    return tmp_path
+
+
+def sources_as_left(warehouse: Warehouse) -> dict[str, ScriptedSource]:
+    """Return the sources as the older version left them: with its slots, and what they had told."""
+    sources = sources_of(STORY, done=warehouse.log.last_tick - len(STORY.before))
+    for name, position in warehouse.log.positions().items():
+        slot = warehouse.log.slots().get(name)  # before slots were noted, they were named after the project
+        sources[name].database.history = position.history
+        sources[name].database.slots[slot.name if slot else name] = ScriptedSlot(forgotten_to={"": position.offset})
+    return sources
+
+
+def written(folder: Path) -> dict[str, tuple[bytes, int]]:
+    """Return every file of a warehouse with what is in it, and when it was written."""
+    return {
+        str(file): (file.read_bytes(), file.stat().st_mtime_ns)
+        for file in (folder / "warehouse").rglob("*")
+        if file.is_file()
+    }
+
+
+@pytest.mark.parametrize("folder", FORMATS, indirect=True)
+def test_it_is_opened_and_goes_on(spark: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = Warehouse.open(str(folder / "warehouse"))
+    written_format = check_format(before.path)
     held, births = before.log.last_tick, {name: entry.birth for name, entry in before.catalog().views.items()}
-    sources = sources_of(story, done=held - len(story.before))
-    for name, slot in before.log.slots().items():
-        database = sources[name].database
-        database.history = before.log.positions()[name].history
-        database.slots[slot.name] = ScriptedSlot(forgotten_to=before.log.positions()[name].offset)
-    played = play_in(spark, story, tmp_path, sources, done=held - len(story.before))
+    story = STORY.with_views(view for view in STORY.views if view.name in births)
+    heard: list[Event] = []
+    monkeypatch.setattr("headwater.prove.play.ignore_event", heard.append)
+    played = play_in(spark, story, folder, sources_as_left(before), done=held - len(STORY.before))
     assert not played.wrong
     assert not played.refused
     assert not played.stopped
-    after = Warehouse.open(str(tmp_path / "warehouse"))
-    assert after.log.last_tick == len(story.before) + len(story.after) > held
+    after = Warehouse.open(before.path)
+    assert after.log.last_tick == len(STORY.before) + len(STORY.after) > held
     assert {name: entry.birth for name, entry in after.catalog().views.items()} == births
     assert min(played.states.values()) > 1
+    upgrade = WarehouseUpgraded(warehouse=before.path, before=written_format, after=FORMAT)
+    assert [one for one in heard if isinstance(one, WarehouseUpgraded)] == [upgrade] * (written_format != FORMAT)
+
+
+@pytest.mark.parametrize("folder", [2], indirect=True)
+def test_killed_in_the_upgrade_it_is_upgraded_by_the_next(folder: Path) -> None:
+    warehouse = str(folder / "warehouse")
+
+    def killed_or_done(fail_point: str) -> tuple[int, str]:
+        ended = subprocess.run(
+            [sys.executable, "-c", UPGRADE, warehouse],
+            env={**os.environ, VARIABLE: fail_point, "PYTHONUNBUFFERED": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return ended.returncode, ended.stdout
+
+    announced = f"{WarehouseUpgraded(warehouse=warehouse, before=2, after=FORMAT)}\n"
+    rest = {name: file for name, file in written(folder).items() if not name.endswith("format.json")}
+    assert killed_or_done("before format upgrade") == (-signal.SIGKILL, announced)
+    assert check_format(warehouse) == 2
+    assert killed_or_done("after format upgrade") == (-signal.SIGKILL, announced)
+    assert check_format(warehouse) == FORMAT
+    assert killed_or_done("") == (0, "")
+    assert rest == {name: file for name, file in written(folder).items() if not name.endswith("format.json")}
+
+
+@pytest.mark.parametrize("folder", FORMATS, indirect=True)
+def test_readers_read_it_and_write_nothing(spark: SparkSession, folder: Path) -> None:
+    del spark  # the one session of these tests
+    project_of_readers(folder)
+    as_it_was = written(folder)
+    with headwater.open(folder) as project:
+        kept = Warehouse.open(str(folder / "warehouse")).catalog().views.keys()
+        frontiers = {view.name: view.frontier for view in project.status().views if view.name in kept}
+        assert frontiers == dict.fromkeys(kept, len(STORY.before) + sum(STORY.cuts[:2]))
+        assert project.history("joined").commits
+        assert project.query("SELECT COUNT(*) AS n FROM joined").table.num_rows == 1
+    assert written(folder) == as_it_was
+
+
+@pytest.mark.parametrize("unknown", [1, FORMAT + 1])
+@pytest.mark.parametrize("folder", [2], indirect=True)
+def test_readers_refuse_a_format_that_they_do_not_know(folder: Path, unknown: int) -> None:
+    project_of_readers(folder)
+    (folder / "warehouse" / "format.json").write_text(f'{{"format": {unknown}}}')
+    as_it_was = written(folder)
+    with headwater.open(folder) as project:
+        for read in (project.status, lambda: project.history("joined"), lambda: project.query("SELECT 1 FROM joined")):
+            with pytest.raises(WarehouseRefused, match="HW-404"):
+                read()
+    assert written(folder) == as_it_was
+
+
+def project_of_readers(folder: Path) -> None:
+    """Write the project's file and views; its sources are not there any more, and no reader needs them."""
+    text = '[project]\nname = "prove"\n[warehouse]\npath = "warehouse"\n'
+    text += "".join(f'[sources.{name}]\nurl = "postgresql://nobody@localhost:1/none"\n' for name in ("a", "b"))
+    (folder / "headwater.toml").write_text(text)
+    (folder / "views").mkdir()
+    for view in STORY.views:
+        (folder / "views" / f"{view.name}.sql").write_text(view.sql)

@@ -87,10 +87,10 @@ def test_rows_come_where_the_transaction_commits(world: Any) -> None:
     first = world.captures(follower)
     assert amounts(world, first) == [("20", 1)]
     with world.source.snapshot() as snapshot:
-        assert not snapshot.seen.sees(xid)
+        assert not snapshot.seen.sees(xid, "")
     world.execute("COMMIT PREPARED 'transfer 7'")
     with world.source.snapshot() as snapshot:
-        assert snapshot.seen.sees(xid)
+        assert snapshot.seen.sees(xid, "")
         second = world.captures(follower, snapshot.position)
     assert amounts(world, second) == [("10", 1)]
     [transaction] = told(second)

@@ -95,7 +95,7 @@ def test_an_ordinary_account_is_told_what_the_owner_must_run(world: Any) -> None
             world.captures(follower, later.position)
     follower.close()
     source.close()
-    assert len(world.source.teardown(slot, None).dropped) == 2
+    assert len(world.source.teardown(slot, {}).dropped) == 2
     assert world.execute(f"SELECT slot_name FROM pg_replication_slots WHERE slot_name = '{slot}'") == []
     assert world.execute("SELECT pubname FROM pg_publication") == []
     world.execute(f"DROP TABLE sales; DROP OWNED BY {role}; DROP ROLE {role}")
@@ -199,7 +199,7 @@ def test_a_lost_slot_and_a_standby_are_named() -> None:
             with pytest.raises(SourceLost, match="thrown away log"):
                 source.prepare([name], slot, is_new=False)
             assert source.slots().present[slot].lost
-            assert len(source.teardown(slot, None).dropped) == 2
+            assert len(source.teardown(slot, {}).dropped) == 2
             with pytest.raises(SourceLost, match="no replication slot"):
                 source.prepare([name], slot, is_new=False)
             with pytest.raises(SourceLost, match="no replication slot"):

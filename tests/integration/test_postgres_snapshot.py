@@ -36,7 +36,10 @@ def test_a_snapshot_knows_which_overlapping_transactions_it_saw(world: Any) -> N
         for row, ordinal in enumerate(capture.rows[world.relations["sales"].name][ORDINAL].to_pylist())
     }
     assert shown == Counter([("2",)])
-    assert {number: seen.sees(transaction.identity) for number, transaction in by_row.items()} == {1: False, 2: True}
+    assert {number: seen.sees(transaction.identity, "") for number, transaction in by_row.items()} == {
+        1: False,
+        2: True,
+    }
     assert by_row[2].position <= position
 
 

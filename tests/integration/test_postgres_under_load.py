@@ -76,7 +76,7 @@ def test_every_snapshot_is_the_sum_of_the_transactions_it_saw(world: Any) -> Non
                 logged += zip(capture.transactions, signed_rows(capture, sales), strict=True)
             total: Counter[tuple[Any, ...]] = Counter()
             for transaction, rows in logged:
-                if snapshot.seen.sees(transaction.identity):
+                if snapshot.seen.sees(transaction.identity, ""):
                     assert transaction.position <= snapshot.position
                     total.update(rows)
             assert Counter({row: count for row, count in total.items() if count}) == shown

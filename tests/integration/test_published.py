@@ -81,7 +81,7 @@ def test_every_algorithm_keeps_its_guarantee_on_live_sources(
     for event in events:
         if isinstance(event, ProbeAnswered):
             probes[event.view] += event.probe_count
-            corrected[event.view] += event.corrected_rows
+            corrected[event.view] += event.corrected_row_count
     told = [commit.record.statistics for commit in warehouse.commits.read() if commit.record.statistics is not None]
     asked = sum(statistics.probe_count for statistics in told)
     assert probes["by_batched_sweep"] < asked <= probes.total(), "history counts what published algorithms asked, too"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.model.settings import BootstrapSettings
-from headwater.observe.events import BootstrapProgress, Event, SourceGone, TransactionsAccepted, ViewStopped, unheard
+from headwater.observe.events import Event, SourceGone, ViewStopped, ignore_event
 from headwater.observe.status import ViewStatus
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
@@ -88,42 +87,6 @@ def test_truncate_is_exact_for_replicas_and_stops_views_that_probe(world: Audite
     assert_exact(world, spark)
 
 
-def test_rows_that_a_truncate_took_are_not_missed_at_an_earlier_tick(world: AuditedWorld, spark: SparkSession) -> None:
-    """The products that a sale needs are asked for when they are gone: better to stop than to show a sale without."""
-    sold = "SELECT s.no, p.id, p.price FROM shop.sales s JOIN shop.products p ON s.product = p.id"
-    world.write_project({"sold": sold}, probed=("shop.sales", "shop.products"))
-    world.open().run(until_idle=True)
-    world.execute("shop", "INSERT INTO sales VALUES (900, 3, 1, 5)")
-    world.execute("shop", "TRUNCATE products")
-    world.open().run(until_idle=True)
-    stopped = status(world, "sold").stopped
-    assert stopped is not None
-    assert stopped.code == "HW-521"
-    assert_exact(world, spark)
-
-
-def test_a_relation_truncated_while_it_is_first_read(world: AuditedWorld, spark: SparkSession) -> None:
-    """Crm is read, its snapshot closed, and before shop is read crm.visits is emptied: what was read is worthless."""
-    world.write_project(views("circle"), probed=())
-    events: list[Event] = []
-    truncated = False
-
-    def listen(event: Event) -> None:
-        nonlocal truncated
-        events.append(event)
-        if isinstance(event, BootstrapProgress) and event.relation.source == "shop" and not truncated:
-            truncated = True
-            world.execute("crm", "TRUNCATE visits")
-            while not any(isinstance(one, TransactionsAccepted) and one.source == "crm" for one in events):
-                time.sleep(0.01)
-
-    world.open(listen).run(until_idle=True)
-    assert truncated
-    world.execute("crm", "INSERT INTO visits VALUES (3, 1, '2024-02-02')")
-    world.open().run(until_idle=True)
-    assert_exact(world, spark)
-
-
 def test_a_division_by_zero_stops_its_view_at_its_tick(world: AuditedWorld, spark: SparkSession) -> None:
     world.write_project(views("shares", "lately", "probing"))
     world.open().run(until_idle=True)
@@ -159,31 +122,6 @@ def test_a_division_by_zero_stops_its_view_at_its_tick(world: AuditedWorld, spar
     world.open().run(until_idle=True, rebuild=("shares",))
     assert status(world, "shares").stopped is None
     assert status(world, "lately").birth == Tick(0), "the others never noticed"
-    assert_exact(world, spark)
-
-
-def test_a_source_that_is_away_for_a_while(world: AuditedWorld, spark: SparkSession) -> None:
-    world.write_project(views("probing", "replicated"))
-    world.open().run(until_idle=True)
-    with running(world, spark) as maintainer:
-        world.execute("shop", "UPDATE sales SET amount = amount + 1 WHERE no < 10")
-        maintainer.wait_until(lambda: maintainer.frontier("probing") >= 1)
-        waiting = maintainer.frontier("probing")
-        world.servers["crm"].stop()
-        try:
-            for _ in range(3):
-                world.execute(
-                    "shop",
-                    "UPDATE sales SET amount = amount + 1 WHERE no < 10; UPDATE products SET kind = 1 WHERE id = 2",
-                )
-                world.execute("geo", "UPDATE places SET label = label || '!' WHERE id < 4")
-            maintainer.wait_until(lambda: maintainer.frontier("replicated") >= waiting + 6)
-            assert maintainer.frontier("probing") == waiting, "it needs customers, and nobody can be asked"
-            assert status(world, "probing").stopped is None
-        finally:
-            world.servers["crm"].start()
-        world.execute("crm", "UPDATE customers SET score = score + 1 WHERE id < 20")
-        maintainer.wait_until(lambda: maintainer.frontier("probing") >= waiting + 7)
     assert_exact(world, spark)
 
 
@@ -242,11 +180,11 @@ def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
             server.execute("CHECKPOINT")
             server.execute("SET synchronous_commit = off; INSERT INTO t VALUES (10)")
             with source.snapshot() as snapshot:
-                before = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard, settings)
+                before = stage_relation(tmp_path, source, snapshot, relation, ("id",), WHOLE, ignore_event, settings)
             server.kill()
             server.start()
             with source.snapshot() as snapshot:
-                after = stage_relation(tmp_path, snapshot, relation, ("id",), WHOLE, unheard, settings)
+                after = stage_relation(tmp_path, source, snapshot, relation, ("id",), WHOLE, ignore_event, settings)
             assert len(before.chunks) > 1
             assert sum(chunk.row_count for chunk in before.chunks) == 10
             assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"

@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 from running import running
 from writers import busy_writers
 
-from headwater.engine.bootstrap import bootstrap as bootstrap_module
 from headwater.errors import HeadwaterError, UnsupportedView
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -94,27 +93,6 @@ def test_the_old_view_is_read_until_the_changed_one_is_there(world: AuditedWorld
         maintainer.wait_until(lambda: maintainer.heard(ViewBorn))
     assert set(seen) == {(Tick(1), VIEWS["probing"])}, "another view was dropped meanwhile; this one stood as it was"
     assert world.open().view("probing").arrow().num_rows < before
-    assert_exact(world, spark)
-
-
-def test_what_a_killed_bootstrap_left_is_cleared_by_the_next(
-    world: AuditedWorld, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def die(where: str) -> None:
-        if where == "replicas written":
-            raise KeyboardInterrupt
-
-    world.write_project({"replicated": VIEWS["replicated"]})
-    with monkeypatch.context() as deadly:
-        deadly.setattr(bootstrap_module, "reach", die)
-        with pytest.raises(KeyboardInterrupt):
-            world.open().run(until_idle=True)
-    replicas = Path(world.open().project.warehouse, "replicas")
-    assert {one.parent.name: one.name for one in replicas.glob("*/*")} == {"geo.places": "1", "shop.products": "1"}
-    assert list(replicas.rglob("*.parquet"))
-    world.open().run(until_idle=True)
-    assert not list(replicas.glob("*/1/*")), "what nobody can ever read is gone"
-    assert list(replicas.glob("*/2/checkpoint"))
     assert_exact(world, spark)
 
 

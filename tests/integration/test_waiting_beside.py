@@ -40,6 +40,6 @@ def test_an_idle_source_is_hastened(world: AuditedWorld, spark: SparkSession) ->
             world.execute("shop", OUTSIDE)
             with resolved.sources["shop"].snapshot() as snapshot:
                 began = time.monotonic()
-                wait_until_followed(resolved, warehouse, snapshot.position)
+                wait_until_followed(resolved, warehouse, snapshot.positions)
                 waited.append(time.monotonic() - began)
     assert max(waited) < 2, waited

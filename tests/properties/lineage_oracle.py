@@ -14,7 +14,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-from headwater.views.laws.evaluate import evaluate
+from headwater_lab.in_memory.evaluate import evaluate
 
 Source = tuple[str, int]
 """A source row: its relation, and its place there."""

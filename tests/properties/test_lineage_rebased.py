@@ -25,11 +25,11 @@ from headwater.lineage.trace import trace
 from headwater.maintenance.rebase import rebase
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Column, Relation, RelationName, SegmentName
-from headwater.views.laws.evaluate import evaluate
 from headwater.views.steps.join import JoinView
 from headwater.views.steps.join_step import JoinStep
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater_lab.in_memory.bag import InMemoryKeys, Row
+from headwater_lab.in_memory.evaluate import evaluate
 
 TICKS = 25
 SEEDS = volume(80, 2_000)

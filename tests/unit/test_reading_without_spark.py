@@ -15,13 +15,14 @@ import pytest
 
 import headwater
 from headwater.api.session import Headwater
-from headwater.cli.app import VERBS
-from headwater.cli.entry import VERBS as QUICK_VERBS
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
 from headwater.model.transaction import Capture, Transaction
-from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import view_folder
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
 
 
 @pytest.fixture
@@ -114,7 +115,3 @@ def test_reading_verbs_import_neither_spark_nor_drivers(folder: Path) -> None:
             [sys.executable, "-c", program, *verb, "-p", str(folder)], capture_output=True, text=True, check=True
         )
         assert (done.stdout.splitlines()[-1], done.stderr) == ("0", "")
-
-
-def test_every_verb_can_be_had_alone() -> None:
-    assert {verb.__name__.replace("_", "-") for verb in VERBS} == QUICK_VERBS

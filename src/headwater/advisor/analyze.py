@@ -79,7 +79,7 @@ def partners(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iter
 
 
 BATCHES = 3
-"""So many of a view's batches are replayed, the newest ones."""
+"""How many of a view's newest batches are replayed."""
 _SAMPLE_ROWS = 10_000
 KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
     (MaintenanceKind.SMR, Maintenance.RECOMPUTE_SELF),
@@ -91,12 +91,12 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 
 
 def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> ViewAnalysis:
-    """Return what each kind of maintenance costs a view; nothing of the warehouse is changed."""
+    """Return what each kind of maintenance costs a view. Nothing of the warehouse is changed."""
     warehouse = Warehouse.open(str(resolved.project.warehouse))
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
-    with Snapshots(resolved.sources, following) as snapshots:
+    with Snapshots(resolved.sources, resolved.relations, following) as snapshots:
         found = _Analysis(
-            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, known=resolved.views[name]
+            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, resolved_view=resolved.views[name]
         ).run()
         if snapshots.are_valid():
             return found
@@ -105,11 +105,11 @@ def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> V
     )
 
 
-def kind_in_use(known: ResolvedView) -> Maintenance:
-    """Return the kind by which a view is kept; where some relations are copied and others are not, it asks."""
-    if known.maintenance is not None:
-        return known.maintenance
-    return Maintenance.PROBE if Reading.PROBE in known.readings.values() else Maintenance.SELF
+def kind_in_use(resolved_view: ResolvedView) -> Maintenance:
+    """Return the kind by which a view is kept. Where some relations are copied and others are not, it asks."""
+    if resolved_view.maintenance is not None:
+        return resolved_view.maintenance
+    return Maintenance.PROBE if Reading.PROBE in resolved_view.readings.values() else Maintenance.SELF
 
 
 @dataclass(slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class _Analysis:
     resolved: ResolvedProject
     warehouse: Warehouse
     snapshots: Snapshots
-    known: ResolvedView
+    resolved_view: ResolvedView
 
     def run(self) -> ViewAnalysis:
         forms = {recomputed: self._form(recomputed=recomputed) for recomputed in (False, True)}
@@ -138,11 +138,11 @@ class _Analysis:
 
     @property
     def _name(self) -> str:
-        return self.known.view.name
+        return self.resolved_view.view.name
 
     def _form(self, *, recomputed: bool) -> SegmentedView:
         """Return the view as it is computed if it is recomputed, or if it is not."""
-        view, chosen = self.known.view, self.known.maintenance
+        view, chosen = self.resolved_view.view, self.resolved_view.maintenance
         if recomputed == (chosen is not None and chosen.recomputes):
             return view
         types = SelectTypes(spark=self.spark, view=view.name, path=view.path).columns
@@ -158,7 +158,7 @@ class _Analysis:
 
     def _open(self) -> AcceptedLog:
         """Open the sources of the view, and the log that knows what they show."""
-        names = {relation.source for relation in self.known.view.relations}
+        names = {relation.source for relation in self.resolved_view.view.relations}
         away = sorted(self.snapshots.open(sorted(names)))
         if away:
             raise SourceUnavailable(
@@ -185,7 +185,7 @@ class _Analysis:
         log, table = self.warehouse.log, self.warehouse.kept_table(self._name)
         if span[0] < max(log.horizon(), table.horizon()):
             return False
-        relations = self.known.view.relations
+        relations = self.resolved_view.view.relations
         if any(truncated_at(log, name, span[0], log.last_tick) is not None for name in relations):
             return False
         return any(log.rows(name, columns[:1], *span).num_rows for name, columns in relations.items())
@@ -216,7 +216,7 @@ class _Analysis:
             relations=self.resolved.relations,
             table=self.warehouse.kept_table(self._name),
             auxiliary=self.warehouse.kept_segments(self._name),
-            guarantee=self.known.guarantee,
+            guarantee=self.resolved_view.guarantee,
             batches=batches,
             log=log,
             snapshots=self.snapshots,
@@ -238,7 +238,7 @@ class _Analysis:
         changed = sum(
             len(bag)
             for span in batches
-            for bag in base_changes(all_rows(self.known.view.relations), Guarantee.COMPLETE, span, log).values()
+            for bag in base_changes(all_rows(self.resolved_view.view.relations), Guarantee.COMPLETE, span, log).values()
         )
         asking = measured.get(Maintenance.PROBE)
         parameters = estimate(
@@ -274,7 +274,7 @@ class _Analysis:
         return KindCost(
             kind="runtime" if kind is None else kind.name,
             maintenance=how.value,
-            in_use=how is kind_in_use(self.known),
+            in_use=how is kind_in_use(self.resolved_view),
             space=None if kind is None else corrected.space(kind, of),
             predicted=None if kind is None else corrected.rows(kind, of),
             read_rows=None if kind is None else indexed.rows(kind, of),

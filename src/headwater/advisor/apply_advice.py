@@ -7,9 +7,12 @@ from what it is kept (`maintenance`), it stays as it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import tomlkit
 
 from headwater.advisor.advice import Advice
 from headwater.advisor.candidates import AuxiliaryKind
@@ -17,16 +20,16 @@ from headwater.model.keeping import LineageKind, LineageWish
 from headwater.model.project import PROJECT_FILE, Project, Reading
 from headwater.model.relation import RelationName
 from headwater.project.resolve import ResolvedProject
-from headwater.project.toml_edit import Value, header_text, set_value, value_text
 from headwater.views.steps.group_tables import choosable_group_tables, group_tables
 from headwater.views.steps.keep_lineage import without_lineage
 
+Value = str | Sequence[str]
 _LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LINEAGE: LineageKind.SPLIT}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSetting:
-    """A value of the project file that is to change; None: the key goes."""
+    """A value of the project file that is to change. None removes the key."""
 
     path: tuple[str, ...]
     key: str
@@ -39,7 +42,7 @@ class ProjectSetting:
 
 
 def apply_advice(folder: Path, resolved: ResolvedProject, given: tuple[Advice, ...]) -> tuple[str, ...]:
-    """Write what was advised, and say what that changed; the file's comments and order stay."""
+    """Write what was advised, and say what that changed. The file's comments and order stay."""
     settings = wanted_settings(resolved, given)
     file = folder / PROJECT_FILE
     text = file.read_text(encoding="utf-8")
@@ -105,3 +108,45 @@ def _wanted_readings(resolved: ResolvedProject, given: tuple[Advice, ...]) -> Ma
         elif readers and all(view in advised for view in readers):
             wanted[name] = Reading.PROBE
     return wanted
+
+
+def set_value(text: str, path: tuple[str, ...], key: str, value: Value | None) -> str:
+    r"""Return the text with a key of a table set to a value, or without it. A table that is not there is added.
+
+    >>> print(set_value('[views.a]  # mine\nstrict = true\n', ("views", "a"), "keep", ["x"]))
+    [views.a]  # mine
+    strict = true
+    keep = ["x"]
+    <BLANKLINE>
+    """
+    document = tomlkit.parse(text)
+    table: MutableMapping[str, Any] = document
+    for depth, part in enumerate(path, start=1):
+        if part not in table:
+            if value is None:
+                return text
+            table[part] = tomlkit.table(is_super_table=depth < len(path))
+        table = table[part]
+    if value is None:
+        table.pop(key, None)
+    else:
+        table[key] = value if isinstance(value, str) else list(value)
+    return tomlkit.dumps(document)
+
+
+def header_text(path: tuple[str, ...]) -> str:
+    """Return the header of a table.
+
+    >>> header_text(("relations", "shop.sales"))
+    '[relations."shop.sales"]'
+    """
+    return f"[{tomlkit.key(path).as_string()}]"
+
+
+def value_text(value: Value) -> str:
+    """Return a value as a file has it.
+
+    >>> value_text(["lineage:join_1"])
+    '["lineage:join_1"]'
+    """
+    return tomlkit.item(value if isinstance(value, str) else list(value)).as_string()

@@ -73,7 +73,7 @@ class KindReplay:
     _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
-        """Return what a kind took for all batches, the first one played once before; None if it lacks what it needs."""
+        """Return what a kind took for all batches, after a first run to warm up. None if it lacks what it needs."""
         missing = [segment for segment in kept_segments(form) if segment.name.name not in self.auxiliary]
         if missing:
             return None

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def open(path: str | Path = ".", *, listener: Listener | None = None) -> Headwater:  # noqa: A001 - `headwater.open` reads well
-    """Open the project in a folder; nothing is connected or started yet."""
+    """Open the project in a folder. Nothing is connected or started yet."""
     from headwater.api.session import open_project  # noqa: PLC0415 - as above
-    from headwater.observe.events import unheard  # noqa: PLC0415 - importing headwater must stay quick
+    from headwater.observe.events import ignore_event  # noqa: PLC0415 - importing headwater must stay quick
 
-    return open_project(path, listener=listener or unheard)
+    return open_project(path, listener=listener or ignore_event)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import wraps
 from pathlib import Path
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.deltas.on_arrow import ArrowBag, unfolded
 from headwater.engine.service.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
 from headwater.errors import NotReadable, did_you_mean
@@ -29,13 +29,13 @@ from headwater.judge.sample import STATES
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, next_refresh
 from headwater.model.moment import AtPosition, Moment, as_moment, parse_position
-from headwater.model.position import Tick
+from headwater.model.position import Tick, by_log
 from headwater.model.project import Project
-from headwater.observe.events import Listener, PlanningStarted, unheard
+from headwater.observe.events import Listener, PlanningStarted, ignore_event
 from headwater.observe.status import (
     CommitStatus,
+    HistoryResult,
     MaintainerStatus,
-    MessageCount,
     ReleaseResult,
     SourceState,
     StatusResult,
@@ -74,26 +74,26 @@ Answer = TypeVar("Answer")
 def _naming_files(
     verb: Callable[Concatenate[Headwater, Arguments], Answer],
 ) -> Callable[Concatenate[Headwater, Arguments], Answer]:
-    """Let a verb say which file of the warehouse it is that cannot be read or written, whoever met it: Spark, say."""
+    """Wrap a verb so that its errors name the file of the warehouse that cannot be read or written."""
 
     @wraps(verb)
-    def told(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+    def wrapped(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         with stored(str(self.project.warehouse)):
             return verb(self, *arguments, **named)
 
-    return told
+    return wrapped
 
 
-def open_project(path: str | Path = ".", *, listener: Listener = unheard) -> Headwater:
+def open_project(path: str | Path = ".", *, listener: Listener = ignore_event) -> Headwater:
     """Open the project in a folder."""
     return Headwater(load(Path(path)), listener)
 
 
 class Headwater:
-    """An open project. A context manager; nothing runs in the background unless a method says so."""
+    """An open project. A context manager. Nothing runs in the background unless a method says so."""
 
     def __init__(self, project: Project, listener: Listener) -> None:
-        """Keep what the project says; Spark and the sources are reached only when a method needs them."""
+        """Keep what the project says. Spark and the sources are reached only when a method needs them."""
         self.project = project
         self._listener = listener
 
@@ -113,7 +113,7 @@ class Headwater:
 
     @_naming_files
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
-        """Say what `run` would do; changes nothing."""
+        """Say what `run` would do. Changes nothing."""
         self._require_views(rebuild)
         self._require_own_warehouse()
         from headwater.engine.service.start import plan_run
@@ -128,7 +128,7 @@ class Headwater:
         return replace(planned, warnings=(*planned.warnings, *self._lost_sources(resolved)))
 
     def owner_sql(self, source: str) -> OwnerSqlResult:
-        """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
+        """Return the statements that a source's owner has to run before `run`. Spark is not needed."""
         from headwater.project.plan_result import OwnerSqlResult
         from headwater.project.resolve import inspect_source
 
@@ -136,7 +136,7 @@ class Headwater:
         return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
     def _lost_sources(self, resolved: ResolvedProject) -> Iterator[str]:
-        """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""
+        """Yield what the last maintainer said of sources that it lost for good, unless they have new logs."""
         if not is_warehouse(str(self.project.warehouse)):
             return
         warehouse = self._warehouse()
@@ -144,7 +144,7 @@ class Headwater:
             slot, asked = warehouse.log.slots().get(one.name), resolved.sources.get(one.name)
             if one.state is not SourceState.LOST or asked is None or slot is None:
                 continue
-            if slot.name in asked.slots().present:
+            if slot.name in asked.slots().present if asked.abilities.holds_log else slot.has_begun:
                 yield f'the last run lost source "{one.name}": {one.last_error}; {one.hint}'
 
     @_naming_files
@@ -157,11 +157,11 @@ class Headwater:
         yes: bool | Collection[str] = False,
         fail_fast: bool = False,
     ) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted.
+        """Maintain the views until idle, for `ticks` ticks, or until interrupted.
 
-        Unless it ends once idle, it takes up what is changed in the project's files meanwhile. What would delete the
-        history of views is refused, unless somebody says `yes`, or names the views. When a source is lost for good,
-        the views of the others go on, unless it should `fail_fast`; when all are, it fails.
+        Unless it ends once idle, it applies changes of the project's files. A change that deletes the history of
+        views is refused without `yes`, or without their names in it. When a source is lost for good, the views of the
+        others go on, unless `fail_fast` is set; when all are lost, it fails.
         """
         self._require_views(rebuild)
         self._require_own_warehouse()  # before Spark starts, which takes long
@@ -184,7 +184,7 @@ class Headwater:
 
     @_naming_files
     def status(self) -> StatusResult:
-        """Say how the warehouse is doing; neither Spark nor a source is needed."""
+        """Say how the warehouse is doing. Neither Spark nor a source is needed."""
         warehouse = self._warehouse()
         head, lease = warehouse.head(), read_lease(warehouse.path)
         last_tick = warehouse.log.last_tick
@@ -233,7 +233,7 @@ class Headwater:
 
     @_naming_files
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
-        """Run a query over the views at one tick, and return its rows as Arrow; a plain one does not need Spark."""
+        """Run a query over the views at one tick, and return its rows as Arrow. A plain one does not need Spark."""
         from headwater.engine.service.answer_query import answer
 
         question = self._ask(sql, at, after)
@@ -255,22 +255,7 @@ class Headwater:
         """List the commits that changed a view, since its birth."""
         warehouse = self._warehouse()
         birth = warehouse.view(view).birth
-        commits = tuple(
-            HistoryEntry(
-                lo=commit.lo,
-                hi=commit.hi,
-                committed_at=commit.committed_at,
-                rows_added=commit.rows_added,
-                rows_removed=commit.rows_removed,
-                asked=tuple(
-                    MessageCount(source=source, view=view, **asdict(count)) for source, count in commit.asked.items()
-                ),
-                spark_job_count=commit.spark_job_count,
-                seconds=commit.seconds,
-            )
-            for commit in warehouse.history(view)
-            if commit.hi > birth
-        )
+        commits = tuple(one for one in warehouse.history(view) if one.hi > birth)
         return HistoryResult(view=view, birth=birth, commits=commits)
 
     @_naming_files
@@ -292,7 +277,7 @@ class Headwater:
     ) -> AdviceResult:
         """Say which auxiliary tables are worth keeping for a view, or for each of them, from what is measured now.
 
-        With `apply` it is written into the project file, for a run to take up.
+        With `apply` it is written into the project file; a running `run` applies it.
         """
         from headwater.advisor.advise import advise_views
         from headwater.advisor.apply_advice import apply_advice
@@ -328,7 +313,7 @@ class Headwater:
 
     @_naming_files
     def impact(self, position: str | AtPosition) -> ImpactResult:
-        """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
+        """Return what the newest source transaction up to a position changed in every view. Asks no source."""
         from headwater.lineage.impact import find_impact
 
         asked = position if isinstance(position, AtPosition) else parse_position(position)
@@ -347,7 +332,7 @@ class Headwater:
 
     @_naming_files
     def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
-        """Return what keeps a row out of a view; a row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
+        """Return what keeps a row out of a view. A row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
         from headwater.lineage.answer_why_not import find_why_not
         from headwater.views.text.row_text import row_pairs
 
@@ -357,9 +342,9 @@ class Headwater:
 
     @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
-        """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
+        """Recompute a view, or all of them, from the sources as they are now, and compare. Nothing is stopped.
 
-        So many states of each are compared, spread over what can be read; None: every one. With `steps` each is also
+        `ticks` states of each are compared, spread over what can be read; None means all. With `steps` each is also
         computed by the steps that maintain the view; a view whose steps give another state than its SQL is refused.
         """
         from headwater.judge.check import check_views
@@ -371,7 +356,7 @@ class Headwater:
 
     @_naming_files
     def release(self, global_id: str) -> ReleaseResult:
-        """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""
+        """Let the parts of a global transaction go without each other. An id that does not wait is refused."""
         warehouse = self._warehouse()
         waiting = {one.id: one for one in read_waiting_parts(warehouse)}
         if global_id not in waiting:
@@ -398,7 +383,7 @@ class Headwater:
 
     @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
-        """Bring views up to date now, whenever they would be due."""
+        """Bring views up to date now."""
         from headwater.engine.service.refresh import refresh_views
 
         self._require_views(views)
@@ -407,9 +392,9 @@ class Headwater:
 
     @_naming_files
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
-        """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
+        """Drop what was made at the sources, or at some of them. The warehouse folder stays readable.
 
-        A later run reads these sources anew, and the views that read them; the other views go on.
+        A later run reads these sources and their views again; the other views go on.
         """
         from headwater.engine.service.tear_down import tear_down
 
@@ -426,14 +411,14 @@ class Headwater:
         refuse_other_project(str(self.project.warehouse), self.project.name)
 
     def _readable(self, view: str, at: When | None) -> Moment | None:
-        """Return the moment that is asked for; a view that cannot be read then is refused before Spark starts."""
+        """Return the moment that is asked for. A view that cannot be read then is refused before Spark starts."""
         self.project.view(view)
         moment = None if at is None else as_moment(at)
         self._warehouse().resolve_at(view, moment)
         return moment
 
     def _resolved(self, only: str | None = None, asked: Iterable[str | None] = ()) -> ResolvedProject:
-        """Return the project, understood; a view that is asked about must be."""
+        """Return the resolved project. The view that is asked about must be in it."""
         from headwater.project.resolve import resolve_project
 
         resolved = resolve_project(self.project, self.spark, only)
@@ -479,19 +464,20 @@ class Headwater:
                     code="HW-123",
                     detail=f"waited {wait_seconds:g} s",
                     hint="is `headwater run` running? `headwater status` says how far sources are followed, and "
-                    "when views are due; `headwater refresh VIEW` does not wait for that",
+                    "when views are refreshed; `headwater refresh VIEW` does not wait for that",
                 )
             time.sleep(_LOOK_SECONDS)  # the maintainer is another process: only its files tell how far it has come
 
     def _has(self, position: AtPosition, views: Collection[str]) -> bool:
         warehouse = self._warehouse()
-        followed = {one.name: one.position for one in read_sources(self.project, warehouse)}.get(position.source)
+        sources = read_sources(self.project, warehouse)
+        followed = by_log(at for one in sources for at in one.positions).get(position.log_name)
         if followed is None:
             return False
-        sought = replace(followed, offset=followed.notation.parse(position.text))
-        if followed < sought:
+        target = replace(followed, offset=followed.notation.parse(position.text))
+        if followed < target:
             return False
-        tick = warehouse.log.tick_at(position.source, sought) or Tick(0)
+        tick = warehouse.log.tick_at(target) or Tick(0)
         record = warehouse.head().record
         going = [
             frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views
@@ -534,7 +520,7 @@ class ViewReader:
 
 @contextlib.contextmanager
 def _stopping_on_signals(going: ProjectRun) -> Iterator[None]:
-    """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it.
+    """Let Ctrl-C and SIGTERM end the run after the current batch, instead of in the middle of it.
 
     While it only starts there is no batch, and nothing to finish: it ends at once. (While Spark starts, before this,
     the process just ends: Spark's own process notices, but not if Python tidied up in between.)

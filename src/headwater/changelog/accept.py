@@ -25,7 +25,7 @@ from types import MappingProxyType
 from headwater.changelog.change_log import AcceptedSpan, ChangeLog
 from headwater.changelog.follow import Followed, SourceThread
 from headwater.changelog.global_transaction_buffer import Holding
-from headwater.model.position import Position
+from headwater.model.position import Positions, are_reached, of_source
 from headwater.model.relation import Relation
 from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
@@ -59,11 +59,11 @@ class Acceptor:
         self._settings = settings
         self._queue: queue.Queue[Followed] = queue.Queue(settings.queue_length)
         self._threads: dict[str, SourceThread] = {}
-        self._accepted_to: dict[str, Position] = {}
+        self._accepted_to: Positions = {}
         self._committed_at: dict[str, datetime] = {}
         self._noted_at = time.monotonic()
         self._changed = threading.Condition()
-        self._awaited: list[Position] = []
+        self._awaited: list[Positions] = []
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="accept", daemon=True)
         self.error: BaseException | None = None
@@ -89,7 +89,7 @@ class Acceptor:
             source,
             relations,
             self._log.slots()[source.name].name,
-            lambda: self._log.positions()[source.name],
+            lambda: of_source(self._log.positions(), source.name),
             self._queue,
             self._listener,
             lambda: self.holding.is_full(source.name),
@@ -102,49 +102,58 @@ class Acceptor:
         """Return the source threads by name, to show their state."""
         return dict(self._threads)
 
-    def accepted_to(self) -> Mapping[str, Position]:
-        """Return, per source, the position up to which everything it committed is in the change log."""
+    def accepted_to(self) -> Positions:
+        """Return, for each log of a source, the position up to which all it committed is in the change log."""
         with self._changed:
-            return dict(self._accepted_to)
+            return self._accepted_to
+
+    def held(self, source: str) -> Positions:
+        """Return the same for one source."""
+        return of_source(self.accepted_to(), source)
 
     def committed_at(self) -> Mapping[str, datetime]:
         """Return, per source, when the newest transaction accepted since we follow it was committed there."""
         with self._changed:
             return dict(self._committed_at)
 
-    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        """Wait until everything a source committed up to a position is in the change log.
+    def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
+        """Wait until everything that was committed up to positions is in the change log; tell whether it is.
 
         A source that has long stood still at an incomplete global transaction is not waited for: that would hold up
         whoever asks for others as well. Where parts are always that late, views that probe the source fall behind.
         """
-        thread = self._threads[position.source]
+        if self._has_reached(positions):
+            return True
+        sources = {position.source for position in positions.values()}
+        threads = [self._threads[source] for source in sources]
         deadline = time.monotonic() + timeout_seconds
-        thread.hasten(position)
+        for position in positions.values():
+            self._threads[position.source].hasten(position)
         with self._changed:
-            self._awaited.append(position)
+            self._awaited.append(positions)
             self._changed.notify_all()
             try:
-                while not self._has_reached(position):
+                while not self._has_reached(positions):
                     left = deadline - time.monotonic()
-                    if left <= 0 or thread.has_ended or self.error is not None:
+                    if left <= 0 or any(thread.has_ended for thread in threads) or self.error is not None:
                         return False
-                    if self.holding.is_stuck(position.source) and self.holding.has_read(position):
+                    if any(map(self.holding.is_stuck, sources)) and self.holding.has_read(positions):
                         return False
                     self._changed.wait(min(left, _WAIT_SECONDS))
             finally:
-                self._awaited.remove(position)
+                self._awaited.remove(positions)
         return True
 
-    def is_held_before(self, position: Position) -> bool:
+    def is_held_before(self, positions: Positions) -> bool:
         """Tell whether a source stands still at an incomplete global transaction, and all before that is in the log."""
-        source, holding = position.source, self.holding
-        is_read = source in holding.held() and holding.has_read(position)
-        return is_read and self.accepted_to().get(source) == holding.reached().get(source)
+        holding, accepted, reached = self.holding, self.accepted_to(), self.holding.reached()
+        is_read = any(position.source in holding.held() for position in positions.values())
+        return (
+            is_read and holding.has_read(positions) and all(accepted.get(log) == reached.get(log) for log in positions)
+        )
 
-    def _has_reached(self, position: Position) -> bool:
-        reached = self._accepted_to.get(position.source)
-        return reached is not None and position <= reached
+    def _has_reached(self, positions: Positions) -> bool:
+        return are_reached(positions, self._accepted_to)
 
     def wait_for_news(self, timeout_seconds: float) -> None:
         """Wait until something was accepted, or the time is over."""
@@ -206,24 +215,29 @@ class Acceptor:
             self._noted_at = time.monotonic()
         self.append_seconds += time.perf_counter() - started
         with self._changed:
-            self._accepted_to.update(reached)
+            self._accepted_to = {**self._accepted_to, **reached}
             for capture in captures:
                 newest = capture.transactions if capture.joint else capture.transactions[-1:]
                 self._committed_at.update({one.source: one.committed_at for one in newest})
             self._changed.notify_all()
-        for source, position in self._log.positions().items():
-            thread = self._threads.get(source)
+        for position in self._log.positions().values():
+            thread = self._threads.get(position.source)
             if thread is not None:
                 thread.acknowledge(position)
 
-    def _is_worth_noting(self, reached: Mapping[str, Position]) -> bool:
+    def _is_worth_noting(self, reached: Positions) -> bool:
         """Tell whether sources were followed so far since it was last noted that they should be let forget."""
         held = self._log.positions()
-        ahead = max((reached[name].offset - held[name].offset for name in reached.keys() & held.keys()), default=0)
-        is_old = time.monotonic() - self._noted_at >= self._settings.note_interval_seconds
-        return ahead >= self._settings.note_after_bytes or (ahead > 0 and is_old)
+        ahead = [
+            self._threads[held[log].source].source.distance(held[log], reached[log])
+            for log in reached.keys() & held.keys()
+            if reached[log].offset > held[log].offset
+        ]
+        settings = self._settings
+        is_old = time.monotonic() - self._noted_at >= settings.note_interval_seconds
+        return any(is_old or (one.unit == "bytes" and one.amount >= settings.note_after_bytes) for one in ahead)
 
-    def _append(self, captures: Sequence[Capture], reached: Mapping[str, Position] = MappingProxyType({})) -> None:
+    def _append(self, captures: Sequence[Capture], reached: Positions = MappingProxyType({})) -> None:
         if captures:
             self._tell(self._log.append(captures, reached), captures)
 

@@ -71,8 +71,13 @@ def slice_capture(capture: Capture, start: int, stop: int) -> Capture:
         inside = pc.and_(pc.greater_equal(ordinals, start), pc.less(ordinals, stop))
         if (own := table.filter(inside)).num_rows:
             rows[name] = _shifted(own, -start)
-    truncated = {ordinal - start: names for ordinal, names in capture.truncated.items() if start <= ordinal < stop}
-    return replace(capture, transactions=capture.transactions[start:stop], rows=rows, truncated=truncated)
+    return replace(
+        capture,
+        transactions=capture.transactions[start:stop],
+        rows=rows,
+        truncated={at - start: names for at, names in capture.truncated.items() if start <= at < stop},
+        altered={at - start: names for at, names in capture.altered.items() if start <= at < stop},
+    )
 
 
 def join_captures(captures: Sequence[Capture]) -> Capture:

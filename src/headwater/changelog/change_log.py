@@ -34,7 +34,7 @@ from headwater.changelog.read import read_records, read_rows
 from headwater.changelog.tail import Tail
 from headwater.errors import LeaseLost, NotReadable
 from headwater.fail_points import reach
-from headwater.model.position import Notation, Position, Tick
+from headwater.model.position import Notation, Position, Positions, Tick, split_log_name
 from headwater.model.relation import COUNT, TICK, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.storage.fenced_table import FencedTable
@@ -98,8 +98,8 @@ class ChangeLog:
         """The epoch this handle writes with."""
         return self._mark.epoch
 
-    def positions(self) -> Mapping[str, Position]:
-        """Return, per source, the position up to which the log holds all that the source committed."""
+    def positions(self) -> Positions:
+        """Return, for each log of a source, the position up to which this log holds all that was committed."""
         return dict(self._newest_mark.positions)
 
     def slots(self) -> Mapping[str, LogSlot]:
@@ -110,12 +110,23 @@ class ChangeLog:
         """Follow a source by this slot from now on and by no other; said before the slot is made."""
         self._say(replace(self._mark, slots={**self._mark.slots, source: LogSlot(name=slot, has_begun=False)}))
 
-    def begin(self, source: str, position: Position) -> None:
-        """Note where the slot of a source begins: the log will hold everything from there on."""
-        begun = replace(self._mark.slots[source], has_begun=True)
-        self._say(replace(self._mark, slots={**self._mark.slots, source: begun}).following({source: position}))
+    def begin(self, source: str, positions: Positions) -> None:
+        """Note where logs of a source begin for us: this log will hold everything from there on.
 
-    def note(self, followed_to: Mapping[str, Position]) -> None:
+        That may be before what was held of a log under the same name: what was read of the source is read again.
+        """
+        for log in positions.keys() & self._mark.positions.keys():
+            self._mark.positions[log].require_comparable(positions[log])
+        begun = replace(self._mark.slots[source], has_begun=True)
+        slots, held = {**self._mark.slots, source: begun}, {**self._mark.positions, **positions}
+        self._say(replace(self._mark, slots=slots, positions=held))
+
+    def adopt(self, source: str, slot: str, positions: Positions) -> None:
+        """Follow a source by a slot that was there before slots were noted, and has forgotten its logs up to here."""
+        slots = {**self._mark.slots, source: LogSlot(name=slot, has_begun=True)}
+        self._say(replace(self._mark, slots=slots).following(positions))
+
+    def note(self, followed_to: Positions) -> None:
         """Note that nothing for us is left up to these positions; only then may the sources forget their logs."""
         self._say(self._mark.following(followed_to))
 
@@ -160,9 +171,7 @@ class ChangeLog:
         for relation in relations:
             self._place(relation.name, relation.arrow_schema())
 
-    def append(
-        self, captures: Sequence[Capture], followed_to: Mapping[str, Position] = MappingProxyType({})
-    ) -> AcceptedSpan:
+    def append(self, captures: Sequence[Capture], followed_to: Positions = MappingProxyType({})) -> AcceptedSpan:
         """Accept transactions in the order given, one atomic step for all; those accepted before are dropped.
 
         Each gets a tick of its own, but for the transactions of a joint capture, which share one. The same step notes
@@ -191,14 +200,16 @@ class ChangeLog:
         rows: dict[RelationName, list[pa.Table]] = {}
         last = before.tick
         for capture in captures:
+            assert not capture.altered, "a relation that was altered stops its source before this"
             ticks: list[Tick | None] = []
             joint = Tick(last + 1)
             for transaction in capture.transactions:
-                known = positions.get(transaction.source)
+                log = transaction.position.log_name
+                known = positions.get(log)
                 if known is not None and transaction.position <= known:
                     ticks.append(None)
                     continue
-                positions[transaction.source] = transaction.position
+                positions[log] = transaction.position
                 last = joint if capture.joint else Tick(last + 1)
                 ticks.append(last)
                 accepted.append((last, transaction))
@@ -238,16 +249,21 @@ class ChangeLog:
         found = layout.read_records(self._records(after, upto), self._notations())
         return [(tick, one) for tick, one in found if source is None or one.source == source]
 
-    def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int]]:
-        """Return the ticks in (after, upto] of a source, in order, with what snapshots know their transactions by."""
-        records = self._records(after, upto)
-        own = records.filter(pc.equal(records["_source"], source))
-        ticks = (Tick(tick) for tick in own[TICK].to_pylist())
-        return list(zip(ticks, own["_identity"].to_pylist(), strict=True))
+    def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int, str]]:
+        """Return the ticks in (after, upto] of a source, in order, with what readers know their transactions by.
 
-    def tick_at(self, source: str, position: Position) -> Tick | None:
-        """Return the tick of the source's newest transaction at or before a position; None if the log holds none."""
-        return self._newest(lambda one: one.source == source and one.position <= position)
+        That is an identity, and the log of the source that it is an identity in.
+        """
+        records = self._records(after, upto)
+        names = records["_source"]
+        own = records.filter(pc.or_(pc.equal(names, source), pc.starts_with(names, f"{source}.")))
+        ticks = (Tick(tick) for tick in own[TICK].to_pylist())
+        logs = (split_log_name(name)[1] for name in own["_source"].to_pylist())
+        return list(zip(ticks, own["_identity"].to_pylist(), logs, strict=True))
+
+    def tick_at(self, position: Position) -> Tick | None:
+        """Return the tick of a log's newest transaction at or before a position; None if there is none here."""
+        return self._newest(lambda one: one.position.log_name == position.log_name and one.position <= position)
 
     def relations(self) -> tuple[RelationName, ...]:
         """Return the relations whose rows the log can hold."""
@@ -297,8 +313,8 @@ class ChangeLog:
         return pa.concat_tables([layout.RECORDS.empty_table(), *stored, *([] if ahead is None else [ahead])])
 
     def _notations(self) -> dict[str, Notation]:
-        """Return how each source writes positions."""
-        return {source: position.notation for source, position in self._mark.positions.items()}
+        """Return how the positions of each log are written."""
+        return {log: position.notation for log, position in self._mark.positions.items()}
 
     def _stored(self, upto: Tick) -> Tick:
         """Return up to which tick the data files are read: what was looked ahead to is not in them."""

@@ -3,8 +3,9 @@
 The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
 accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. A lost connection and a
 refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a changed
-table) ends the thread, and `lost` says why. Any other exception is trouble of our own (a full disk): it ends the thread
-too, and the maintainer raises it.
+table) ends the thread, and `lost` says why. A relation that was altered at the source ends it too: what was committed
+before is handed over, and nothing after. Any other exception is trouble of our own (a full disk): it ends the thread as
+well, and the maintainer raises it.
 """
 
 from __future__ import annotations
@@ -16,27 +17,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from headwater.errors import HeadwaterError, SourceLost, SourceUnavailable
-from headwater.model.position import Position
+from headwater.changelog.capture_parts import slice_capture
+from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
+from headwater.model.position import Position, Positions, by_log
 from headwater.model.relation import Relation
 from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
-from headwater.observe.events import Listener, SourceConnected, SourceDisconnected, SourceGone
+from headwater.observe.events import Listener, SourceConnected, SourceDisconnected, SourceGone, SourceWarning
 from headwater.observe.lag import Lag
 from headwater.sources.source import Follower, Source
 
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02
+_SHORT_TIMES = 2
+"""A log is short when it holds less beyond what we have than so many times what we lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Followed:
-    """What a source's thread hands over: new transactions, if any, and how far the log has been followed."""
+    """What a source's thread hands over: new transactions, if any, and how far its logs have been followed."""
 
     source: str
     capture: Capture | None
-    followed_to: Position
+    followed_to: Positions
 
 
 class SourceThread:
@@ -47,13 +51,13 @@ class SourceThread:
         source: Source,
         relations: Sequence[Relation],
         slot: str,
-        held_to: Callable[[], Position],
+        held_to: Callable[[], Positions],
         out: queue.Queue[Followed],
         listener: Listener,
         is_full: Callable[[], bool] = lambda: False,
         settings: CaptureSettings = DEFAULTS.capture,
     ) -> None:
-        """`held_to` says how far the change log durably holds this source, each time a connection is made.
+        """`held_to` says how far the change log durably holds this source, whenever it is asked.
 
         While `is_full`, nothing more is read: the rest waits in the source's own log.
         """
@@ -75,7 +79,8 @@ class SourceThread:
         self._settings = settings
         self._stop = threading.Event()
         self._follower: Follower | None = None
-        self._wanted: Position | None = None
+        self._wanted: dict[str, Position] = {}
+        self._is_log_short = False
         self._hastened = threading.Event()
         self.lag = Lag(source.distance)
         self._looked_at = 0.0
@@ -103,7 +108,7 @@ class SourceThread:
 
     def hasten(self, position: Position) -> None:
         """Say that somebody waits for this position."""
-        self._wanted = position
+        self._wanted[position.log_name] = position
         self._hastened.set()
         follower = self._follower
         if follower is not None:
@@ -139,10 +144,10 @@ class SourceThread:
         try:
             self._follower = follower
             self.is_connected, self.error, self.retry_at = True, None, None
-            self._listener(SourceConnected(source=self.source.name, position=follower.followed_to()))
-            if self._wanted is not None:
-                follower.hasten(self._wanted)
-            told: Position | None = None
+            self._listener(SourceConnected(source=self.source.name, positions=tuple(follower.followed_to().values())))
+            for wanted in tuple(self._wanted.values()):
+                follower.hasten(wanted)
+            told: Positions | None = None
             while not self._stop.is_set():
                 if self._is_full():
                     self._wait(follower)
@@ -151,15 +156,27 @@ class SourceThread:
                 capture = follower.next_capture(_POLL_SECONDS)
                 followed_to = follower.followed_to()
                 self._look(follower)
-                if capture is not None or told is None or told < followed_to:
-                    handed = Followed(source=self.source.name, capture=capture, followed_to=followed_to)
-                    self._hand_over(handed, follower)
+                if capture is not None and capture.altered:
+                    self._stop_before(capture, follower)
+                if capture is not None or told != followed_to:
+                    self._hand_over(self._followed(capture, followed_to), follower)
                     told = followed_to
                 if capture is not None:
                     self._pause()
         finally:
             self._follower = None
             follower.close()
+
+    def _followed(self, capture: Capture | None, followed_to: Positions) -> Followed:
+        return Followed(source=self.source.name, capture=capture, followed_to=followed_to)
+
+    def _stop_before(self, capture: Capture, follower: Follower) -> None:
+        """Hand over what was committed before a relation was altered, and raise that it was."""
+        first = min(capture.altered)
+        if first:
+            before = slice_capture(capture, 0, first)
+            self._hand_over(self._followed(before, by_log(one.position for one in before.transactions)), follower)
+        raise altered_relation(capture)
 
     def _pause(self) -> None:
         """Let some transactions come before the next capture, which costs much the same for one as for twenty."""
@@ -181,10 +198,44 @@ class SourceThread:
         self._look(follower)
 
     def _look(self, follower: Follower) -> None:
-        """See where the source's log ends, now and then."""
+        """See where the source's logs end, and where they begin, now and then."""
         if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
-            self.lag.look(follower.log_end(), datetime.now(UTC))
+            end = follower.log_end()
+            self.lag.look(end, datetime.now(UTC))
+            self._warn_of_short_log(follower.log_begin(), end)
             self._looked_at = time.monotonic()
+
+    def _warn_of_short_log(self, begin: Positions, end: Positions) -> None:
+        """Warn when a source that does not hold its log for us will soon have deleted what we still need."""
+        held = self._held_to()
+        short = [
+            (left, behind)
+            for name in begin.keys() & held.keys() & end.keys()
+            if (behind := self.source.distance(held[name], end[name])).amount > 0
+            and (left := self.source.distance(begin[name], held[name])).amount < _SHORT_TIMES * behind.amount
+        ]
+        if short and not self._is_log_short:
+            left, behind = short[0]
+            sentence = (
+                f"its log may soon be deleted before it was read: we are {behind} behind, and it keeps only {left} "
+                "more than we need; let it keep its log for longer"
+            )
+            self._listener(SourceWarning(source=self.source.name, sentence=sentence))
+        self._is_log_short = bool(short)
+
+
+def altered_relation(capture: Capture) -> SourceRefused:
+    """Return the error of the first relation that a capture says was altered."""
+    first = min(capture.altered)
+    name, what = next(iter(capture.altered[first].items()))
+    at = capture.transactions[first].position
+    return SourceRefused(
+        f'relation "{name}" was altered at the source',
+        code="HW-341",
+        detail=f"{what} (at {at}); the log of the source does not tell how the rows that were there have changed",
+        hint=f"`headwater teardown --source {name.source}` and `headwater run` read this source again, with its views; "
+        "those of other sources go on",
+    )
 
 
 def raise_if_lost(threads: Mapping[str, SourceThread], *, any_one: bool) -> None:

@@ -20,7 +20,8 @@ from datetime import datetime
 from headwater.changelog.capture_parts import join_captures, slice_capture, split_capture
 from headwater.changelog.follow import Followed
 from headwater.changelog.global_parts import Arrived, GlobalParts, Incomplete
-from headwater.model.position import Position
+from headwater.errors import SourceRefused
+from headwater.model.position import Position, Positions, are_reached
 from headwater.model.project import GlobalIds
 from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture
@@ -80,8 +81,9 @@ class Holding:
     def take(self, followed: Followed) -> list[Capture]:
         """Take in what a source's thread handed over; return what may be accepted now, in order."""
         if self._sources is None or followed.source not in self._sources.names:
-            self._arrived_to[followed.source] = followed.followed_to
+            self._arrived_to.update(followed.followed_to)
             return [] if followed.capture is None else [followed.capture]
+        followed_to = _of_one_log(followed)
         captures = []
         fresh = None if followed.capture is None else self._fresh(followed.capture)
         if fresh is not None:
@@ -92,8 +94,8 @@ class Holding:
                 self._row_counts[followed.source] += value.row_count
                 captures += self._captures(self._parts.arrive(Arrived(source=followed.source, ids=ids, value=value)))
         read_to = self._read_to.get(followed.source)
-        if read_to is None or read_to < followed.followed_to:
-            self._read_to[followed.source] = followed.followed_to
+        if read_to is None or read_to < followed_to:
+            self._read_to[followed.source] = followed_to
         self._note()
         return captures
 
@@ -106,14 +108,13 @@ class Holding:
         self._note()
         return captures
 
-    def reached(self) -> Mapping[str, Position]:
-        """Return, per source, up to where everything was let through."""
+    def reached(self) -> Positions:
+        """Return, for each log, up to where everything was let through."""
         return dict(self._arrived_to)
 
-    def has_read(self, position: Position) -> bool:
-        """Tell whether all that a source committed up to a position has been let through or is held."""
-        read_to = self._read_to.get(position.source, self._arrived_to.get(position.source))
-        return read_to is not None and position <= read_to
+    def has_read(self, positions: Positions) -> bool:
+        """Tell whether all that sources committed up to positions has been let through or is held."""
+        return are_reached(positions, {**self._arrived_to, **self._read_to})
 
     def held(self) -> frozenset[str]:
         """Return the sources that stand still at a part."""
@@ -154,3 +155,15 @@ class Holding:
                 held_since[source] = first.value.arrived_at
         self._held_since = held_since
         self.waiting = tuple(self._parts.incomplete())
+
+
+def _of_one_log(followed: Followed) -> Position:
+    """Return how far a source with parts of global transactions was followed; one with several logs is refused."""
+    if followed.followed_to.keys() != {followed.source}:
+        raise SourceRefused(
+            f'source "{followed.source}" cannot have parts of global transactions',
+            code="HW-342",
+            detail="it has more than one log, and nothing says in which order they were committed",
+            hint="leave it out of the project's global transactions",
+        )
+    return followed.followed_to[followed.source]

@@ -7,6 +7,7 @@ One table for all relations, because one append is then one atomic step. A row i
     7      shop     NULL        NULL    913        0/16B37F0  …   NULL            NULL
     7      shop     shop.sales  +1      NULL       NULL       …   {3, 'pen', 2}   NULL
 
+`_source` names the log that a transaction is of: the source, and the log's own name after a dot where it has several.
 A relation that gains columns gets a wider struct. One whose column changes its type gets a second struct column,
 `shop.sales#2`; the older one keeps the older rows, and readers cast them to the newest type.
 A data file holds only the structs it has rows of.
@@ -20,7 +21,7 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.model.position import LSN, Notation, Position, Tick
+from headwater.model.position import LSN, Notation, Position, Tick, split_log_name
 from headwater.model.relation import COUNT, DEFAULT_SCHEMA, TICK, RelationName
 from headwater.model.transaction import ORDINAL, Transaction
 
@@ -89,7 +90,7 @@ def records(transactions: Sequence[tuple[Tick, Transaction]], accepted_at: datet
     nothing = [None] * len(transactions)
     values = [
         [tick for tick, _ in transactions],
-        [one.source for _, one in transactions],
+        [one.position.log_name for _, one in transactions],
         nothing,
         nothing,
         [one.identity for _, one in transactions],
@@ -102,13 +103,14 @@ def records(transactions: Sequence[tuple[Tick, Transaction]], accepted_at: datet
 
 
 def read_records(rows: pa.Table, notations: Mapping[str, Notation]) -> list[tuple[Tick, Transaction]]:
-    """Return the transactions that records tell of; each source writes positions in its own notation."""
+    """Return the transactions that records tell of; each log has a notation for its positions."""
     return [
         (
             Tick(row[TICK]),
             Transaction(
                 position=Position(
-                    source=row["_source"],
+                    source=split_log_name(row["_source"])[0],
+                    log=split_log_name(row["_source"])[1],
                     history=row["_history"],
                     offset=row["_position"],
                     notation=notations.get(row["_source"], LSN),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headwater.model.position import Position, Tick, read_position
+from headwater.model.position import Positions, Tick, read_positions, written_positions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +24,10 @@ class LogSlot:
 class LogMark:
     """The newest tick, how far the log holds every source, by which slots, and the epoch of the writer that said so.
 
-    A source's position is where its newest transaction ends, or a later one up to which there is nothing for us.
+    A position of a source's log is where its newest transaction ends, or a later one up to which there is nothing for
+    us. It is stored with its proof, by which the source recognises its log when it is followed again.
 
+    >>> from headwater.model.position import Position
     >>> mark = LogMark(tick=Tick(7), epoch=2, positions={"shop": Position(source="shop", history="71:1", offset=90)},
     ...                slots={"shop": LogSlot(name="headwater_shop_1a2b3c4d", has_begun=True)})
     >>> LogMark.parse(mark.text()) == mark
@@ -34,12 +36,12 @@ class LogMark:
 
     tick: Tick
     epoch: int
-    positions: Mapping[str, Position]
+    positions: Positions
     slots: Mapping[str, LogSlot] = field(default_factory=dict)
 
     def text(self) -> str:
         """Return the mark as it is written."""
-        positions = {source: position.written() for source, position in self.positions.items()}
+        positions = written_positions(self.positions)
         slots = {source: [slot.name, slot.has_begun] for source, slot in self.slots.items()}
         said = {"tick": self.tick, "epoch": self.epoch, "positions": positions, "slots": slots}
         return json.dumps(said, sort_keys=True)
@@ -48,12 +50,12 @@ class LogMark:
         """Return what Delta keeps as application transactions."""
         return {"headwater": self.tick, "headwater.epoch": self.epoch}
 
-    def following(self, positions: Mapping[str, Position]) -> LogMark:
-        """Return the mark with sources at these positions, where they are further than before."""
+    def following(self, positions: Positions) -> LogMark:
+        """Return the mark with logs of sources at these positions, where they are further than before."""
         further = {
-            source: position
-            for source, position in positions.items()
-            if source not in self.positions or self.positions[source] < position
+            log: position
+            for log, position in positions.items()
+            if log not in self.positions or self.positions[log] < position
         }
         return replace(self, positions={**self.positions, **further}) if further else self
 
@@ -61,7 +63,7 @@ class LogMark:
     def parse(text: str) -> LogMark:
         """Read a written mark; one from before slots were noted has none."""
         value = json.loads(text)
-        positions = {source: read_position(source, said) for source, said in value["positions"].items()}
+        positions = read_positions(value["positions"])
         slots = {
             source: LogSlot(name=name, has_begun=has_begun)
             for source, (name, has_begun) in value.get("slots", {}).items()

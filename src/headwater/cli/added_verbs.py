@@ -9,8 +9,9 @@ from importlib.metadata import entry_points
 
 import typer
 
-from headwater.cli.lab import lab
+from headwater.cli.outcome import outcome
 from headwater.cli.program import add_verb
+from headwater.errors import HeadwaterError
 
 GROUP = "headwater.verbs"
 
@@ -19,7 +20,7 @@ _ANYTHING: dict[str, object] = {"allow_extra_args": True, "ignore_unknown_option
 
 
 def add_verbs_of_others(app: typer.Typer) -> None:
-    """Give the program the verbs that installed distributions bring; without the lab, one that says how to get it."""
+    """Give the program the verbs that installed distributions bring. Without the lab, one that says how to get it."""
     found = entry_points(group=GROUP)
     for name in sorted(found.names):
         try:
@@ -28,3 +29,14 @@ def add_verbs_of_others(app: typer.Typer) -> None:
             typer.echo(f'the verb "{name}" that is installed cannot be loaded: {error}', err=True)
     if "lab" not in found.names:
         add_verb(app, lab, _ANYTHING)
+
+
+def lab(context: typer.Context) -> None:
+    """See what the published algorithms guarantee and cost (needs `pip install headwater-lab`)."""
+    with outcome(as_json="--json" in context.args, debug=False):
+        raise HeadwaterError(
+            "the lab is not installed",
+            code="HW-172",
+            detail="it is a distribution of its own, headwater-lab, because maintaining views needs nothing of it",
+            hint="pip install headwater-lab",
+        )

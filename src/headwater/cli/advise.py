@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.advice import draw_advice
 
 
@@ -31,10 +29,6 @@ def advise(
     debug: DebugOption = False,
 ) -> None:
     """Say which auxiliary tables are worth keeping, what they cost, and why."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.advise(view, algorithm=algorithm, traces_per_hour=traces_per_hour, apply=apply)
     output.show(result, draw_advice)

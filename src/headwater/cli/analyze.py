@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.analysis import draw_analysis
 from headwater.cli.render.analysis_page import write_analysis
 
@@ -32,11 +30,7 @@ def analyze(
     The kinds of paper 002: recomputed or incremental, from copies or by asking, and deciding batch by batch. Its
     corrected formulas predict; recent batches are replayed beside the warehouse, of which nothing is changed.
     """
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.analyze(view)
         if to is not None:
             result = replace(result, files=write_analysis(result, to))

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import BROKE, outcome
-from headwater.cli.progress import progress
+from headwater.cli.outcome import BROKE
 from headwater.cli.render.verbs import draw_check
 from headwater.errors import HeadwaterError
 from headwater.judge.sample import STATES
@@ -34,20 +33,15 @@ def check(
     The states compared are spread over what can be read, the newest among them. If one is wrong, the tick where the
     mistake came in is named, with what differs there. The exit code is 2 if a promise was broken.
     """
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-    ):
-        count = _count(ticks)
-        with open_project(context, project, listener) as headwater:
-            result = headwater.check(view, ticks=count, steps=steps)
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
+        result = headwater.check(view, ticks=_count(ticks), steps=steps)
     output.show(result, draw_check)
     if not result.kept:
         raise typer.Exit(BROKE)
 
 
 def _count(ticks: str) -> int | None:
-    """Return how many states to compare; None: all."""
+    """Return how many states to compare. None means all."""
     if ticks == "all":
         return None
     if not ticks.isdecimal() or int(ticks) == 0:

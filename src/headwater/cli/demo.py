@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from headwater.cli.demo_stage import stage
-from headwater.cli.facade import play_demo, require_demo
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import BROKE, outcome
 from headwater.cli.render.verbs import draw_demo
@@ -25,9 +24,13 @@ def demo(
     exit code is 2 if one of them was wrong. Nothing is left running.
     """
     with outcome(as_json=as_json, debug=debug) as output:
-        require_demo()
+        from headwater.demo.needed import require_packages  # noqa: PLC0415 - as below
+
+        require_packages()
+        from headwater.demo import play  # noqa: PLC0415 - it brings servers and Spark, and needs these packages
+
         with stage(as_json=as_json, debug=debug) as listener:
-            result = play_demo(seconds, listener)
+            result = play.play(seconds=seconds, listener=listener)
     output.show(result, draw_demo)
     if not result.check.kept:
         raise typer.Exit(BROKE)

@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from importlib import import_module
 
 import typer
 
 from headwater.cli.program import add_verb, new_app, run_program
 
-VERBS = frozenset(
-    {
-        "advise",
-        "analyze",
-        "check",
-        "demo",
-        "explain",
-        "history",
-        "impact",
-        "init",
-        "plan",
-        "prove",
-        "query",
-        "refresh",
-        "release",
-        "run",
-        "status",
-        "teardown",
-        "trace",
-        "why-not",
-    }
+VERBS = (
+    "init",
+    "plan",
+    "run",
+    "status",
+    "query",
+    "trace",
+    "impact",
+    "why-not",
+    "history",
+    "explain",
+    "check",
+    "advise",
+    "analyze",
+    "refresh",
+    "release",
+    "teardown",
+    "demo",
+    "prove",
 )
+"""In the order a person meets them; each is a function in a file of its name."""
 
 
 def main() -> None:
@@ -40,11 +40,17 @@ def main() -> None:
 
 
 def app_for(verb: str) -> typer.Typer:
-    """Return the program with one verb; with all of them where none of these is asked for."""
+    """Return the program with one verb, or with all of them if the first argument is not a verb."""
     if verb not in VERBS:
         whole: typer.Typer = import_module("headwater.cli.app").app
         return whole
-    name = verb.replace("-", "_")
     app = new_app()
-    add_verb(app, getattr(import_module(f"headwater.cli.{name}"), name))
+    add_verb(app, load_verb(verb))
     return app
+
+
+def load_verb(verb: str) -> Callable[..., None]:
+    """Return the function that does a verb."""
+    name = verb.replace("-", "_")
+    found: Callable[..., None] = getattr(import_module(f"headwater.cli.{name}"), name)
+    return found

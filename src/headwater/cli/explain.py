@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_explain, draw_explain_in_full
 
 
@@ -25,10 +23,6 @@ def explain(
     debug: DebugOption = False,
 ) -> None:
     """Show how a view is maintained: the verdict, what is kept, what is read, what it costs, what is recomputed."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.explain(view)
     output.show(result, draw_explain_in_full if full else draw_explain)

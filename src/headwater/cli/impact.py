@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.trace import draw_impact, draw_row_impact
 from headwater.model.moment import parse_moment, parse_position
 
@@ -33,20 +31,13 @@ def impact(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what one source transaction changed in every view; with --where, what derives from a source row."""
+    """Show what one source transaction changed in every view. With --where, what derives from a source row."""
     del row
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         if where is None:
-            position = parse_position(what)
-            with open_project(context, project, listener) as headwater:
-                result = headwater.impact(position)
+            result = headwater.impact(parse_position(what))
         else:
-            moment = None if at is None else parse_moment(at)
-            with open_project(context, project, listener) as headwater:
-                derived = headwater.row_impact(what, where, at=moment)
+            derived = headwater.row_impact(what, where, at=None if at is None else parse_moment(at))
     if where is None:
         output.show(result, draw_impact)
     else:

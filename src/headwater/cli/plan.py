@@ -6,10 +6,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import REFUSED, outcome
-from headwater.cli.progress import progress
+from headwater.cli.outcome import REFUSED
 from headwater.cli.render.verbs import draw_owner_sql, draw_plan
 from headwater.errors import ErrorList
 
@@ -19,7 +18,7 @@ def plan(
     *,
     rebuild: Annotated[
         list[str] | None,
-        typer.Option("--rebuild", metavar="VIEW", help="As `run --rebuild` would: this view anew; may be repeated."),
+        typer.Option("--rebuild", metavar="VIEW", help="Plan as for `run --rebuild`; may be repeated."),
     ] = None,
     sql: Annotated[
         str | None,
@@ -34,11 +33,7 @@ def plan(
     debug: DebugOption = False,
 ) -> None:
     """Show what `run` would do, and change nothing."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         if sql is not None:
             needed = headwater.owner_sql(sql)
             output.show(needed, draw_owner_sql)

@@ -8,10 +8,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_query
 from headwater.model.moment import parse_moment, parse_position
 
@@ -36,13 +34,9 @@ def query(
     debug: DebugOption = False,
 ) -> None:
     """Run a query over the views, all at one tick."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         moment = None if at is None else parse_moment(at)
         position = None if after is None else parse_position(after)
-        with open_project(context, project, listener) as headwater:
-            result = headwater.query(sql, at=moment, after=position)
+        result = headwater.query(sql, at=moment, after=position)
     row_limit = limit or (_TERMINAL_ROWS if sys.stdout.isatty() else None)
     output.show(result, partial(draw_query, row_limit=row_limit))

@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_refresh
 
 
@@ -21,14 +19,10 @@ def refresh(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Bring views up to date now that are refreshed on demand, or every so often.
+    """Bring views up to date now that are refreshed on demand, or at an interval.
 
-    A maintainer that runs does it, and this waits for it. Where none runs, this maintains them once.
+    A running maintainer does it, and this waits for it. If none runs, this maintains the views once.
     """
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.refresh(*views)
     output.show(result, draw_refresh)

@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_release
 
 
@@ -25,10 +23,6 @@ def release(
 
     Each of them becomes a tick of its own, and so does one that comes late. It cannot be taken back.
     """
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-        open_project(context, project, listener) as headwater,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.release(global_id)
     output.show(result, draw_release)

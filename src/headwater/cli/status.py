@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import Facade, open_project
+from headwater.cli.opened import open_project, opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_status
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.observe.status import StatusResult
 
 _WATCH_SECONDS = 2.0
@@ -31,20 +30,16 @@ def status(
     debug: DebugOption = False,
 ) -> None:
     """Show how the sources and the views are doing."""
-    with outcome(as_json=as_json, debug=debug) as output:
-        if watch:
-            with open_project(context, project, unheard) as headwater:
-                output.show_each(_again_and_again(headwater), draw_status)
-            return
-        with (
-            progress(as_json=as_json, debug=debug) as listener,
-            open_project(context, project, listener) as headwater,
-        ):
+    if not watch:
+        with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
             result = headwater.status()
-    output.show(result, draw_status)
+        output.show(result, draw_status)
+        return
+    with outcome(as_json=as_json, debug=debug) as output, open_project(context, project, ignore_event) as headwater:
+        output.show_each(_again_and_again(headwater.status), draw_status)
 
 
-def _again_and_again(headwater: Facade) -> Iterator[StatusResult]:
+def _again_and_again(status: Callable[[], StatusResult]) -> Iterator[StatusResult]:
     while True:
-        yield headwater.status()
+        yield status()
         time.sleep(_WATCH_SECONDS)  # how often a person sees the picture change

@@ -7,10 +7,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.trace import draw_trace
 from headwater.model.moment import parse_moment
 
@@ -31,18 +29,14 @@ def trace(
         bool, typer.Option("--whole-rows", help="Show all columns of source rows; their sources may have to be asked.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, help="Draw at most so many rows at each place of the tree.")
+        int, typer.Option("--limit", min=1, help="Draw at most this many rows at each node of the tree.")
     ] = _ROWS,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
     """Show where rows of a view come from: the source rows that derived them, as they were."""
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-    ):
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         moment = None if at is None else parse_moment(at)
-        with open_project(context, project, listener) as headwater:
-            result = headwater.trace(view, where=where, at=moment, whole_rows=whole_rows)
+        result = headwater.trace(view, where=where, at=moment, whole_rows=whole_rows)
     output.show(result, partial(draw_trace, row_limit=limit))

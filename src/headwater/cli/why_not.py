@@ -6,10 +6,8 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.facade import open_project
+from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, OldRowOption, ProjectOption
-from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
 from headwater.cli.render.trace import draw_why_not
 from headwater.model.moment import parse_moment
 
@@ -31,11 +29,6 @@ def why_not(
 ) -> None:
     """Show what keeps a row out of a view: the first partner, condition or pending transaction that it lacks."""
     del row
-    with (
-        outcome(as_json=as_json, debug=debug) as output,
-        progress(as_json=as_json, debug=debug) as listener,
-    ):
-        moment = None if at is None else parse_moment(at)
-        with open_project(context, project, listener) as headwater:
-            result = headwater.why_not(view, where, at=moment)
+    with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
+        result = headwater.why_not(view, where, at=None if at is None else parse_moment(at))
     output.show(result, draw_why_not)

@@ -31,13 +31,13 @@ from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
 
 _LOOK_SECONDS = 0.25
-
-_SAMPLED, _SAMPLE_ROWS, _SAMPLE_PARTS = "high_profit", 4, 4
-"""The view whose rows are shown, how many, and among how many ticks one is looked for at which they were others."""
+_SAMPLE_VIEW = "high_profit"
+_SAMPLE_ROWS = 4
+_SAMPLE_PARTS = 4
 
 
 def play(*, seconds: int, listener: DemoListener) -> DemoResult:
-    """Play the demo, with writers that write for so many seconds, and return what the judge found."""
+    """Play the demo, with writers that write for `seconds`, and return what the judge found."""
     started = time.perf_counter()
     listener(Scene.STARTING)
     with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside() as spark:
@@ -50,7 +50,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             spark.result()
             listener(Scene.PLANNING)
             resolved = resolve_project(project, spark.result())
-            tally = Tally()
+            tally = _Tally()
             with maintained(spark.result(), resolved, fan_out(listener, tally)) as maintainer:
                 maintainer.wait_until_followed()
                 _write(servers, maintainer, seconds, listener)
@@ -66,7 +66,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             before=before,
             progress=lambda tick: listener(Replayed(tick=tick, through=last)),
         )
-        samples = two_samples(spark.result(), warehouse)
+        samples = _two_samples(spark.result(), warehouse)
         listener(Scene.LEAVING)
     return DemoResult(
         transaction_count=last,
@@ -81,7 +81,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
 
 
 def _write(servers: Mapping[str, EmbeddedServer], maintainer: Maintained, seconds: int, listener: DemoListener) -> None:
-    """Let the writers write, slowly until the views are born and then for a while; wait until the views have it all."""
+    """Let the writers write, slowly until the views are born and then for a while. Wait until the views have it all."""
     urls = {name: server.url() for name, server in servers.items()}
     with Pulses(urls, maintainer, listener) as pulses:
         with writing(urls) as writers:
@@ -114,7 +114,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def _ending_when_terminated() -> Iterator[None]:
-    """Let a polite kill unwind like Ctrl-C, so that nothing is left behind."""
+    """Let SIGTERM unwind like Ctrl-C, so that nothing is left behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -129,9 +129,28 @@ def _ending_when_terminated() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]:
+class _Tally:
+    """A listener that counts commits, and the answers of sources that had to be corrected by rebasing."""
+
+    def __init__(self) -> None:
+        self.commit_count = 0
+        self.answer_count = 0
+        self.corrected_answer_count = 0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BatchCommitted():
+                self.commit_count += 1
+            case ProbeAnswered(corrected_row_count=corrected_row_count):
+                self.answer_count += 1
+                self.corrected_answer_count += corrected_row_count > 0
+            case _:
+                pass
+
+
+def _two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]:
     """Return the first rows of a view at its newest tick, and at an earlier tick at which they were others."""
-    birth, newest = warehouse.view(_SAMPLED).birth, warehouse.frontier(_SAMPLED)
+    birth, newest = warehouse.view(_SAMPLE_VIEW).birth, warehouse.frontier(_SAMPLE_VIEW)
     last = _sample(spark, warehouse, newest)
     for part in range(_SAMPLE_PARTS - 1, -1, -1):
         earlier = _sample(spark, warehouse, Tick(birth + (newest - birth) * part // _SAMPLE_PARTS))
@@ -141,28 +160,7 @@ def two_samples(spark: SparkSession, warehouse: Warehouse) -> tuple[Sample, ...]
 
 
 def _sample(spark: SparkSession, warehouse: Warehouse, tick: Tick) -> Sample:
-    rows = warehouse.view_dataframe(spark, _SAMPLED, tick)
+    rows = warehouse.view_dataframe(spark, _SAMPLE_VIEW, tick)
     first = rows.orderBy(F.desc("surplus"), "store_id").limit(_SAMPLE_ROWS).toArrow()
     values = tuple(zip(*(column.to_pylist() for column in first.columns), strict=True))
-    return Sample(view=_SAMPLED, tick=tick, columns=tuple(first.column_names), rows=values)
-
-
-class Tally:
-    """A listener that counts commits, and the answers of sources that had to be corrected by rebasing."""
-
-    def __init__(self) -> None:
-        """Begin at nothing."""
-        self.commit_count = 0
-        self.answer_count = 0
-        self.corrected_answer_count = 0
-
-    def __call__(self, event: Event) -> None:
-        """Count an event."""
-        match event:
-            case BatchCommitted():
-                self.commit_count += 1
-            case ProbeAnswered(corrected_rows=corrected_rows):
-                self.answer_count += 1
-                self.corrected_answer_count += corrected_rows > 0
-            case _:
-                pass
+    return Sample(view=_SAMPLE_VIEW, tick=tick, columns=tuple(first.column_names), rows=values)

@@ -71,9 +71,9 @@ class ExplainedCost:
         """The rows that are read for a changed row, in words."""
         whole = self.cost.per_commit
         read = {name: rows for name, rows in self.cost.relations.items() if rows or not whole}
-        told = [f"{_about(rows)} for a changed row of {name}" for name, rows in read.items()]
-        told += [f"{_about(whole)} at every commit in which something changed"] if whole else []
-        return f"about {', '.join(told)}" if told else "nothing"
+        parts = [f"{_about(rows)} for a changed row of {name}" for name, rows in read.items()]
+        parts += [f"{_about(whole)} at every commit in which something changed"] if whole else []
+        return f"about {', '.join(parts)}" if parts else "nothing"
 
     @property
     def against_recomputing(self) -> str:
@@ -178,7 +178,7 @@ def _last_batch(warehouse: Warehouse, view: str, relations: Mapping[RelationName
 
 
 def _about(rows: float) -> str:
-    """Return a number of rows as an estimate is told.
+    """Return a number of rows as an estimate in words.
 
     >>> [_about(rows) for rows in (0, 1, 3.4, 12345.6)]
     ['0 rows', '1 row', '3.4 rows', '12,346 rows']

@@ -16,6 +16,8 @@ def reading_lines(resolved: ResolvedProject, view: ResolvedView) -> list[str]:
         match reading:
             case Reading.REPLICA:
                 how = f"replica, kept in the warehouse: {_held(resolved.relations[name], copied[name])}"
+                if not resolved.sources[name.source].abilities.tells_every_transaction:
+                    how += "; exact at the states in which its source was seen"
             case Reading.PROBE:
                 how = "probes at the source, rebased"
         lines.append(f"  {'' if lines else 'reads from':12} {name}: {how}")

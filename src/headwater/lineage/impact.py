@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find_impact(spark: Callable[[], SparkSession], warehouse: Warehouse, position: AtPosition) -> ImpactResult:
-    """Return what the source's newest transaction up to a position changed; the views say, nobody is asked.
+    """Return what the source's newest transaction up to a position changed, from the views' changes. Asks no source.
 
     Spark is needed only where it changed many rows.
     """

@@ -46,15 +46,15 @@ def find_row_impact(
 
 
 def _relation(resolved: ResolvedProject, text: str) -> Relation:
-    known = {str(name): relation for name, relation in resolved.relations.items()}
-    if text not in known:
+    relations = {str(name): relation for name, relation in resolved.relations.items()}
+    if text not in relations:
         raise NotReadable(
             f'no view reads a relation "{text}"',
             code="HW-137",
-            detail=f"views read: {', '.join(sorted(known))}",
-            hint=did_you_mean(text, tuple(known), otherwise="write SOURCE.TABLE, as a view's SQL does"),
+            detail=f"views read: {', '.join(sorted(relations))}",
+            hint=did_you_mean(text, tuple(relations), otherwise="write SOURCE.TABLE, as a view's SQL does"),
         )
-    return known[text]
+    return relations[text]
 
 
 def _in_view(

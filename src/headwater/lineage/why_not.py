@@ -58,7 +58,7 @@ def why_not(
 
 
 class _Walk:
-    """One walk; a step yields nothing if it has a sought row."""
+    """One walk. A step yields nothing if it has a sought row."""
 
     def __init__(self, rows: SegmentRows, texts: ObstacleTexts) -> None:
         self._rows = rows
@@ -109,9 +109,9 @@ class _Walk:
         """Yield why rows with the sought keys are missing, or what there is instead of the sought values."""
         if self._matching(segment, sought).num_rows:
             return
-        known = tuple(column for column in sought.columns if column in passed)
-        narrower = sought_rows(sought.rows, known, sought.rows[OF])
-        below = list(self.segment(self._segments[name], narrower.renamed(tuple(passed[one] for one in known))))
+        passed_columns = tuple(column for column in sought.columns if column in passed)
+        narrower = sought_rows(sought.rows, passed_columns, sought.rows[OF])
+        below = list(self.segment(self._segments[name], narrower.renamed(tuple(passed[one] for one in passed_columns))))
         if below:
             yield from below
         elif first is not None:

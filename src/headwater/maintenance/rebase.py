@@ -2,11 +2,11 @@
 
     R@t = R@answer - sum of changes {seen by the answer, tick > t} + sum of changes {not seen, tick <= t}
 
-What an answer saw is a *set* of transactions, not a number: PostgreSQL can show B and hide A although its log says A, B
+What an answer saw is a *set* of transactions, not a number: a database can show B and hide A although its log says A, B
 (A waits for a synchronous standby). The rule is per answer, never per row: an empty answer needs it too.
 
     source     A ──────► B ──► answer           log: A B C          needed: t = A
-    seen       no        yes                    − B (seen, later)   + A (not seen, due)
+    seen       no        yes                    − B (seen, later)   + A (not seen, needed)
 
 Only changes under the probed keys count: outside of them the answer says nothing.
 

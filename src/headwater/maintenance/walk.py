@@ -70,7 +70,7 @@ def _bind(
 
 
 class Walks(Generic[R]):
-    """Questions in the air: numbers the queries, and leads every answer back to who asked."""
+    """Open questions: numbers the queries, and returns every answer to its asker."""
 
     def __init__(self) -> None:
         """Begin with nothing in the air."""
@@ -85,12 +85,12 @@ class Walks(Generic[R]):
         return not self._open
 
     def start(self, questions: Questions[R]) -> tuple[int, Sequence[Query[Any]]]:
-        """Begin to ask; return a number for it, and the first query, if there is one."""
+        """Begin to ask, and return a number for it, and the first query, if there is one."""
         self._started += 1
         return self._started, self._go_on(questions, self._started, None)
 
     def take(self, answered: Answered[Any]) -> Sequence[Query[Any]]:
-        """Lead an answer to who asked for it; return the next query, if there is one."""
+        """Give an answer to its asker, and return the next query, if there is one."""
         started, questions = self._open.pop(answered.number)
         return self._go_on(questions, started, answered)
 

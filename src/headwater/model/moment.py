@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from headwater.errors import NotReadable
-from headwater.model.position import Tick
+from headwater.model.position import Tick, log_name, split_log_name
 
-_SOURCE_AND_POSITION = re.compile(r"([a-z][a-z0-9_]*):([0-9A-Za-z][!-~]*)")
+_LOG_AND_POSITION = re.compile(r"([a-z][a-z0-9_]*(?:\.[^\s:]+)?):([0-9A-Za-z][!-~]*)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +32,18 @@ class AtPosition:
     """
 
     source: str
+    log: str = ""
+    """Which log of the source; empty where it has only one."""
     text: str
+
+    @property
+    def log_name(self) -> str:
+        """The name of the log."""
+        return log_name(self.source, self.log)
 
     def __str__(self) -> str:
         """Return the moment as it is written after `--at`."""
-        return f"{self.source}:{self.text}"
+        return f"{self.log_name}:{self.text}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,28 +61,31 @@ Moment: TypeAlias = AtTick | AtPosition | AtTime
 
 
 def parse_moment(text: str) -> Moment:
-    """Return the moment that a text names; a time without a zone is UTC.
+    """Return the moment that a text names. A time without a zone is UTC.
 
     >>> parse_moment("42")
     AtTick(tick=42)
     >>> parse_moment("shop:0/16B3748")
-    AtPosition(source='shop', text='0/16B3748')
+    AtPosition(source='shop', log='', text='0/16B3748')
+    >>> str(parse_moment("lake.orders:12"))
+    'lake.orders:12'
     >>> str(parse_moment("2026-11-15 10:30"))
     '2026-11-15T10:30:00+00:00'
     """
-    said = text.strip()
-    if re.fullmatch(r"[0-9]+", said):
-        return AtTick(tick=Tick(int(said)))
-    if match := _SOURCE_AND_POSITION.fullmatch(said):
-        return AtPosition(source=match[1], text=match[2])
+    written = text.strip()
+    if re.fullmatch(r"[0-9]+", written):
+        return AtTick(tick=Tick(int(written)))
+    if match := _LOG_AND_POSITION.fullmatch(written):
+        source, log = split_log_name(match[1])
+        return AtPosition(source=source, log=log, text=match[2])
     try:
-        return AtTime(time=_with_zone(datetime.fromisoformat(said)))
+        return AtTime(time=_with_zone(datetime.fromisoformat(written)))
     except ValueError:
         raise _not_a_moment(f'"{text}"') from None
 
 
 def parse_position(text: str) -> AtPosition:
-    """Return the position that a text names; anything else is refused.
+    """Return the position that a text names. Anything else is refused.
 
     >>> str(parse_position("shop:0/16B3748"))
     'shop:0/16B3748'
@@ -110,9 +120,9 @@ def as_moment(value: int | str | datetime | Moment) -> Moment:
             return value
 
 
-def _not_a_moment(said: str) -> NotReadable:
+def _not_a_moment(written: str) -> NotReadable:
     return NotReadable(
-        f"{said} is not a moment",
+        f"{written} is not a moment",
         code="HW-120",
         detail="it is neither a tick, nor SOURCE:POSITION, nor an ISO time",
         hint='write for instance 42, shop:0/16B3748, or "2026-11-15T10:30:00Z"',

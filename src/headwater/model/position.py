@@ -1,7 +1,8 @@
 """How far into a log: a position in one source's own log, a tick in the warehouse's.
 
-Positions of one source are ordered; positions of two sources are not comparable, and neither are positions from two
-histories of one source (another system, or another timeline after a failover): comparing them raises.
+Positions of one log are ordered; positions of two logs are not comparable, and neither are positions from two
+histories of one log (another server, or the same one restored from a backup): comparing them raises. Most sources have
+one log. One that has several (a log for each table) tells how far by one position for each: `Positions`.
 
 How positions are written is the source's own choice. Its notation is data that is stored beside them, so that a
 warehouse can be read, and asked for a position, where the source is not.
@@ -10,9 +11,9 @@ warehouse can be read, and asked for a position, where the source is not.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NewType, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NewType, Self, TypeAlias
 
 from headwater.errors import InvalidProject, SourceLost
 
@@ -46,7 +47,7 @@ class Notation:
         return f"{shown}{self.separator}{offset & ((1 << self.low_bits) - 1):{self._format}}"
 
     def parse(self, text: str) -> int:
-        """Return the offset that a text means; any other text is refused.
+        """Return the offset that a text means. Any other text is refused.
 
         >>> hex(LSN.parse("1/ff"))
         '0x1000000ff'
@@ -86,32 +87,44 @@ LSN = Notation(base=16, separator="/", low_bits=32, history="system:timeline")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """How far into one source's own log.
+    """How far into one log of a source.
 
     >>> a = Position(source="shop", history="71:1", offset=0x16B3748)
     >>> str(a)
     'shop:0/16B3748'
     >>> a < Position(source="shop", history="71:1", offset=0x16B3800)
     True
+    >>> str(Position(source="lake", log="orders", history="7f", offset=3, notation=Notation()))
+    'lake.orders:3'
     """
 
     source: str
+    log: str = ""
+    """Which log of the source; empty where it has only one."""
     history: str
-    """Which log this is a position of: another text, another log, even if the offsets look alike."""
+    """Which history of the log: another text, another log, even if the offsets look alike."""
     offset: int
     notation: Notation = LSN
+    proof: bytes = field(default=b"", repr=False, compare=False)
+    """By what the source recognises its own log when it is followed from here; empty where the history is enough."""
 
     @property
     def text(self) -> str:
         """The offset as the source's users write it."""
         return self.notation.text(self.offset)
 
+    @property
+    def log_name(self) -> str:
+        """The name of the log: the source's, and the log's own where the source has several."""
+        return log_name(self.source, self.log)
+
     def __str__(self) -> str:
         """Return the position as a person writes it after `--at`."""
-        return f"{self.source}:{self.text}"
+        return f"{self.log_name}:{self.text}"
 
-    def _comparable(self, other: Position) -> None:
-        assert self.source == other.source, f"positions of two sources compared: {self} and {other}"
+    def require_comparable(self, other: Position) -> None:
+        """Refuse a position of another history of the same log."""
+        assert self.log_name == other.log_name, f"positions of two logs compared: {self} and {other}"
         if self.history != other.history:
             raise SourceLost(
                 f'source "{self.source}" is not the server it was',
@@ -123,24 +136,69 @@ class Position:
             )
 
     def __lt__(self, other: Position) -> bool:
-        """Tell whether this position comes before another of the same source and history."""
-        self._comparable(other)
+        """Tell whether this position comes before another of the same log and history."""
+        self.require_comparable(other)
         return self.offset < other.offset
 
     def __le__(self, other: Position) -> bool:
-        """Tell whether this position is not after another of the same source and history."""
-        self._comparable(other)
+        """Tell whether this position is not after another of the same log and history."""
+        self.require_comparable(other)
         return self.offset <= other.offset
 
     def written(self) -> list[object]:
-        """Return the position as it is stored beside its source's name; PostgreSQL's notation goes without saying.
+        """Return the position as it is stored beside its log's name. PostgreSQL's notation is the default.
 
         >>> Position(source="shop", history="71:1", offset=90).written()
         ['71:1', 90]
-        >>> Position(source="lake", history="7f", offset=3, notation=Notation(history="table id")).written()
-        ['7f', 3, [10, '', 0, 'table id']]
+        >>> lake = Notation(history="table id")
+        >>> Position(source="lake", history="7f", offset=3, notation=lake, proof=bytes([7])).written()
+        ['7f', 3, [10, '', 0, 'table id'], '07']
         """
-        return [self.history, self.offset, *([] if self.notation == LSN else [self.notation.written()])]
+        notation = [] if self.notation == LSN and not self.proof else [self.notation.written()]
+        return [self.history, self.offset, *notation, *([self.proof.hex()] if self.proof else [])]
+
+
+Positions: TypeAlias = Mapping[str, Position]
+"""Positions by the names of their logs, at most one for each."""
+
+
+def log_name(source: str, log: str) -> str:
+    """Return the name of a source's log.
+
+    >>> log_name("shop", ""), log_name("lake", "orders")
+    ('shop', 'lake.orders')
+    """
+    return f"{source}.{log}" if log else source
+
+
+def split_log_name(name: str) -> tuple[str, str]:
+    """Return the source and the log that a log's name is made of.
+
+    >>> split_log_name("shop"), split_log_name("lake.sales.orders")
+    (('shop', ''), ('lake', 'sales.orders'))
+    """
+    source, _, log = name.partition(".")
+    return source, log
+
+
+def by_log(positions: Iterable[Position]) -> dict[str, Position]:
+    """Return positions by the names of their logs. The last of each log counts."""
+    return {position.log_name: position for position in positions}
+
+
+def of_source(positions: Positions, source: str) -> dict[str, Position]:
+    """Return the positions of one source's logs."""
+    return {name: position for name, position in positions.items() if position.source == source}
+
+
+def are_reached(wanted: Positions, reached: Positions) -> bool:
+    """Tell whether every log has come as far as is wanted of it.
+
+    >>> at = by_log([Position(source="shop", history="71:1", offset=90)])
+    >>> are_reached(at, at), are_reached(at, {}), are_reached({}, at)
+    (True, False, True)
+    """
+    return all(name in reached and position <= reached[name] for name, position in wanted.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,17 +217,36 @@ class Distance:
         return f"{self.amount:,} {self.unit}"
 
 
-def read_position(source: str, said: Sequence[Any]) -> Position:
+def read_position(log_name: str, said: Sequence[Any]) -> Position:
     """Return a stored position.
 
-    >>> at = Position(source="lake", history="7f", offset=3, notation=Notation())
-    >>> read_position("lake", at.written()) == at
-    True
+    >>> at = Position(source="lake", log="orders", history="7f", offset=3, notation=Notation(), proof=bytes([7]))
+    >>> again = read_position(at.log_name, at.written())
+    >>> again == at, again.proof == at.proof
+    (True, True)
     """
-    history, offset, *notation = said
+    source, log = split_log_name(log_name)
+    history, offset, *rest = said
     return Position(
         source=source,
+        log=log,
         history=str(history),
         offset=int(offset),
-        notation=Notation.read(notation[0]) if notation else LSN,
+        notation=Notation.read(rest[0]) if rest else LSN,
+        proof=bytes.fromhex(rest[1]) if len(rest) > 1 else b"",
     )
+
+
+def written_positions(positions: Positions) -> dict[str, list[object]]:
+    """Return positions as they are stored."""
+    return {name: position.written() for name, position in positions.items()}
+
+
+def read_positions(said: Mapping[str, Sequence[Any]]) -> dict[str, Position]:
+    """Return stored positions.
+
+    >>> at = by_log([Position(source="shop", history="71:1", offset=90)])
+    >>> read_positions(written_positions(at)) == at
+    True
+    """
+    return {name: read_position(name, one) for name, one in said.items()}

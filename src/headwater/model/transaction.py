@@ -21,9 +21,9 @@ ORDINAL = "_ordinal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """One transaction of one source: where its commit ends in the log, who it is, when it committed.
+    """One transaction of one source: where its commit ends in the log, its identity, when it committed.
 
-    `identity` is what snapshots know it by: a transaction id, or the position where a source has nothing better.
+    `identity` is what readers know it by, within its log: a transaction id, or the offset of its position.
     `gid` is the id under which it was prepared as part of a global transaction, if it was and the log tells.
     """
 
@@ -49,33 +49,37 @@ class Capture:
     transaction went, and the source does not say which those were. Rows it wrote to the relation before the TRUNCATE
     are not in `rows`; rows it wrote after are.
 
+    `altered[ordinal]` names the relations that were changed there in a way that their rows do not tell, and says what
+    changed: columns that views read are others, or rows came and went untold. Such a relation has to be read again.
+
     A `joint` capture holds what becomes one tick: the parts of a global transaction, from several sources.
     """
 
     transactions: tuple[Transaction, ...]
     rows: Mapping[RelationName, pa.Table]
     truncated: Mapping[int, tuple[RelationName, ...]] = field(default_factory=dict)
+    altered: Mapping[int, Mapping[RelationName, str]] = field(default_factory=dict)
     joint: bool = False
 
 
 class Seen(Protocol):
-    """The set of transactions that an answer or a snapshot saw. Equal sets are equal values, and hashable."""
+    """The set of a source's transactions that a reader saw. Equal sets are equal values, and hashable."""
 
-    def sees(self, identity: int) -> bool:
-        """Tell whether the committed transaction with this identity was visible."""
+    def sees(self, identity: int, log: str) -> bool:
+        """Tell whether the committed transaction with this identity in this log of the source was visible."""
         ...
 
     def written(self) -> dict[str, Any]:
-        """Return it as JSON holds it; snapshots of the same source read it (`Snapshot.read_seen`)."""
+        """Return it as JSON holds it. The same source reads it (`Source.read_seen`)."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenUpTo:
-    """All transactions up to one, but for some: for sources whose identities grow with their logs.
+    """All transactions of a log up to one, but for some: for sources whose identities grow with their logs.
 
     >>> seen = SeenUpTo(last=12, hidden=frozenset({11}))
-    >>> [seen.sees(identity) for identity in (9, 11, 12, 13)]
+    >>> [seen.sees(identity, "") for identity in (9, 11, 12, 13)]
     [True, False, True, False]
     >>> SeenUpTo.read(seen.written()) == seen
     True
@@ -85,8 +89,9 @@ class SeenUpTo:
     hidden: frozenset[int] = frozenset()
     """Those that were logged before, and became visible later."""
 
-    def sees(self, identity: int) -> bool:
-        """Tell whether the committed transaction with this identity was visible."""
+    def sees(self, identity: int, log: str) -> bool:
+        """Tell whether the committed transaction with this identity was visible. There is one log."""
+        del log
         return identity <= self.last and identity not in self.hidden
 
     def written(self) -> dict[str, Any]:
@@ -97,3 +102,33 @@ class SeenUpTo:
     def read(cls, said: Mapping[str, Any]) -> Self:
         """Return what was written."""
         return cls(last=int(said["last"]), hidden=frozenset(said["hidden"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenOfLogs:
+    """What was seen of each log, for sources that have several.
+
+    Of a log that is not named no relation was read. Nothing of it is missing in an answer, so all of it counts as seen.
+
+    >>> seen = SeenOfLogs(logs=(("items", SeenUpTo(last=3)), ("orders", SeenUpTo(last=12))))
+    >>> seen.sees(9, "items"), seen.sees(9, "orders"), seen.sees(1, "prices")
+    (False, True, True)
+    >>> SeenOfLogs.read(seen.written()) == seen
+    True
+    """
+
+    logs: tuple[tuple[str, SeenUpTo], ...]
+    """By the log's name, in the order of names."""
+
+    def sees(self, identity: int, log: str) -> bool:
+        """Tell whether the committed transaction with this identity in this log was visible."""
+        return all(seen.sees(identity, log) for name, seen in self.logs if name == log)
+
+    def written(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {"logs": {log: seen.written() for log, seen in self.logs}}
+
+    @classmethod
+    def read(cls, said: Mapping[str, Any]) -> Self:
+        """Return what was written."""
+        return cls(logs=tuple((log, SeenUpTo.read(one)) for log, one in sorted(said["logs"].items())))

@@ -1,15 +1,15 @@
 """Everything that happens while a warehouse is maintained, as one stream of typed events.
 
-Logs, progress bars, `run --json`, metrics and the dashboard are renderings of this stream. Whoever makes something
-happen says so once, to one listener; `fan_out` lets several listen. Listeners are called on the thread on which the
+Logs, progress bars, `run --json`, metrics and the dashboard are renderings of this stream. The code that does something
+reports it once, to one listener; `fan_out` lets several listen. Listeners are called on the thread on which the
 event happened and must be quick; they change nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import Self, TypeAlias
 
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
@@ -18,7 +18,7 @@ from headwater.model.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkStarting:
-    """Spark is being started; that takes seconds."""
+    """Spark is being started. That takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,15 +38,15 @@ class PlanningStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceConnected:
-    """A source's log is being followed."""
+    """A source's logs are being followed, each from a position on."""
 
     source: str
-    position: Position
+    positions: tuple[Position, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDisconnected:
-    """A source did not answer; it will be tried again."""
+    """A source did not answer. It will be tried again."""
 
     source: str
     error: HeadwaterError
@@ -55,7 +55,7 @@ class SourceDisconnected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGone:
-    """What we need from a source is lost for good; its views stop."""
+    """What we need from a source is lost for good. Its views stop."""
 
     source: str
     error: HeadwaterError
@@ -89,16 +89,40 @@ class BatchStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProbeAnswered:
-    """A source answered a batch's probes of a relation; `corrected_rows` came or went when answers were rebased."""
+class ProbeCount:
+    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received.
+
+    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
+    """
+
+    probe_count: int = 0
+    key_count: int = 0
+    row_count: int = 0
+    byte_count: int = 0
+    corrected_row_count: int = 0
+
+    def __add__(self, other: ProbeCount) -> Self:
+        """Return this with what was asked beside it.
+
+        >>> (ProbeCount(probe_count=1, row_count=3) + ProbeCount(probe_count=1)).probe_count
+        2
+        """
+        return replace(
+            self,
+            probe_count=self.probe_count + other.probe_count,
+            key_count=self.key_count + other.key_count,
+            row_count=self.row_count + other.row_count,
+            byte_count=self.byte_count + other.byte_count,
+            corrected_row_count=self.corrected_row_count + other.corrected_row_count,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbeAnswered(ProbeCount):
+    """A source answered a batch's probes of a relation, for a view."""
 
     view: str
     relation: RelationName
-    probe_count: int = 1
-    key_count: int
-    row_count: int
-    byte_count: int
-    corrected_rows: int
     seconds: float
 
 
@@ -116,7 +140,7 @@ class ViewComputed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMaintenanceTested:
-    """Whether the ticks (lo, hi] of a view could be computed without asking: so many keys were known, all or some."""
+    """Whether the ticks (lo, hi] of a view could be computed without asking, and how many keys were known."""
 
     view: str
     lo: Tick
@@ -127,7 +151,7 @@ class SelfMaintenanceTested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCommitted:
-    """All kept tables moved from tick lo to tick hi; `seconds` per part (probe, Spark, commit, …)."""
+    """All kept tables moved from tick lo to tick hi. `seconds` per part (probe, Spark, commit, …)."""
 
     lo: Tick
     hi: Tick
@@ -145,7 +169,7 @@ class ViewBorn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewStopped:
-    """A view cannot go past a tick; the others go on."""
+    """A view cannot go past a tick. The others go on."""
 
     view: str
     tick: Tick
@@ -161,14 +185,14 @@ class ViewDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectChanged:
-    """The project's files were changed and are taken up; these steps follow."""
+    """The project's files were changed. These steps follow."""
 
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectRefused:
-    """The project's files were changed and cannot be taken up; what ran before goes on."""
+    """The project's files were changed and are invalid. The old project goes on."""
 
     error: HeadwaterError
 
@@ -181,8 +205,17 @@ class ProjectWarned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WarehouseUpgraded:
+    """A warehouse of an older format becomes one of this version's, which older versions cannot read."""
+
+    warehouse: str
+    before: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WarehouseAdopted:
-    """A warehouse did not say which project it belongs to; from now on it is this one's."""
+    """A warehouse did not say which project it belongs to. From now on it is this one's."""
 
     project: str
     warehouse: str
@@ -190,7 +223,7 @@ class WarehouseAdopted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
-    """So many rows of a relation have been read; the estimate is the source's own and may be off."""
+    """How many rows of a relation have been read. The estimate is the source's own and may be off."""
 
     relation: RelationName
     rows_read: int
@@ -200,7 +233,7 @@ class BootstrapProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckProgress:
-    """So many states of a view have been recomputed and compared."""
+    """How many states of a view have been recomputed and compared."""
 
     view: str
     states_checked: int
@@ -227,7 +260,7 @@ class Housekept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """Everything accepted is committed; the sources were followed to where they stood when asked."""
+    """Everything accepted is committed. The sources were followed to where they stood when asked."""
 
     tick: Tick
 
@@ -253,6 +286,7 @@ Event: TypeAlias = (
     | ProjectRefused
     | ProjectWarned
     | WarehouseAdopted
+    | WarehouseUpgraded
     | BootstrapProgress
     | CheckProgress
     | CheckpointRolled
@@ -263,8 +297,8 @@ Event: TypeAlias = (
 Listener: TypeAlias = Callable[[Event], None]
 
 
-def unheard(event: Event) -> None:
-    """Listen to nothing: what a session does unless somebody wants to hear."""
+def ignore_event(event: Event) -> None:
+    """Ignore an event: the default listener of a session."""
     del event
 
 

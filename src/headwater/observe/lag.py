@@ -13,43 +13,49 @@ committed, by the source's clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from headwater.model.position import Distance, Position
+from headwater.model.position import Distance, Position, Positions
 
 _MOST_LOOKS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """How far behind; `seconds` is None while nothing has been accepted that would tell."""
+    """The lag of a source. `seconds` is None until a transaction was accepted."""
 
     distance: Distance
     seconds: float | None
 
 
 class Lag:
-    """Where a source's log ended, look by look. One thread looks, another asks: what is read here is replaced whole."""
+    """Where a source's logs ended, look by look. One thread looks, another asks: what is read is replaced whole."""
 
     def __init__(self, distance: Callable[[Position, Position], Distance]) -> None:
-        """Know nothing yet; the source says how far two positions are apart."""
+        """Begin without measurements. The source says how far two positions are apart."""
         self._distance = distance
-        self._looks: tuple[tuple[datetime, Position], ...] = ()
+        self._looks: Mapping[str, tuple[tuple[datetime, Position], ...]] = {}
 
-    def look(self, end: Position, now: datetime) -> None:
-        """Note where the log ends now. With many looks, every second one is forgotten: old ones may be coarse."""
-        looks = self._looks if len(self._looks) < _MOST_LOOKS else self._looks[::2]
-        self._looks = (*(one for one in looks if one[1].history == end.history), (now, end))
+    def look(self, ends: Positions, now: datetime) -> None:
+        """Note where the logs end now. With many looks, every second one is forgotten: old ones may be coarse."""
+        found = {}
+        for log, end in ends.items():
+            looks = self._looks.get(log, ())
+            looks = looks if len(looks) < _MOST_LOOKS else looks[::2]
+            found[log] = (*(one for one in looks if one[1].history == end.history), (now, end))
+        self._looks = found
 
-    def behind(self, accepted: Position, committed_at: datetime | None, now: datetime) -> Behind | None:
-        """Return how far an accepted position is behind; None if the log's end was never looked at.
+    def behind(self, accepted: Positions, committed_at: datetime | None, now: datetime) -> Behind | None:
+        """Return how far a source's logs are behind in all, and the one that is longest behind, or None if not known.
+
+        Not known is what was never looked at.
 
         >>> from datetime import UTC, timedelta
         >>> def distance(earlier, later): return Distance(amount=later.offset - earlier.offset, unit="bytes")
         >>> start, lag = datetime(2026, 1, 1, tzinfo=UTC), Lag(distance)
-        >>> def at(offset): return Position(source="shop", history="1:1", offset=offset)
+        >>> def at(offset): return {"shop": Position(source="shop", history="1:1", offset=offset)}
         >>> for second, offset in enumerate((100, 180, 240), 1):
         ...     lag.look(at(offset), start + timedelta(seconds=second))
         >>> lag.behind(at(190), None, start + timedelta(seconds=3))
@@ -59,7 +65,18 @@ class Lag:
         >>> lag.behind(at(60), start - timedelta(seconds=7), start + timedelta(seconds=3))
         Behind(distance=Distance(amount=180, unit='bytes'), seconds=10.0)
         """
-        looks = [one for one in self._looks if one[1].history == accepted.history]
+        logs = [self._log_behind(log, position, committed_at, now) for log, position in accepted.items()]
+        known = [one for one in logs if one is not None]
+        if not known or len(known) < len(logs):
+            return None
+        seconds = [one.seconds for one in known if one.seconds is not None]
+        return Behind(
+            distance=Distance(amount=sum(one.distance.amount for one in known), unit=known[0].distance.unit),
+            seconds=max(seconds) if len(seconds) == len(known) else None,
+        )
+
+    def _log_behind(self, log: str, accepted: Position, committed_at: datetime | None, now: datetime) -> Behind | None:
+        looks = [one for one in self._looks.get(log, ()) if one[1].history == accepted.history]
         if not looks:
             return None
         end = max(looks[-1][1], accepted)

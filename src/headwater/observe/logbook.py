@@ -1,4 +1,4 @@
-"""Events as log lines: one short sentence each, at the level at which a person would want to be told."""
+"""Events as log lines: one short sentence each, at the level at which a person wants to read it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ from headwater.observe.events import (
     ViewDropped,
     ViewStopped,
     WarehouseAdopted,
+    WarehouseUpgraded,
 )
 
 _LOGGER = logging.getLogger("headwater")
 
 
 def log_event(event: Event) -> None:
-    """Write an event to the logger `headwater`; this is a listener."""
+    """Write an event to the logger `headwater`. This is a listener."""
     level, sentence = level_of(event), sentence_of(event)
     _LOGGER.log(level, "%s", sentence)
 
@@ -54,7 +55,7 @@ def level_of(event: Event) -> int:
     match event:
         case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
-        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted():
+        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted() | WarehouseUpgraded():
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
@@ -83,8 +84,8 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"Spark started in {seconds:.1f} s"
         case PlanningStarted(views=views, sources=sources):
             return f"planning {_several(views, 'view')} over {_several(sources, 'source')}…"
-        case SourceConnected(source=source, position=position):
-            return f'following source "{source}" from {position}'
+        case SourceConnected(source=source, positions=positions):
+            return f'following source "{source}" from {", ".join(map(str, positions))}'
         case SourceDisconnected(source=source, error=error, retry_in_seconds=seconds):
             return f'source "{source}" cannot be followed now, trying again in {seconds:.2g} s: {error.summary}'
         case SourceGone(source=source, error=error):
@@ -98,15 +99,15 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ProbeAnswered():
             return (
                 f'{event.relation} answered {event.key_count} keys for view "{event.view}": {_rows(event.row_count)}, '
-                f"{event.byte_count} bytes in {event.seconds:.3f} s, {event.corrected_rows} corrected by rebasing"
+                f"{event.byte_count} bytes in {event.seconds:.3f} s, {event.corrected_row_count} corrected by rebasing"
             )
         case ViewComputed(view=view, lo=lo, hi=hi, changed_rows=changed, row_count=row_count):
             read = sum(event.read_rows.values())
             what = f'view "{view}" computed for {_ticks(Tick(lo + 1), hi)}'
             return f"{what}: {_rows(changed)} changed, {read} read, {row_count} in the view"
-        case SelfMaintenanceTested(view=view, lo=lo, hi=hi, suffices=suffices, known_key_count=known):
+        case SelfMaintenanceTested(view=view, lo=lo, hi=hi, suffices=suffices, known_key_count=key_count):
             asked = "no source was asked" if suffices else "sources were asked for the rest"
-            return f'view "{view}", {_ticks(Tick(lo + 1), hi)}: {known} keys were known, {asked}'
+            return f'view "{view}", {_ticks(Tick(lo + 1), hi)}: {key_count} keys were known, {asked}'
         case BatchCommitted(lo=lo, hi=hi, row_count=row_count, seconds=seconds):
             parts = ", ".join(f"{part} {spent:.2f}" for part, spent in seconds.items())
             total = sum(seconds.values())
@@ -118,13 +119,15 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ViewDropped(view=view):
             return f'view "{view}" is no longer kept'
         case ProjectChanged(steps=steps):
-            return f"the project was changed and is taken up: {', '.join(steps) or 'no view changes'}"
+            return f"the project was changed: {', '.join(steps) or 'no view changes'}"
         case ProjectRefused(error=error):
-            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {_why(error)}"
+            return f"the project was changed and is refused, the old one goes on: {error.summary}. {_why(error)}"
         case ProjectWarned(warning=warning):
             return f"warning: {warning}"
         case WarehouseAdopted(project=project, warehouse=warehouse):
             return f'"{warehouse}" did not say which project it belongs to; it now belongs to "{project}"'
+        case WarehouseUpgraded(warehouse=warehouse, before=before, after=after):
+            return f'"{warehouse}" is upgraded from format {before} to {after}; older versions cannot read it any more'
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
             return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):

@@ -15,7 +15,7 @@ from headwater.observe.status import MessageCount, SelfMaintenanceCount
 
 
 class Messages:
-    """Counts probes and answers; a listener, which may be called on any thread."""
+    """Counts probes and answers. A listener, which may be called on any thread."""
 
     def __init__(self) -> None:
         """Begin at zero, now."""
@@ -30,12 +30,12 @@ class Messages:
         >>> from headwater.model.relation import RelationName
         >>> sales = RelationName(source="shop", name="sales")
         >>> answered = ProbeAnswered(view="v", relation=sales, probe_count=2, key_count=9, row_count=30, byte_count=700,
-        ...                          corrected_rows=1, seconds=0.01)
+        ...                          corrected_row_count=1, seconds=0.01)
         >>> messages = Messages()
         >>> for event in (answered, answered): messages(event)
         >>> messages.counts()
-        [MessageCount(source='shop', view='v', probe_count=4, key_count=18, row_count=60, byte_count=1400, \
-corrected_row_count=2)]
+        [MessageCount(probe_count=4, key_count=18, row_count=60, byte_count=1400, corrected_row_count=2, \
+source='shop', view='v')]
         """
         match event:
             case ProbeAnswered():
@@ -48,24 +48,16 @@ corrected_row_count=2)]
     def _add_answer(self, event: ProbeAnswered) -> None:
         key = (event.relation.source, event.view)
         with self._lock:
-            known = self._counts.get(key, MessageCount(source=key[0], view=key[1]))
-            self._counts[key] = replace(
-                known,
-                probe_count=known.probe_count + event.probe_count,
-                key_count=known.key_count + event.key_count,
-                row_count=known.row_count + event.row_count,
-                byte_count=known.byte_count + event.byte_count,
-                corrected_row_count=known.corrected_row_count + event.corrected_rows,
-            )
+            self._counts[key] = self._counts.get(key, MessageCount(source=key[0], view=key[1])) + event
 
     def _add_test(self, event: SelfMaintenanceTested) -> None:
         with self._lock:
-            known = self._tested.get(event.view, SelfMaintenanceCount(view=event.view))
+            count = self._tested.get(event.view, SelfMaintenanceCount(view=event.view))
             self._tested[event.view] = replace(
-                known,
-                batch_count=known.batch_count + 1,
-                unasked_count=known.unasked_count + event.suffices,
-                known_key_count=known.known_key_count + event.known_key_count,
+                count,
+                batch_count=count.batch_count + 1,
+                unasked_count=count.unasked_count + event.suffices,
+                known_key_count=count.known_key_count + event.known_key_count,
             )
 
     def tested(self) -> Sequence[SelfMaintenanceCount]:

@@ -2,54 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from headwater.deltas.on_arrow import ArrowRequest, ArrowResult
 from headwater.model.relation import RelationName
-from headwater.observe.events import Listener, ProbeAnswered
-
-
-@dataclass(slots=True, kw_only=True)
-class ProbeCount:
-    """What asking a source cost, for one relation: probes, keys sent, rows and bytes received, seconds.
-
-    `corrected_row_count` rows of the change log came or went between what answers saw and what was needed of them.
-    """
-
-    probe_count: int = 0
-    key_count: int = 0
-    row_count: int = 0
-    byte_count: int = 0
-    corrected_row_count: int = 0
-    seconds: float = 0.0
-
-    def add(self, other: ProbeCount) -> None:
-        """Add what others cost."""
-        self.probe_count += other.probe_count
-        self.key_count += other.key_count
-        self.row_count += other.row_count
-        self.byte_count += other.byte_count
-        self.corrected_row_count += other.corrected_row_count
-        self.seconds += other.seconds
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskedCount:
-    """What a source was asked: probes (each has one answer), keys sent, rows and bytes received, rows rebased."""
-
-    probe_count: int
-    key_count: int
-    row_count: int
-    byte_count: int
-    corrected_row_count: int
+from headwater.observe.events import Listener, ProbeAnswered, ProbeCount
 
 
 @dataclass(slots=True)
 class ProbeStats:
-    """What sources were asked, by relation; empty if nothing was asked."""
+    """What sources were asked, by relation, or empty if nothing was asked."""
 
     by_relation: dict[RelationName, ProbeCount] = field(default_factory=dict)
+    seconds: dict[RelationName, float] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Tell whether anything was asked."""
@@ -66,59 +33,44 @@ class ProbeStats:
             key_count=0 if request.keys is None else len(request.keys),
             row_count=len(result.rows),
             byte_count=result.rows.table.nbytes,
-            seconds=result.seconds,
         )
-        self.by_relation.setdefault(request.relation, ProbeCount()).add(cost)
+        self._add(request.relation, cost, result.seconds)
+
+    def _add(self, relation: RelationName, cost: ProbeCount, seconds: float) -> None:
+        self.by_relation[relation] = self.by_relation.get(relation, ProbeCount()) + cost
+        self.seconds[relation] = self.seconds.get(relation, 0.0) + seconds
+
+    def take_corrected(self, rows: Counter[RelationName]) -> None:
+        """Take what was corrected in the answers of the relations that were asked for."""
+        for relation in self.by_relation:
+            self._add(relation, ProbeCount(corrected_row_count=rows.pop(relation, 0)), 0.0)
 
     @classmethod
     def merge(cls, several: Iterable[ProbeStats]) -> ProbeStats:
         """Return what several asked."""
         merged = cls()
         for stats in several:
-            for name, count in stats.by_relation.items():
-                merged.by_relation.setdefault(name, ProbeCount()).add(count)
+            for relation, cost in stats.by_relation.items():
+                merged._add(relation, cost, stats.seconds[relation])
         return merged
 
     def total(self) -> ProbeCount:
         """Return what asking cost for all relations."""
-        total = ProbeCount()
-        for count in self.by_relation.values():
-            total.add(count)
-        return total
+        return sum(self.by_relation.values(), ProbeCount())
 
-    def by_source(self) -> dict[str, AskedCount]:
+    def by_source(self) -> dict[str, ProbeCount]:
         """Return what was asked of each source, as a commit keeps it.
 
         >>> sales, goods = (RelationName(source="shop", name=name) for name in ("sales", "goods"))
         >>> ProbeStats({sales: ProbeCount(probe_count=1, row_count=3), goods: ProbeCount(row_count=1)}).by_source()
-        {'shop': AskedCount(probe_count=1, key_count=0, row_count=4, byte_count=0, corrected_row_count=0)}
+        {'shop': ProbeCount(probe_count=1, key_count=0, row_count=4, byte_count=0, corrected_row_count=0)}
         """
         counts: dict[str, ProbeCount] = {}
         for name, count in sorted(self.by_relation.items(), key=lambda one: one[0].source):
-            counts.setdefault(name.source, ProbeCount()).add(count)
-        return {
-            source: AskedCount(
-                probe_count=total.probe_count,
-                key_count=total.key_count,
-                row_count=total.row_count,
-                byte_count=total.byte_count,
-                corrected_row_count=total.corrected_row_count,
-            )
-            for source, total in counts.items()
-        }
+            counts[name.source] = counts.get(name.source, ProbeCount()) + count
+        return counts
 
     def tell(self, listener: Listener, view: str) -> None:
         """Say what was asked for a view."""
-        for name, count in self.by_relation.items():
-            listener(
-                ProbeAnswered(
-                    view=view,
-                    relation=name,
-                    probe_count=count.probe_count,
-                    key_count=count.key_count,
-                    row_count=count.row_count,
-                    byte_count=count.byte_count,
-                    corrected_rows=count.corrected_row_count,
-                    seconds=count.seconds,
-                )
-            )
+        for relation, count in self.by_relation.items():
+            listener(ProbeAnswered(view=view, relation=relation, seconds=self.seconds[relation], **asdict(count)))

@@ -1,7 +1,8 @@
-"""What `status` and `release` answer."""
+"""What `status`, `history`, `refresh` and `release` answer."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -9,6 +10,7 @@ from pathlib import Path
 
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Position, Tick
+from headwater.observe.events import ProbeCount
 
 
 class SourceState(Enum):
@@ -23,7 +25,7 @@ class SourceState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
-    """How a source is doing, how far its log has been followed, and where its newest transaction in the log ends.
+    """How a source is doing, how far its logs have been followed, and where its newest transaction in them ends.
 
     A log goes on past its newest transaction: other tables and other databases write into it too.
     The lag is how far the change log is behind the source: as much of the source's own log (which may hold nothing for
@@ -33,7 +35,7 @@ class SourceStatus:
 
     name: str
     state: SourceState
-    position: Position | None = None
+    positions: tuple[Position, ...] = ()
     last_transaction: Position | None = None
     lag: str = ""
     """The lag in the unit that the source counts its log by."""
@@ -48,19 +50,11 @@ class SourceStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageCount:
-    """What a source was asked for a view: probes (each has one answer), keys sent, rows and bytes received.
-
-    `corrected_row_count` rows of the change log came or went between what answers saw and the tick that was needed.
-    """
+class MessageCount(ProbeCount):
+    """What a source was asked for a view."""
 
     source: str
     view: str
-    probe_count: int = 0
-    key_count: int = 0
-    row_count: int = 0
-    byte_count: int = 0
-    corrected_row_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +69,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewStatus:
-    """From which tick to which a view is readable, and its rows at the last one; None: not born yet."""
+    """From which tick to which a view is readable, and its rows at the last one. None if it is not created yet."""
 
     name: str
     guarantee: Guarantee
@@ -98,7 +92,7 @@ class CommitStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainerStatus:
-    """Who holds the warehouse's lease, and whether it still shows signs of life."""
+    """Who holds the warehouse's lease, and whether it still sends heartbeats."""
 
     holder: str
     epoch: int
@@ -122,7 +116,7 @@ class WaitingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A global transaction whose parts need not wait for each other any more; done at once if somebody maintains."""
+    """A global transaction whose parts need not wait for each other any more. A running maintainer does it at once."""
 
     released: WaitingPart
     maintained: bool
@@ -143,7 +137,7 @@ class SelfMaintenanceCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
-    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
+    """How the whole warehouse is doing. The change log holds the ticks `log_first` to `log_last`.
 
     `messages` is what was asked since `messages_since`, when the last maintainer began.
     """
@@ -172,8 +166,40 @@ class RefreshedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult:
-    """Views that were brought up to date, by whoever maintains the warehouse or by nobody else."""
+    """Views that were brought up to date, by a running maintainer or by this process."""
 
     views: tuple[RefreshedView, ...]
     maintained: bool
     seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryEntry:
+    """What one commit did to a view: ticks (lo, hi], rows that came and went, seconds per part.
+
+    `asked` is what sources were asked for this view. `spark_job_count` is what its batch ran on Spark, for all views
+    together.
+    """
+
+    lo: Tick
+    hi: Tick
+    committed_at: datetime
+    rows_added: int
+    rows_removed: int
+    asked: tuple[MessageCount, ...]
+    spark_job_count: int
+    seconds: Mapping[str, float]
+
+    @property
+    def probe_count(self) -> int:
+        """How often sources were asked for this view."""
+        return sum(count.probe_count for count in self.asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResult:
+    """A view's commits, oldest first."""
+
+    view: str
+    birth: Tick
+    commits: tuple[HistoryEntry, ...]

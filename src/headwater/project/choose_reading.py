@@ -6,7 +6,8 @@
     probe, recompute-probe       probe; "replica" is refused              probe
     runtime                      as it says                               probe
 
-What is said of a relation by name holds for all views, so a view that needs it otherwise contradicts it.
+What is said of a relation by name holds for all views, so a view that needs it otherwise contradicts it. A source that
+does not tell every transaction is always copied (`require_copied`).
 """
 
 from __future__ import annotations
@@ -18,12 +19,27 @@ from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import PROJECT_FILE, Project, Reading, ViewFile
 from headwater.model.relation import RelationName
+from headwater.sources.source import Source
 from headwater.views.steps.segments import SegmentedView
 
 
 def view_readings(file: ViewFile, view: SegmentedView, project: Project) -> Mapping[RelationName, Reading]:
     """Return how a view reads each of its relations."""
     return {name: _reading(file, name, project) for name in view.relations}
+
+
+def require_copied(view: str, readings: Mapping[RelationName, Reading], sources: Mapping[str, Source]) -> None:
+    """Refuse to probe a source that does not tell every transaction: what a probe sees may belong to no state."""
+    for name, reading in readings.items():
+        if reading is Reading.PROBE and not sources[name.source].abilities.tells_every_transaction:
+            raise InvalidProject(
+                f'view "{view}" cannot probe {name}',
+                code="HW-350",
+                detail=f'source "{name.source}" does not tell every transaction, so what is seen at it between two '
+                "states that it tells of cannot be brought to either",
+                hint=f'write reading = "replica" below [relations."{name}"] in {PROJECT_FILE}, and no maintenance for '
+                "the view that probes",
+            )
 
 
 def check_keeping(file: ViewFile, described: DescribedAlgorithm) -> None:
@@ -37,25 +53,25 @@ def check_keeping(file: ViewFile, described: DescribedAlgorithm) -> None:
 
 
 def _reading(file: ViewFile, relation: RelationName, project: Project) -> Reading:
-    said = project.readings.get(relation)
+    declared = project.readings.get(relation)
     if file.maintenance is None:
         return project.reading(relation)
     if file.maintenance is Maintenance.RUNTIME:
-        return said or Reading.PROBE
+        return declared or Reading.PROBE
     needed = Reading.REPLICA if file.maintenance.reads_replicas else Reading.PROBE
-    if said not in (None, needed):
+    if declared not in (None, needed):
         raise InvalidProject(
             f'view "{file.name}" cannot be kept by "{file.maintenance.value}" ({PROJECT_FILE})',
             code="HW-140",
-            detail=f'it reads {relation}, and [relations."{relation}"] says reading = "{said.value}" for all views',
+            detail=f'it reads {relation}, and [relations."{relation}"] says reading = "{declared.value}" for all views',
             hint="remove one of the two lines",
         )
     return needed
 
 
-def _unlike_algorithm(file: ViewFile, said: str, described: DescribedAlgorithm) -> InvalidProject:
+def _unlike_algorithm(file: ViewFile, declared: str, described: DescribedAlgorithm) -> InvalidProject:
     return InvalidProject(
-        f'view "{file.name}" cannot have {said} with algorithm "{described.name}" ({PROJECT_FILE})',
+        f'view "{file.name}" cannot have {declared} with algorithm "{described.name}" ({PROJECT_FILE})',
         code="HW-141",
         detail=f"{described.name} asks the sources for every transaction when it arrives",
         hint="remove one of the two lines",

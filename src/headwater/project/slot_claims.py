@@ -2,10 +2,11 @@
 
     claim (durable) ──► make the slot ──► begin: note where it starts (durable) ──► follow
 
-A source that was told to forget its log forgets it for everybody who follows by the same slot. So every warehouse has
+A source that deletes its log deletes it for all followers of the same slot. So every warehouse has
 slots of its own: their names end in a random part and are recorded in the mark of the change log before they are made.
 A warehouse that was copied has the same record. It is found out by comparing: what a source has forgotten lies beyond
-what the change log holds only if another told it (`require_held`).
+what the change log holds only if another told it (`require_held`). A source that holds its log for nobody is followed
+by such a name too, which it has no slot for.
 
 | slot recorded | at the source | then |
 |---|---|---|
@@ -39,7 +40,7 @@ class SlotOrigin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotClaim:
-    """The slot by which a source will be followed; `name` is None for a new one, which has none yet."""
+    """The slot by which a source will be followed. `name` is None for a new one, which has none yet."""
 
     origin: SlotOrigin
     name: str | None
@@ -47,12 +48,27 @@ class SlotClaim:
     """The project's other slots at the source."""
 
 
-def claim_slots(log: ChangeLog | None, sources: Mapping[str, Source], known: Collection[str]) -> dict[str, SlotClaim]:
-    """Look by which slot every source will be followed; changes nothing.
+def claim_slots(
+    log: ChangeLog | None, sources: Mapping[str, Source], read_sources: Collection[str]
+) -> dict[str, SlotClaim]:
+    """Look by which slot every source will be followed. Changes nothing.
 
-    `known` are the sources that the warehouse has read. A source that has forgotten more than the log holds is refused.
+    `read_sources` are those that the warehouse has read. A source that has deleted more than the log holds is refused.
     """
-    return {name: _claim(name, log, source.slots(), name in known) for name, source in sources.items()}
+    return {
+        name: _claim(name, log, source.slots(), name in read_sources)
+        if source.abilities.holds_log
+        else _claim_name(name, log)
+        for name, source in sources.items()
+    }
+
+
+def _claim_name(source: str, log: ChangeLog | None) -> SlotClaim:
+    """Return by which name a source is followed that holds its log for nobody: there is nothing to look at there."""
+    recorded = None if log is None else log.slots().get(source)
+    if recorded is None or not recorded.has_begun:
+        return SlotClaim(origin=SlotOrigin.NEW, name=None)
+    return SlotClaim(origin=SlotOrigin.RECORDED, name=recorded.name)
 
 
 def _claim(source: str, log: ChangeLog | None, slots: ProjectSlots, is_known: bool) -> SlotClaim:
@@ -65,7 +81,7 @@ def _claim(source: str, log: ChangeLog | None, slots: ProjectSlots, is_known: bo
     if name is not None and (lost := slots.present[name].lost) is not None:
         raise lost
     if log is not None and recorded is not None and recorded.has_begun and name is not None:
-        require_held(name, slots.present[name].forgotten_to, log.positions()[source])
+        require_held(name, slots.present[name].forgotten_to, log.positions())
     others = tuple(slot for slot in slots.present.values() if slot.name != name)
     return SlotClaim(origin=origin, name=name, others=others)
 
@@ -73,27 +89,27 @@ def _claim(source: str, log: ChangeLog | None, slots: ProjectSlots, is_known: bo
 def take_slot(claim: SlotClaim, source: Source, relations: Sequence[RelationName], log: ChangeLog) -> None:
     """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it.
 
-    Views that have to be built anew for a new slot are marked before this is called.
+    Views that have to be built again for a new slot are marked before this is called.
     """
     if claim.origin is SlotOrigin.ADOPTED:
         assert claim.name is not None, "what is adopted is there"
         forgotten_to = source.prepare(relations, claim.name, is_new=False)
-        log.claim(source.name, claim.name)
-        log.begin(source.name, forgotten_to)
+        log.adopt(source.name, claim.name, forgotten_to)
         return
     if claim.origin is SlotOrigin.NEW:
         log.claim(source.name, source.new_slot())
     slot = log.slots()[source.name]
     forgotten_to = source.prepare(relations, slot.name, is_new=not slot.has_begun)
     reach("slot made")
-    if slot.has_begun:
-        require_held(slot.name, forgotten_to, log.positions()[source.name])
-    else:
-        log.begin(source.name, forgotten_to)
+    held_to = log.positions()
+    if slot.has_begun and source.abilities.holds_log:
+        require_held(slot.name, forgotten_to, held_to)
+    begins = forgotten_to if not slot.has_begun else {n: one for n, one in forgotten_to.items() if n not in held_to}
+    log.begin(source.name, begins)
 
 
 def left_slot(source: str, slot: SlotState) -> LeftSlot:
-    """Return a slot that is not ours as a person is told of it."""
+    """Return a warning about a slot that is not ours."""
     return LeftSlot(
         source=source,
         slot=slot.name,

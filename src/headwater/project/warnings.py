@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from headwater.errors import did_you_mean
 from headwater.model.project import PROJECT_FILE, Project, Reading
 from headwater.model.relation import Relation, RelationName, SegmentName
+from headwater.sources.source import Source
 from headwater.views.steps.group_tables import looked_up_below
 from headwater.views.steps.segments import SegmentedView
 
@@ -26,6 +27,16 @@ def unused_settings(project: Project, read: Collection[RelationName]) -> list[st
         for source in project.sources
         if source.name not in sources
     ]
+
+
+def untold_transactions(sources: Iterable[Source]) -> Iterator[str]:
+    """Yield a warning for every source that does not tell every transaction."""
+    for source in sources:
+        if not source.abilities.tells_every_transaction:
+            yield (
+                f'source "{source.name}" does not tell every transaction: views of it are exact at the states in which '
+                "it was seen, and what happened between two of them is one change"
+            )
 
 
 def _meant(name: RelationName, read: Collection[RelationName]) -> str:

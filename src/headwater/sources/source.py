@@ -1,27 +1,50 @@
 """The seam to an autonomous database: describe, prepare, follow, read a snapshot, tear down.
 
-Nobody coordinates two sources, and a source knows nothing of the warehouse. What a source shows through a snapshot and
-what it says in its log are two channels; `Seen` and `Position` are what lets the warehouse bring them together:
+Nobody coordinates two sources, and a source knows nothing of the warehouse. What a source shows to a reader and what it
+says in its log are two channels; `Seen` and `Position` are what lets the warehouse bring them together:
 
-- a snapshot saw a *set* of transactions (`seen`), not a prefix of the log;
-- what it saw is fully known only once the log has been followed past its `position`.
+- a reader saw a *set* of transactions (`seen`), not a prefix of the log;
+- what it saw is fully known only once the log has been followed past its `positions`.
+
+Sources differ. What the engine has to know of that is data (`Abilities`), or a part of the values that it handles
+anyway: a source with a log for each table returns several `Positions`; one whose history cannot be recognised by a name
+puts a proof into them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
-from headwater.errors import HeadwaterError, SourceLost, SourceRefused
-from headwater.model.position import Distance, Position
+from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused, did_you_mean
+from headwater.model.position import Distance, Position, Positions
+from headwater.model.project import SOURCE_KEYS, Option
 from headwater.model.relation import Relation, RelationName
 from headwater.model.settings import DEFAULTS, Settings
 from headwater.model.transaction import Capture, Seen
 from headwater.sources.measure import SourceMeasure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a kind of source can do, as far as others have to know it."""
+
+    shares_snapshots: bool
+    """Whether all readers of a snapshot see the same. Otherwise each sees at least what those opened before it saw."""
+    reads_as_of: bool
+    """Whether a snapshot can be opened at positions of the past."""
+    holds_log: bool
+    """Whether it keeps its log until we have acknowledged it. Otherwise it deletes its log by a clock of its own."""
+    tells_every_transaction: bool
+    """Whether its log tells every transaction. Otherwise it tells the difference between states it was seen in.
+
+    Such a source is always copied: what a reader sees between two of these states belongs to none.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,37 +64,48 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotState:
-    """A place where the source keeps its log for one warehouse: it has forgotten what is at or before a position."""
+    """A place where a source keeps its logs for one warehouse: it has forgotten what is at or before some positions."""
 
     name: str
-    forgotten_to: Position
+    forgotten_to: Positions
     is_in_use: bool
     held_bytes: int
     """How much of its log the source keeps for it."""
     what: str
     """What the source calls it, with its name."""
     drop: str
-    """What somebody runs at the source to get rid of it."""
+    """The statement that drops it at the source."""
     lost: SourceLost | None = None
     """That the source has thrown away what it should have kept, if it has."""
 
 
-def require_held(slot: str, forgotten_to: Position, held_to: Position) -> None:
-    """Refuse to follow by a slot if the source has forgotten more than the change log holds.
+def require_held(slot: str, forgotten_to: Positions, held_to: Positions) -> None:
+    """Refuse to follow by a slot if the source has forgotten more of a log than the change log holds.
 
     Whatever the source is told to forget is durable in the change log first, so it was not this warehouse that told it.
     """
-    if held_to < forgotten_to:
-        source = held_to.source
-        raise SourceLost(
-            f'source "{source}" has already forgotten changes that this warehouse does not have',
-            code="HW-314",
-            detail=f'its slot "{slot}" stands at {forgotten_to.text}, the change log '
-            f"holds it up to {held_to.text}: another copy of this warehouse has used the slot, or "
-            "an older copy of the warehouse was put back",
-            hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again, by a "
-            "slot that only this warehouse has",
-        )
+    for log in forgotten_to.keys() & held_to.keys():
+        if held_to[log] < forgotten_to[log]:
+            source = held_to[log].source
+            raise SourceLost(
+                f'source "{source}" has already forgotten changes that this warehouse does not have',
+                code="HW-314",
+                detail=f'its slot "{slot}" stands at {forgotten_to[log].text}, the change log '
+                f"holds it up to {held_to[log].text}: another copy of this warehouse has used the slot, or "
+                "an older copy of the warehouse was put back",
+                hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again, by "
+                "a slot that only this warehouse has",
+            )
+
+
+def unproved_log(held_to: Position, detail: str) -> SourceLost:
+    """Return the error of a log that does not hold what it held when its position was noted."""
+    return SourceLost(
+        f'the log of source "{held_to.source}" is not the one that was followed',
+        code="HW-315",
+        detail=f"at {held_to}: {detail}",
+        hint=f"run `headwater teardown --source {held_to.source}`, then `headwater run`: the source is read again",
+    )
 
 
 def missing_slot(source: str, what: str) -> SourceLost:
@@ -135,34 +169,36 @@ class Inspection:
             )
 
 
-class Snapshot(Protocol):
-    """One consistent moment of a source, open for reading by several threads at once. A context manager."""
+class LogView(Protocol):
+    """Whoever knows how far the sources' logs are in the change log."""
+
+    def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
+        """Wait until the change log holds everything up to these positions; tell whether it does.
+
+        It never holds anything from a transaction on that altered a relation which is followed.
+        """
+        ...
+
+    def held(self, source: str) -> Positions:
+        """Return up to where the change log holds everything that a source committed."""
+        ...
+
+
+class Reader(Protocol):
+    """One moment of a source, for one thread."""
 
     @property
     def seen(self) -> Seen:
-        """Which transactions this snapshot shows."""
+        """Which transactions it shows."""
         ...
 
     @property
-    def position(self) -> Position:
-        """Every transaction this snapshot shows commits at or before this position of the log."""
-        ...
-
-    @property
-    def token(self) -> str:
-        """What snapshots have in common whose rows may be mixed; a server that crashed may have lost what it showed."""
-        ...
-
-    def read_seen(self, said: Mapping[str, Any]) -> Seen:
-        """Return what an earlier snapshot of this source has `written` of what it saw."""
+    def positions(self) -> Positions:
+        """Every transaction it shows commits at or before these positions, one for each log of the source."""
         ...
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys` (distinct, no NULLs)."""
-        ...
-
-    def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
-        """Divide a relation into chunks that together hold every row exactly once."""
         ...
 
     def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
@@ -172,10 +208,32 @@ class Snapshot(Protocol):
         """
         ...
 
-    def is_valid(self) -> bool:
-        """Tell whether its answers count: the server is the same, and no table that was probed was rewritten meanwhile.
 
-        A server that restarted may have lost what it showed; a table that is rewritten looks empty to older snapshots.
+class Snapshot(Protocol):
+    """What several threads read a source by at once, each by a reader of its own. A context manager.
+
+    Where snapshots are shared (`Abilities.shares_snapshots`), all its readers show one moment.
+    """
+
+    @property
+    def token(self) -> str:
+        """What snapshots have in common whose rows may be mixed; a server that crashed may have lost what it showed."""
+        ...
+
+    def reader(self) -> AbstractContextManager[Reader]:
+        """Lend a reader; waits while too many are lent."""
+        ...
+
+    def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
+        """Divide a relation into chunks that together hold every row exactly once."""
+        ...
+
+    def is_valid(self, log: LogView) -> bool:
+        """Tell whether the answers of its readers count: the server is the same, and what was read was not rewritten.
+
+        A server that restarted may have lost what it showed. A relation that is rewritten or altered may look empty, or
+        otherwise than it was, to readers that were opened before. A source that cannot tell by itself whether that
+        happened asks the log to come to where its own log ends now: one that tells of an alteration never does.
         """
         ...
 
@@ -189,18 +247,25 @@ class Snapshot(Protocol):
 
 
 class Follower(Protocol):
-    """One connection to a source's log. Used by one thread; `acknowledge` and `hasten` may come from others."""
+    """One connection to a source's logs. Used by one thread; `acknowledge` and `hasten` may come from others.
+
+    Every method that returns positions returns one for each log.
+    """
 
     def next_capture(self, timeout_seconds: float) -> Capture | None:
         """Return the next transactions, or None when none came in that time."""
         ...
 
-    def followed_to(self) -> Position:
-        """Every transaction that commits at or before this position has been returned by `next_capture`."""
+    def followed_to(self) -> Positions:
+        """Every transaction that commits at or before these positions has been returned by `next_capture`."""
         ...
 
-    def log_end(self) -> Position:
-        """Where the source's log ends now, whether or not it holds anything for us; called by the following thread."""
+    def log_end(self) -> Positions:
+        """Where the source's logs end now, whether or not they hold anything for us; called by the following thread."""
+        ...
+
+    def log_begin(self) -> Positions:
+        """Up to where the source has deleted its logs; none where it holds them for us. Called as above."""
         ...
 
     def acknowledge(self, position: Position) -> None:
@@ -268,6 +333,21 @@ class SourceSettings:
     """What the operator of the project has set."""
     declared_in: str = ""
     """File and line, for a person."""
+    options: Mapping[str, Option] = field(default_factory=dict)
+    """What the project file says for this kind of source alone."""
+
+    def allow_options(self, *known: str) -> None:
+        """Refuse every option but these; a kind of source says so when it is connected."""
+        for key in self.options:
+            if key not in known:
+                every = (*SOURCE_KEYS, *known)
+                raise InvalidProject(
+                    f'unknown key "{key}" of source "{self.name}"',
+                    code="HW-351",
+                    detail=f"a source of this kind knows {', '.join(every)}"
+                    + (f" ({self.declared_in})" if self.declared_in else ""),
+                    hint=did_you_mean(key, every, otherwise="remove it"),
+                )
 
 
 class Source(Protocol):
@@ -276,6 +356,11 @@ class Source(Protocol):
     @property
     def name(self) -> str:
         """The name views use for it."""
+        ...
+
+    @property
+    def abilities(self) -> Abilities:
+        """What it can do."""
         ...
 
     @property
@@ -288,38 +373,50 @@ class Source(Protocol):
         ...
 
     def slots(self) -> ProjectSlots:
-        """Return the slots that warehouses of this project have here now."""
+        """Return the slots that warehouses of this project have here now; none where it does not hold its log."""
         ...
 
     def new_slot(self) -> str:
-        """Return a name for a slot that no other warehouse has; nothing is made."""
+        """Return a name that no other warehouse follows this source by; nothing is made."""
         ...
 
-    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
-        """Make the source log these relations for us, and return up to where it has forgotten its log.
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Positions:
+        """Make the source log these relations for us, and return up to where it has forgotten each of their logs.
 
         Only a slot that `is_new` is made if it is not there. Running it again is harmless. Raises `SourceRefused` with
-        the owner's SQL where the account may not.
+        the owner's SQL where the account may not. A source that does not hold its logs returns where they end now.
         """
         ...
 
-    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Follower:
-        """Open the log that a slot keeps, after the position up to which the change log holds it.
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Follower:
+        """Open the logs that a slot keeps, after the positions up to which the change log holds them.
 
-        Transactions at or before it are dropped, even if the source repeats them. A source that has forgotten more
-        than the change log holds is lost. None: from where the source has not forgotten it.
+        Transactions at or before them are dropped, even if the source repeats them. A source that has forgotten more
+        than the change log holds is lost, and so is one whose log does not go with the proof in a position. A log
+        without a position is followed from where the source has not forgotten it.
         """
         ...
 
-    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
-        """Return the transactions after a position that a slot keeps now, None if there are none.
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
+        """Return the transactions after some positions that a slot keeps now, None if there are none.
 
         The source forgets nothing by it: whoever follows it next is sent the same transactions again.
         """
         ...
 
-    def snapshot(self, *, bootstrap: bool = False) -> Snapshot:
-        """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> Snapshot:
+        """Open a snapshot of some relations; for a bootstrap, one that shows everything the log does not hold for us.
+
+        What its readers say of positions is about the logs of these relations.
+
+        With `at` it shows what was committed up to these positions and nothing else, for sources that can do that.
+        """
+        ...
+
+    def read_seen(self, said: Mapping[str, Any]) -> Seen:
+        """Return what a reader of this source has `written` of what it saw."""
         ...
 
     def distance(self, earlier: Position, later: Position) -> Distance:
@@ -334,9 +431,15 @@ class Source(Protocol):
         """Say how large relations are, and how long it takes to ask; changes nothing."""
         ...
 
-    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+    def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
         """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it.
 
         Such a slot was used by somebody else. What all warehouses of the project share goes with the last slot.
         """
         ...
+
+
+def shown_positions(source: Source, relations: Sequence[RelationName]) -> Positions:
+    """Return positions up to which a source shows everything now, in the logs of some relations."""
+    with source.snapshot(relations) as snapshot, snapshot.reader() as reader:
+        return reader.positions

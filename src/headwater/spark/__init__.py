@@ -1,1 +1,1 @@
-"""The Spark session: built in one place, its types, its jobs counted, its errors told apart."""
+"""The Spark session: how it is built, its types, the count of its jobs, the kinds of its errors."""

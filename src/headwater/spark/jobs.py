@@ -37,7 +37,7 @@ class SparkJobs:
         self._context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # PySpark declares str; None removes the property
 
     def count(self) -> int:
-        """Return how many jobs there were; Spark tells of one a moment after it began."""
+        """Return how many jobs there were. Spark reports a job a moment after it began."""
         return len(self._context.statusTracker().getJobIdsForGroup(self._group))
 
 

@@ -3,7 +3,7 @@
 Pinned for every warehouse: UTC, ANSI mode, microsecond timestamps in Parquet (Spark's default INT96 turned 9999-12-31
 into 1816). Chosen for small batches: few shuffle partitions, no user interface, only small tables turned into rows by
 the driver (`deltas.on_spark`), no adaptive execution, which takes a third of a small query's time, and room to keep the
-code of all queries: they are the same in every batch, and Spark compiles what it has forgotten anew (by default it
+code of all queries: they are the same in every batch, and Spark compiles again what it has dropped (by default it
 keeps a hundred pieces; a view of five segments has more). `SPARK_MASTER` and the usual `spark-defaults.conf` still
 decide where it runs.
 """
@@ -27,7 +27,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError
-from headwater.observe.events import Listener, SparkStarted, SparkStarting, unheard
+from headwater.observe.events import Listener, SparkStarted, SparkStarting, ignore_event
 from headwater.spark.gateway import start_gateway
 
 _OLDEST_JAVA = 17
@@ -55,7 +55,7 @@ def check_java() -> None:
         )
 
 
-def spark_session(listener: Listener = unheard, *, secret: Collection[str] = ()) -> SparkSession:
+def spark_session(listener: Listener = ignore_event, *, secret: Collection[str] = ()) -> SparkSession:
     """Return the session of this process, building it the first time.
 
     `secret` are the environment's variables that Spark must not see; others that may hold a password are hidden too.

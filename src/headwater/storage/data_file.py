@@ -58,10 +58,10 @@ def place(root: str) -> tuple[pafs.FileSystem, str]:
 _BOUNDED = (TICK, "sequence")
 
 
-def write_rows(root: str, rows: pa.Table, *, folder: str = "", bounded: Sequence[str] = _BOUNDED) -> DataFile:
+def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED) -> DataFile:
     """Write rows to a new data file below a table's folder; it is not part of the table yet."""
     system, base = place(root)
-    path = f"{folder}part-{uuid.uuid4()}.parquet"
+    path = f"part-{uuid.uuid4()}.parquet"
     with stored(f"{root}/{path}"):
         pq.write_table(
             rows,

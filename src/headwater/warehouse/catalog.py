@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
 from typing import Any
+
+import msgspec
 
 from headwater.deltas.extent import EVERYTHING, Content, Extent
 from headwater.deltas.selection import Selection
@@ -59,13 +60,13 @@ def _read(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewEntry:
-    """A view; `schema` has (column, Arrow type) pairs.
+    """A view. `schema` has (column, Arrow type) pairs.
 
     `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
     after those that it reads.
-    `segments` names the auxiliary tables that are kept to maintain it, perhaps for other views too, and `shape` says
-    how it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
-    `gaps` are sources of whose logs a part is missing since: what it shows stays readable until it is built anew.
+    `segments` names the auxiliary tables that it is maintained by, perhaps with other views, and `shape` says how it
+    is computed from them: a view whose shape has changed is built again, though its SQL has not.
+    `gaps` are sources of whose logs a part is missing since: its states stay readable until it is built again.
     """
 
     name: str
@@ -108,9 +109,8 @@ class Catalog:
 
 def catalog_text(catalog: Catalog) -> str:
     """Return a catalog as the JSON text that is written."""
-    views = [asdict(view) for view in catalog.views.values()]
-    replicas = [{**asdict(replica), "rows": extent_json(replica.rows)} for replica in catalog.replicas.values()]
-    return json.dumps({"views": views, "replicas": replicas}, sort_keys=True)
+    replicas = [{**msgspec.to_builtins(one), "rows": extent_json(one.rows)} for one in catalog.replicas.values()]
+    return msgspec.json.encode({"views": list(catalog.views.values()), "replicas": replicas}, order="sorted").decode()
 
 
 def parse_catalog(text: str) -> Catalog:
@@ -127,33 +127,16 @@ def parse_catalog(text: str) -> Catalog:
     >>> parse_catalog(catalog_text(catalog)) == catalog
     True
     """
-    value = json.loads(text)
-    views = [
-        ViewEntry(
-            name=view["name"],
-            generation=view["generation"],
-            sql=view["sql"],
-            birth=Tick(view["birth"]),
-            guarantee=view["guarantee"],
-            schema=tuple((name, kind) for name, kind in view["schema"]),
-            segments=tuple(view.get("segments", ())),
-            shape=view.get("shape", ""),
-            lower=tuple((name, sql) for name, sql in view.get("lower", ())),
-            gaps=tuple(view.get("gaps", ())),
-            completed=view.get("completed", ""),
-        )
-        for view in value["views"]
-    ]
-    replicas = [
-        ReplicaEntry(
-            relation=RelationName(**replica["relation"]),
-            generation=replica["generation"],
-            columns=tuple(replica["columns"]),
-            key=tuple(replica["key"]),
-            rows=parse_extent(replica["rows"]) if "rows" in replica else EVERYTHING,
-        )
-        for replica in value["replicas"]
-    ]
-    return Catalog(
-        views={view.name: view for view in views}, replicas={replica.relation: replica for replica in replicas}
-    )
+    value = msgspec.json.decode(text, type=_Written)
+    replicas = {}
+    for written in value.replicas:
+        rows = written.pop("rows", None)
+        entry = msgspec.convert(written, ReplicaEntry)
+        replicas[entry.relation] = entry if rows is None else replace(entry, rows=parse_extent(rows))
+    return Catalog(views={view.name: view for view in value.views}, replicas=replicas)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    views: tuple[ViewEntry, ...]
+    replicas: tuple[dict[str, Any], ...]

@@ -6,15 +6,15 @@ that a batch's record stays small however long the views' SQL is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any
 
-from headwater.model.position import LSN, Notation, Position, Tick
-from headwater.observe.probe_stats import AskedCount
+import msgspec
+
+from headwater.model.position import LSN, Positions, Tick
+from headwater.observe.events import ProbeCount
 
 
 class CommitKind(Enum):
@@ -36,23 +36,23 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDelta:
-    """How many rows a batch added to a view and removed from it, each counted as often as it stands; what that took.
+    """How many rows a batch added to a view and removed from it, with their counts, and what that cost.
 
-    So many rows changed of what it needs, so many old ones were read for that wherever they are; `asked` is what of
-    that was asked for, by source.
+    `changed_rows` of its input changed, `read_rows` old rows were read for that; `asked` says how many of those were
+    asked for, by source.
     """
 
     rows_added: int
     rows_removed: int
     changed_rows: int = 0
     read_rows: int = 0
-    asked: Mapping[str, AskedCount] = field(default_factory=dict)
+    asked: Mapping[str, ProbeCount] = field(default_factory=dict)
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatistics:
-    """What a batch did and what it cost; its ticks are (lo, hi]."""
+    """What a batch did and what it cost. Its ticks are (lo, hi]."""
 
     lo: Tick
     hi: Tick
@@ -66,11 +66,11 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so; `positions` is how far each source had been followed."""
+    """How far views have come, and which epoch wrote it. `positions` says how far each log was followed."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
-    positions: Mapping[str, Position] = field(default_factory=dict)
+    positions: Positions = field(default_factory=dict)
     holder: str = ""
     statistics: BatchStatistics | None = None
     refreshed_at: Mapping[str, datetime] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One atomic step of the warehouse. `catalog_sequence` is the commit that last wrote the catalog; 0: none did."""
+    """One atomic step of the warehouse. `catalog_sequence` is the commit that last wrote the catalog, or 0."""
 
     sequence: int
     epoch: int
@@ -91,7 +91,7 @@ class Commit:
 
 
 def commit_text(commit: Commit) -> str:
-    """Return a commit as the JSON text that is written; `parse_commit` reads it back.
+    """Return a commit as the JSON text that is written. `parse_commit` reads it back.
 
     >>> from datetime import UTC
     >>> one = Commit(sequence=3, epoch=1, kind=CommitKind.BATCH, tick=Tick(9), catalog_sequence=2,
@@ -99,52 +99,19 @@ def commit_text(commit: Commit) -> str:
     >>> parse_commit(commit_text(one)) == one
     True
     """
-    value = asdict(commit) | {"kind": commit.kind.value}
-    for source, position in commit.record.positions.items():
-        if position.notation == LSN:  # goes without saying, as it did before notations were stored
-            del value["record"]["positions"][source]["notation"]
-    return json.dumps(value, sort_keys=True, default=datetime.isoformat)
+    value = msgspec.to_builtins(commit)
+    for position in value["record"]["positions"].values():
+        del position["proof"]  # only who follows needs it, and the change log's mark has it
+        if not position["log"]:  # goes without saying, as it did before there were several
+            del position["log"]
+        if position["notation"] == _LSN:  # and so does this
+            del position["notation"]
+    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def parse_commit(text: str) -> Commit:
-    """Read a written commit."""
-    value = json.loads(text)
-    return Commit(
-        **value
-        | {
-            "kind": CommitKind(value["kind"]),
-            "committed_at": datetime.fromisoformat(value["committed_at"]),
-            "record": _parse_record(value["record"]),
-        }
-    )
+    """Read a written commit. What an older version did not write has its default."""
+    return msgspec.json.decode(text, type=Commit)
 
 
-def _parse_record(value: dict[str, Any]) -> CommitRecord:
-    statistics = value["statistics"]
-    if statistics is not None:
-        rows = {view: _parse_delta(delta) for view, delta in statistics["rows"].items()}
-        statistics = BatchStatistics(**statistics | {"rows": rows})
-    return CommitRecord(
-        frontiers={view: Tick(tick) for view, tick in value["frontiers"].items()},
-        stopped={view: Stopped(**reason) for view, reason in value["stopped"].items()},
-        positions={source: _parse_position(position) for source, position in value["positions"].items()},
-        holder=value["holder"],
-        statistics=statistics,
-        refreshed_at={view: datetime.fromisoformat(at) for view, at in value.get("refreshed_at", {}).items()},
-    )
-
-
-def _parse_position(value: dict[str, Any]) -> Position:
-    return Position(**value | {"notation": Notation(**value["notation"]) if "notation" in value else LSN})
-
-
-def _parse_delta(value: dict[str, Any]) -> ViewDelta:
-    """Read what a batch did to a view; a count that is not there was not counted when it was written."""
-    return ViewDelta(
-        rows_added=value["rows_added"],
-        rows_removed=value["rows_removed"],
-        changed_rows=value.get("changed_rows", 0),
-        read_rows=value.get("read_rows", 0),
-        asked={source: AskedCount(**count) for source, count in value.get("asked", {}).items()},
-        seconds=value.get("seconds", 0.0),
-    )
+_LSN = msgspec.to_builtins(LSN)

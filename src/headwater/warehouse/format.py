@@ -1,9 +1,11 @@
 """The warehouse's format number: a warehouse of another format is upgraded or refused, never misread.
 
+Only `run` upgrades, and says so first. Readers read an older warehouse as it is, and write nothing.
+
 | format | what is new |
 |---|---|
 | 2 | segments are named by what they mean |
-| 3 | replicas may hold a part of their relation's rows; whoever reads format 2 would take that for all of them |
+| 3 | replicas may hold a part of their relation's rows; a reader of format 2 would take that for all of them |
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import json
 from pathlib import Path
 
 from headwater.errors import WarehouseRefused
+from headwater.fail_points import reach
+from headwater.observe.events import Listener, WarehouseUpgraded
 from headwater.storage.data_file import read_note, read_text, write_text
 from headwater.storage.storage_errors import stored
 
@@ -23,8 +27,21 @@ _HALF_MADE = (".", "lost+found", "changelog", "commits", "format.json", "project
 
 
 def write_format(warehouse: str) -> None:
-    """Mark a folder as a warehouse of this format; whoever is about to write to an older one does so first."""
+    """Mark a folder as a warehouse of this format."""
     write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
+
+
+def upgrade(warehouse: str, listener: Listener) -> None:
+    """Make an older warehouse one of this format, before anything is written to it that the older one has not.
+
+    It is announced before it is done: who is killed in between announces it again, and does it.
+    """
+    found = check_format(warehouse)
+    if found != FORMAT:
+        listener(WarehouseUpgraded(warehouse=warehouse, before=found, after=FORMAT))
+        reach("before format upgrade")
+        write_format(warehouse)
+        reach("after format upgrade")
 
 
 def is_warehouse(warehouse: str) -> bool:
@@ -33,7 +50,7 @@ def is_warehouse(warehouse: str) -> bool:
 
 
 def refuse_occupied(warehouse: str) -> None:
-    """Refuse to make a warehouse in a folder that holds something else; what a killed maker left is no obstacle."""
+    """Refuse to make a warehouse in a folder that holds something else. What a killed maker left is no obstacle."""
     folder = Path(warehouse)
     if is_warehouse(warehouse) or not folder.is_dir():
         return
@@ -48,9 +65,9 @@ def refuse_occupied(warehouse: str) -> None:
         )
 
 
-def check_format(warehouse: str) -> None:
-    """Refuse a folder that is not a warehouse of a format that can be read."""
-    found = read_note(warehouse, _FILE, lambda said: said["format"])
+def check_format(warehouse: str) -> int:
+    """Return the format of a warehouse. A folder that is none, or one of a format that cannot be read, is refused."""
+    found: int | None = read_note(warehouse, _FILE, lambda said: said["format"])
     if found is None:
         raise WarehouseRefused(
             f'"{warehouse}" is not a warehouse',
@@ -65,3 +82,4 @@ def check_format(warehouse: str) -> None:
             detail="formats differ in what is stored where, so reading it could show wrong rows",
             hint="use the Headwater version that wrote it, or let a new warehouse be filled from the sources",
         )
+    return found

@@ -41,8 +41,8 @@ def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
 def clear_unnamed(warehouse: Warehouse) -> list[str]:
     """Empty the folders that no catalog ever named, and return them: a bootstrap was killed before its commit.
 
-    For whoever has just taken the lease and fills nothing yet. The folders themselves stay: a number is never given
-    twice, so that a dead maintainer's last job on Spark cannot write into what somebody else is filling.
+    For a maintainer that has just taken the lease and fills nothing yet. The folders stay: a number is never given
+    twice, so that a dead maintainer's last job on Spark cannot write into what the next maintainer is filling.
     """
     head = warehouse.head()
     found = {

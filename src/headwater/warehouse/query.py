@@ -16,8 +16,9 @@ from headwater.changelog import ChangeLog
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
-from headwater.model.position import Position, Tick
+from headwater.model.position import Position, Tick, of_source
 from headwater.model.settings import DEFAULTS, ReadingSettings
+from headwater.observe.status import HistoryEntry
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -30,7 +31,7 @@ from headwater.warehouse.folders import (
 )
 from headwater.warehouse.followed import followed_positions
 from headwater.warehouse.format import check_format, is_warehouse, write_format
-from headwater.warehouse.history import ViewCommit, view_history
+from headwater.warehouse.history import view_history
 from headwater.warehouse.kept_table import KeptTable
 
 if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
@@ -38,12 +39,12 @@ if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without import
 
 
 class Warehouse:
-    """A warehouse's folder, open for reading; its log and commits can be written by whoever holds the lease."""
+    """A warehouse's folder, open for reading. The holder of the lease can write its log and commits."""
 
     def __init__(
         self, path: str, log: ChangeLog, commits: Commits, settings: ReadingSettings = DEFAULTS.reading
     ) -> None:
-        """Wrap what is open; use `create` or `open`."""
+        """Wrap what is open. Use `create` or `open`."""
         self.path = path
         self.log = log
         self.commits = commits
@@ -51,20 +52,18 @@ class Warehouse:
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Make an empty warehouse; one that a crash left half made is completed, one that is there is upgraded."""
+        """Make an empty warehouse, if there is none. One that a crash left half made is completed."""
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
             if not Commits.exists(commits_folder(path)):
                 Commits.create(commits_folder(path))
-        else:
-            check_format(path)
-        write_format(path)
+            write_format(path)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: str, settings: ReadingSettings = DEFAULTS.reading) -> Self:
-        """Open a warehouse; one of another format is refused."""
+        """Open a warehouse. One of another format is refused."""
         check_format(path)
         return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)), settings)
 
@@ -77,7 +76,7 @@ class Warehouse:
         return self.commits.catalog(self.head())
 
     def view(self, name: str) -> ViewEntry:
-        """Return a view; one that is not there is refused."""
+        """Return a view. One that is not there is refused."""
         views = self.catalog().views
         if name not in views:
             raise NotReadable(
@@ -98,7 +97,7 @@ class Warehouse:
         return self.head().record.frontiers.get(name, birth)
 
     def resolve_at(self, name: str, moment: Moment | None) -> Tick:
-        """Return the tick that a moment means for a view, or its frontier; a tick it cannot be read at is refused."""
+        """Return the tick that a moment means for a view, or its frontier. A tick it cannot be read at is refused."""
         match moment:
             case None:
                 tick = self.frontier(name)
@@ -119,7 +118,7 @@ class Warehouse:
         return self.kept_table(name).state_dataframe(spark, tick)
 
     def view_entries(self, spark: SparkSession, name: str, tick: Tick) -> DataFrame:
-        """Return what sums up to a view's rows at a tick, with `_count`: for whoever wants few of them.
+        """Return entries that sum up to a view's rows at a tick, with `_count`: for callers that need few of them.
 
         A small view's are read here: Spark takes longer to find out what to read.
         """
@@ -144,12 +143,12 @@ class Warehouse:
         return self.kept_table(name).row_count(tick)
 
     def few_rows(self, name: str, tick: Tick, columns: Sequence[str]) -> ArrowBag | None:
-        """Return some columns of a view's rows at a tick, not netted; None if they are for Spark to read."""
+        """Return some columns of a view's rows at a tick, not netted, or None if Spark has to read them."""
         self._check_readable(name, tick)
         return self.kept_table(name).few_rows(tick, tuple(columns), None, self._settings.local_rows)
 
     def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
-        """Return the same without Spark; None if there are more than a few."""
+        """Return the same without Spark, or None if there are more than a few."""
         self._check_readable(name, after)
         self._check_readable(name, upto)
         return self.kept_table(name).few_changes(after, upto, self._settings.local_rows)
@@ -159,7 +158,7 @@ class Warehouse:
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
-        """Open the auxiliary tables that a view's maintenance keeps, by segment."""
+        """Open the auxiliary tables of a view, by segment."""
         tables = self.view(name).segments
         return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 
@@ -171,7 +170,7 @@ class Warehouse:
         tick = self.newest_tick_upto(moment)
         if tick is not None:
             return tick
-        first, last = self._followed_from(moment.source), self._followed_to(moment.source)
+        first, last = self._followed_from(moment.log_name), self._followed_to(moment.log_name)
         if self.log.horizon() or first is None or first.notation.parse(moment.text) < first.offset:
             raise NotReadable(
                 f"the state at {moment} is not known",
@@ -184,38 +183,41 @@ class Warehouse:
         return Tick(0)
 
     def newest_tick_upto(self, moment: AtPosition) -> Tick | None:
-        """Return the tick of a source's newest transaction up to a position; None if the log holds none.
+        """Return the tick of the newest transaction of a source's log up to a position, or None if there is none.
 
         A position beyond what was followed is refused: transactions up to it may still come.
         """
-        known = self._followed_to(moment.source)
+        known = self._followed_to(moment.log_name)
         offset = None if known is None else known.notation.parse(moment.text)
         if known is None or offset is None or offset > known.offset:
             raise NotReadable(
                 f"the change log has not come to {moment} yet",
                 code="HW-417",
-                detail=f"it has come to {known}" if known else f'it holds nothing of a source "{moment.source}"',
+                detail=f"it has come to {known}" if known else self._without_log(moment),
                 hint="wait for it with `query --after`, or see `headwater status`",
             )
-        return self.log.tick_at(moment.source, replace(known, offset=offset))
+        return self.log.tick_at(replace(known, offset=offset))
 
-    def _followed_to(self, source: str) -> Position | None:
-        """Return up to which position the change log holds all of a source's transactions."""
+    def _without_log(self, moment: AtPosition) -> str:
+        """Say that a log is not known, and which of the source are."""
+        known = ", ".join(sorted(of_source(self.log.positions(), moment.source)))
+        return f"positions of this source are those of {known}" if known else f'it holds nothing of "{moment.log_name}"'
+
+    def _followed_to(self, log: str) -> Position | None:
+        """Return up to which position the change log holds all transactions of a source's log."""
         said = followed_positions(self.path)  # before the log is looked at, which holds all this by then
         self.log.refresh()
-        known = [
-            found[source] for found in (self.log.positions(), self.head().record.positions, said) if source in found
-        ]
+        known = [found[log] for found in (self.log.positions(), self.head().record.positions, said) if log in found]
         return max((one for one in known if one.history == known[0].history), key=lambda one: one.offset, default=None)
 
-    def _followed_from(self, source: str) -> Position | None:
-        """Return the lowest position that a commit whose changes are kept knows the source to have been followed to."""
+    def _followed_from(self, log: str) -> Position | None:
+        """Return the lowest position that a commit whose changes are kept knows the log to have been followed to."""
         horizon = self.log.horizon()
-        found = (commit.record.positions.get(source) for commit in self.commits.read() if commit.tick >= horizon)
+        found = (commit.record.positions.get(log) for commit in self.commits.read() if commit.tick >= horizon)
         return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
 
     def _tick_at_time(self, name: str, moment: AtTime) -> Tick:
-        """Return the tick that readers of a view saw at a time; one that has not come, or was before it, is refused."""
+        """Return the tick that readers of a view saw at a time. One that has not come, or was before it, is refused."""
         view, head = self.view(name), self.head()
         if moment.time > max(datetime.now(UTC), head.committed_at):
             raise NotReadable(
@@ -242,7 +244,7 @@ class Warehouse:
         then = self.commits.catalog(commit).views.get(view.name)
         return then is not None and then.generation == view.generation
 
-    def history(self, name: str) -> list[ViewCommit]:
+    def history(self, name: str) -> list[HistoryEntry]:
         """Return the commits that changed a view, oldest first."""
         self.view(name)
         return view_history(self.commits.read(), name)

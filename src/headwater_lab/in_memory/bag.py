@@ -68,7 +68,7 @@ class InMemoryBag:
         return InMemoryBag(self.columns, Counter({entry: -count for entry, count in self.entries.items()}))
 
     def net(self) -> InMemoryBag:
-        """Return the entries whose count is not zero; equal ones are one already."""
+        """Return the entries whose count is not zero. Equal ones are one already."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count}))
 
     def positive(self) -> InMemoryBag:

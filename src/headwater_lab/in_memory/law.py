@@ -13,9 +13,9 @@ from typing import Any
 
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.views.laws.evaluate import evaluate
 from headwater.views.steps.join import JoinView
 from headwater_lab.in_memory.bag import InMemoryBag, Row
+from headwater_lab.in_memory.evaluate import evaluate
 
 _Binding = dict[tuple[str, str], Any]
 

@@ -1,4 +1,4 @@
-"""A modification of no join attribute, done in the view by key and asked nobody for: paper 001's Lemma 3.
+"""A modification of no join attribute, done in the view by key without asking a source: paper 001's Lemma 3.
 
     V = R join S where S.chosen > 0, the key of S is in V          S (1,5,0) becomes (1,5,1)
 
@@ -14,13 +14,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from sqlglot import exp
+
 from headwater.maintenance.published.messages import Running, ViewHistory
 from headwater.maintenance.published.telescope import Telescoped, telescope
 from headwater.maintenance.published.version_numbers import by_versions
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.steps.keys import columns_beyond_selections, key_outputs
+from headwater.views.steps.keys import key_outputs
 from headwater_lab.in_memory.bag import InMemoryBag, Row
 from headwater_lab.literal.variant import Variant
 
@@ -37,7 +39,7 @@ def leave_in_place(view: JoinView, changes: Mapping[RelationName, Any]) -> Teles
 
 
 def _is_in_place(view: JoinView, alias: str, rows: InMemoryBag) -> bool:
-    beyond = columns_beyond_selections(view, alias)
+    beyond = _columns_beyond_selections(view, alias)
     places = [place for place, column in enumerate(rows.columns) if column in beyond]
     left: Counter[Row] = Counter()
     for (_, row), count in rows.entries.items():
@@ -51,3 +53,10 @@ MODIFIED_IN_PLACE = Variant(
     wrong="a modification that lets a row into a selection, or out of it, is taken for one of nothing",
     run=_run,
 )
+
+
+def _columns_beyond_selections(view: JoinView, alias: str) -> frozenset[str]:
+    """Return the columns of an occurrence that a view shows or joins by. The others serve its own selections only."""
+    beyond = [condition.expression for condition in view.conditions if condition.aliases != {alias}]
+    beyond += [output.expression for output in view.outputs]
+    return frozenset(one.name for each in beyond for one in each.find_all(exp.Column) if one.table == alias)

@@ -81,7 +81,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The algorithms on one view; what is not here was left out."""
+    """The algorithms that ran on one view."""
 
     view: str
     levels: int
@@ -125,7 +125,7 @@ class AdviceExperiments:
 def run_advice(
     *, most_fan_out: int = 9, most_levels: int = 8, random_count: int = 250, seed: int = 1, tell: Callable[[str], None]
 ) -> AdviceExperiments:
-    """Run all experiments; `tell` hears what is next."""
+    """Run all experiments. `tell` is called with what is next."""
 
     def tried(views: Mapping[str, Structure]) -> tuple[Tried, ...]:
         return tuple(_try(name, structure, ENTRANTS, tell) for name, structure in views.items())

@@ -116,7 +116,7 @@ def kinds_gaps() -> Mapping[str, str]:
             [_entry(one) for one in entries()],
         ),
         "crossings": html_table(
-            ("what", "at so many rows of a relation", "the paper says"),
+            ("what", "at a number of rows of a relation", "the paper says"),
             [(one.what, _number(one.rows), one.said) for one in crossings()],
         ),
         "ratios": html_table(

@@ -14,7 +14,7 @@ import pytest
 from headwater.changelog import ChangeLog
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import Followed
-from headwater.model.position import Position, Tick
+from headwater.model.position import Distance, Position, Positions, Tick, by_log
 from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, TransactionsAccepted
@@ -27,19 +27,23 @@ class Thread:
 
     def __init__(self, out: queue.Queue[Followed]) -> None:
         self._out = out
+        self.source = self
 
-    def commit(self, offset: int) -> Position:
+    def distance(self, earlier: Position, later: Position) -> Distance:
+        return Distance(amount=later.offset - earlier.offset, unit="bytes")
+
+    def commit(self, offset: int) -> Positions:
         position = Position(source="shop", history="1:1", offset=offset)
         transaction = Transaction(position=position, identity=offset, committed_at=datetime.now(UTC))
         capture = Capture(transactions=(transaction,), rows={})
-        self._out.put(Followed(source="shop", capture=capture, followed_to=position))
-        return position
+        self._out.put(Followed(source="shop", capture=capture, followed_to=by_log([position])))
+        return by_log([position])
 
-    def idle(self, offset: int) -> Position:
+    def idle(self, offset: int) -> Positions:
         """Hand over that there is nothing for us up to here."""
-        position = Position(source="shop", history="1:1", offset=offset)
-        self._out.put(Followed(source="shop", capture=None, followed_to=position))
-        return position
+        positions = by_log([Position(source="shop", history="1:1", offset=offset)])
+        self._out.put(Followed(source="shop", capture=None, followed_to=positions))
+        return positions
 
     def hasten(self, position: Position) -> None: ...
 
@@ -100,7 +104,7 @@ def noting(tmp_path: Path) -> Iterator[tuple[Acceptor, Thread]]:
     """An acceptor that notes idle progress once it is 100 bytes."""
     log = ChangeLog.create(str(tmp_path / "log"))
     log.claim("shop", "slot")
-    log.begin("shop", Position(source="shop", history="1:1", offset=1))
+    log.begin("shop", by_log([Position(source="shop", history="1:1", offset=1)]))
     made = Acceptor(log, lambda _: None, lambda capture: capture, None, CaptureSettings(note_after_bytes=100))
     thread = Thread(made._queue)
     made._threads["shop"] = thread  # type: ignore[assignment]

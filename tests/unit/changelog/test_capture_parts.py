@@ -96,7 +96,7 @@ def test_a_joint_capture_is_one_tick_and_a_half_seen_tick_is_asked_for_again(tmp
     span = log.append([first, both, capture("b", [6], [(0, 1, None)])])
     assert [tick for tick, _ in span.transactions] == [1, 2, 2, 2, 3]
     assert span.upto == log.last_tick == 3
-    assert log.identities("a", Tick(0), Tick(3)) == [(1, 1), (2, 2), (2, 3)]
+    assert log.identities("a", Tick(0), Tick(3)) == [(1, 1, ""), (2, 2, ""), (2, 3, "")]
     again = log.append([both])
     assert (again.upto, again.transactions) == (3, ())
 

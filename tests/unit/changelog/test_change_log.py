@@ -9,7 +9,7 @@ import pytest
 from headwater.changelog import ChangeLog
 from headwater.changelog.mark import LogMark, LogSlot
 from headwater.errors import LeaseLost, SourceLost
-from headwater.model.position import Position, Tick
+from headwater.model.position import Position, Tick, by_log
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 
@@ -66,8 +66,12 @@ def test_ticks_are_consecutive_over_captures_and_rows_carry_them(path: str) -> N
     assert flat(again.rows(SALES, ("name",), Tick(1), Tick(2))) == [("pen", 2, -1), ("ink", 2, 1)]
     assert again.transactions(None, Tick(0), Tick(3)) == log.transactions(None, Tick(0), Tick(3))
     assert [tick for tick, _ in again.transactions("bank", Tick(0), Tick(3))] == [3]
-    assert log.identities("shop", Tick(0), Tick(3)) == again.identities("shop", Tick(0), Tick(3)) == [(1, 50), (2, 60)]
-    assert log.identities("shop", Tick(1), Tick(3)) == [(2, 60)]
+    assert (
+        log.identities("shop", Tick(0), Tick(3))
+        == again.identities("shop", Tick(0), Tick(3))
+        == [(1, 50, ""), (2, 60, "")]
+    )
+    assert log.identities("shop", Tick(1), Tick(3)) == [(2, 60, "")]
     assert again.positions() == log.positions()
 
 
@@ -156,7 +160,7 @@ def test_positions_have_ticks(path: str) -> None:
         return Position(source="shop", history="1:1", offset=offset)
 
     for reader in (log, ChangeLog.open(path)):
-        assert [reader.tick_at("shop", at(offset)) for offset in (9, 10, 25, 30, 99)] == [None, 1, 2, 4, 4]
+        assert [reader.tick_at(at(offset)) for offset in (9, 10, 25, 30, 99)] == [None, 1, 2, 4, 4]
 
 
 def test_many_appends_then_reading_through_trim(path: str) -> None:
@@ -194,7 +198,7 @@ def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
     log.claim("shop", "slot_1")
     assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_1", has_begun=False)}
     assert ChangeLog.open(path).positions() == {"shop": at("shop", 5)}
-    log.begin("shop", at("shop", 90))
+    log.begin("shop", by_log([at("shop", 90)]))
     log.take_over(3)
     log.append([capture("bank", [1], {})])
     opened = ChangeLog.open(path)
@@ -202,6 +206,18 @@ def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
     assert opened.positions()["shop"] == at("shop", 90)
     opened.claim("shop", "slot_2")
     assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_2", has_begun=False)}
+    opened.begin("shop", by_log([at("shop", 40)]))
+    assert ChangeLog.open(path).positions()["shop"] == at("shop", 40), "a log that was begun again is held from there"
+
+
+def test_a_slot_that_was_there_is_adopted_and_what_is_held_stays_held(path: str) -> None:
+    log = ChangeLog.create(path)
+    log.append([capture("shop", [5], {})])
+    for forgotten_to, held_to in ((3, 5), (9, 9)):
+        log.adopt("shop", "slot_1", by_log([at("shop", forgotten_to)]))
+        opened = ChangeLog.open(path)
+        assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True)}
+        assert opened.positions() == by_log([at("shop", held_to)])
 
 
 def test_a_slot_on_another_server_does_not_begin(path: str) -> None:
@@ -209,7 +225,7 @@ def test_a_slot_on_another_server_does_not_begin(path: str) -> None:
     log.append([capture("shop", [5], {})])
     log.claim("shop", "slot_1")
     with pytest.raises(SourceLost, match="not the server it was"):
-        log.begin("shop", at("shop", 90, history="2:1"))
+        log.begin("shop", by_log([at("shop", 90, history="2:1")]))
 
 
 def test_a_writer_that_was_replaced_notes_nothing(path: str) -> None:

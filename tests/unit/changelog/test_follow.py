@@ -7,6 +7,7 @@ import json
 import queue
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,11 @@ from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import Followed, SourceThread, raise_if_lost
 from headwater.engine.service.live_status import _status, _told, write_status
 from headwater.errors import HeadwaterError, LoginRefused, SourceRefused
-from headwater.model.position import Distance, Position
+from headwater.model.position import Distance, Position, Positions, by_log
+from headwater.model.relation import RelationName
 from headwater.model.settings import CaptureSettings
-from headwater.model.transaction import Capture
-from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone
+from headwater.model.transaction import Capture, Transaction
+from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone, SourceWarning
 from headwater.observe.messages import Messages
 from headwater.observe.status import SourceState
 from headwater.warehouse.folders import status_file
@@ -35,6 +37,8 @@ class ScriptedSource:
         self.name = name
         self._answers = list(answers)
         self.tried_at: list[float] = []
+        self.begin: Positions = {}
+        self.captures: list[Capture] = []
 
     def follow(self, *_: object) -> ScriptedSource:
         self.tried_at.append(time.monotonic())
@@ -45,16 +49,19 @@ class ScriptedSource:
 
     def next_capture(self, timeout_seconds: float) -> Capture | None:
         time.sleep(timeout_seconds / 10)
-        return None
+        return self.captures.pop(0) if self.captures else None
 
     def distance(self, earlier: Position, later: Position) -> Distance:
         return Distance(amount=later.offset - earlier.offset, unit="bytes")
 
-    def followed_to(self) -> Position:
-        return Position(source=self.name, history="1:1", offset=7)
+    def followed_to(self) -> Positions:
+        return by_log([Position(source=self.name, history="1:1", offset=7)])
 
-    def log_end(self) -> Position:
+    def log_end(self) -> Positions:
         return self.followed_to()
+
+    def log_begin(self) -> Positions:
+        return self.begin
 
     def acknowledge(self, position: Position) -> None: ...
 
@@ -63,6 +70,10 @@ class ScriptedSource:
     def keep_alive(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+def at(offset: int) -> Position:
+    return Position(source="shop", history="1:1", offset=offset)
 
 
 @pytest.fixture
@@ -78,7 +89,7 @@ def follow(events: list[Event]) -> Iterator[Callable[..., SourceThread]]:
         source = ScriptedSource(*answers, name=name)
         out: queue.Queue[Followed] = queue.Queue()
         settings = CaptureSettings(reconnect_first_seconds=0.01)
-        thread = SourceThread(source, (), "slot", lambda: None, out, events.append, settings=settings)  # type: ignore[arg-type]
+        thread = SourceThread(source, (), "slot", dict, out, events.append, settings=settings)  # type: ignore[arg-type]
         started.append(thread)
         thread.start()
         return thread
@@ -104,6 +115,41 @@ def test_a_refused_login_is_tried_again_until_it_works(
     tried = [event.retry_in_seconds for event in events if isinstance(event, SourceDisconnected)]
     assert tried == [0.01, 0.02, 0.04], "less and less often"
     assert isinstance(events[-1], SourceConnected)
+
+
+def test_a_log_that_may_soon_be_deleted_is_warned_of_once(events: list[Event], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The source has logged up to 7, and we hold it up to 4: 3 are to be read, and 5 more are kept, then 2."""
+    monkeypatch.setattr("headwater.changelog.follow._LOOK_SECONDS", 0.0)
+    source = ScriptedSource(None)
+    source.begin, held = by_log([at(-2)]), by_log([at(4)])
+    thread = SourceThread(source, (), "slot", lambda: held, queue.Queue(), events.append)  # type: ignore[arg-type]
+    thread._look(source)  # type: ignore[arg-type]
+    assert not events, "twice as much is kept as is to be read"
+    source.begin = by_log([at(-1)])
+    for _ in range(3):
+        thread._look(source)  # type: ignore[arg-type]
+    [warning] = events
+    assert isinstance(warning, SourceWarning)
+    assert "3 bytes behind" in warning.sentence
+    assert "only 5 bytes more" in warning.sentence
+
+
+def test_what_was_committed_before_an_alteration_is_handed_over(events: list[Event]) -> None:
+    name = RelationName(source="shop", name="t")
+    committed_at = datetime(2026, 11, 18, tzinfo=UTC)
+    told = tuple(Transaction(position=at(n), identity=n, committed_at=committed_at) for n in (5, 6, 7))
+    source, out = ScriptedSource(None), queue.Queue[Followed]()
+    source.captures.append(Capture(transactions=told, rows={}, altered={1: {name: "it was moved"}}))
+    thread = SourceThread(source, (), "slot", dict, out, events.append)  # type: ignore[arg-type]
+    thread.start()
+    wait_until(lambda: thread.has_ended)
+    assert isinstance(thread.lost, SourceRefused)
+    assert (thread.lost.code, "it was moved" in thread.lost.detail) == ("HW-341", True)
+    handed = out.get_nowait()
+    assert handed.capture is not None
+    assert handed.capture.transactions == told[:1]
+    assert handed.followed_to == by_log([at(5)])
+    assert out.empty()
 
 
 def test_what_cannot_get_better_is_lost_and_not_said_to_be_tried_again(
@@ -155,12 +201,12 @@ def test_stopping_does_not_make_healthy_sources_lost(follow: Callable[..., Sourc
     file.parent.mkdir(exist_ok=True, parents=True)
     write_status(str(tmp_path), acceptor, Messages(), bootstrapping=False)
     said = json.loads(file.read_text())["sources"]
-    closing = {name: _status(name, one, None, alive=True) for name, one in said.items()}
+    closing = {name: _status(name, one, {}, alive=True) for name, one in said.items()}
     assert {name: one.state for name, one in closing.items()} == {
         "shop": SourceState.LOST,
         "crm": SourceState.FOLLOWING,
     }
-    after = {name: _status(name, one, None, alive=False) for name, one in said.items()}
+    after = {name: _status(name, one, {}, alive=False) for name, one in said.items()}
     assert {name: one.state for name, one in after.items()} == {
         "shop": SourceState.LOST,
         "crm": SourceState.NOT_STARTED,

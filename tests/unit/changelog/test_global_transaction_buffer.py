@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pytest
 from headwater.changelog import global_transaction_buffer as holding_module
 from headwater.changelog.follow import Followed
 from headwater.changelog.global_transaction_buffer import GlobalSources, Holding
-from headwater.model.position import Position
+from headwater.errors import SourceRefused
+from headwater.model.position import Position, by_log
 from headwater.model.project import IdColumn
 from headwater.model.relation import RelationName
 from headwater.model.settings import CaptureSettings
@@ -36,7 +38,7 @@ def followed(source: str, to: int, **ids: str | None) -> Followed:
     )
     rows = {RelationName(source=source, name="legs"): table}
     capture = Capture(transactions=transactions, rows=rows) if ids else None
-    return Followed(source=source, capture=capture, followed_to=at(source, to))
+    return Followed(source=source, capture=capture, followed_to=by_log([at(source, to)]))
 
 
 def offsets(captures: list[Capture]) -> list[list[tuple[str, int]]]:
@@ -65,8 +67,8 @@ def test_a_source_is_accepted_up_to_what_is_held_of_it(holding: Holding) -> None
     assert offsets(holding.take(followed("a", 40, at_10=None, at_20="x", at_30=None))) == [[("a", 10)]]
     assert holding.reached() == {"a": at("a", 10)}
     assert holding.held() == {"a"}
-    assert holding.has_read(at("a", 40))
-    assert not holding.has_read(at("a", 41))
+    assert holding.has_read(by_log([at("a", 40)]))
+    assert not holding.has_read(by_log([at("a", 41)]))
     assert [(one.id, one.missing) for one in holding.waiting] == [("x", ("b",))]
     assert offsets(holding.take(followed("c", 7, at_7="x"))) == [[("c", 7)]], "not one of those that take part"
     assert offsets(holding.take(followed("b", 9, at_8="x"))) == [[("a", 20), ("b", 8)], [("a", 30)]]
@@ -104,3 +106,11 @@ def test_without_global_transactions_everything_goes_through_untouched() -> None
     assert nothing.take(one) == [one.capture]
     assert nothing.look() == []
     assert nothing.reached() == {"a": at("a", 10)}
+
+
+def test_a_source_of_several_logs_has_no_parts(holding: Holding) -> None:
+    """Nothing says in which order its logs were committed."""
+    logs = by_log([replace(at("a", 1), log="x"), replace(at("a", 1), log="y")])
+    with pytest.raises(SourceRefused, match="cannot have parts") as refused:
+        holding.take(Followed(source="a", capture=None, followed_to=logs))
+    assert refused.value.code == "HW-342"

@@ -15,13 +15,16 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from headwater.cli import status as status_module
-from headwater.cli.app import VERBS, app
+from headwater.cli.app import app
+from headwater.cli.entry import VERBS, load_verb
 from headwater.model.position import Tick
 from headwater.observe.status import StatusResult
 from headwater_lab.cli.app import LAB_VERBS
 
-COMMANDS = [[verb.__name__.replace("_", "-")] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
-TOLD = dict(zip(map(" ".join, COMMANDS), (inspect.getdoc(verb) for verb in (*VERBS, *LAB_VERBS)), strict=True))
+COMMANDS = [[verb] for verb in VERBS] + [["lab", verb.__name__] for verb in LAB_VERBS]
+TOLD = dict(
+    zip(map(" ".join, COMMANDS), (inspect.getdoc(verb) for verb in (*map(load_verb, VERBS), *LAB_VERBS)), strict=True)
+)
 
 
 def shown_help(*command: str) -> str:

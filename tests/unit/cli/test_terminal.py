@@ -106,7 +106,7 @@ def test_the_demo_succeeds_only_if_every_state_was_exact(
             seconds=seconds,
         )
 
-    monkeypatch.setattr("headwater.cli.demo.play_demo", played)
+    monkeypatch.setattr("headwater.demo.play.play", played)
     result = CliRunner().invoke(app, ["demo", "--seconds", "3"])
     assert result.exit_code == code
     assert "sales at tick 5\nid  name\n 1  pen\n 2  NULL\n" in result.stdout

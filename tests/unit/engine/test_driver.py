@@ -6,8 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
+from contextlib import contextmanager
 from dataclasses import replace
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -32,12 +33,11 @@ from headwater.maintenance.published.messages import (
 )
 from headwater.maintenance.published.terms import TermStep
 from headwater.maintenance.rebase import rebase
-from headwater.model.position import Tick
+from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.model.settings import DEFAULTS, BatchSettings
 from headwater.model.transaction import SeenUpTo
-from headwater.observe.events import ProbeAnswered
-from headwater.observe.probe_stats import AskedCount
+from headwater.observe.events import ProbeAnswered, ProbeCount
 from headwater.views.steps.join import JoinView
 
 
@@ -55,9 +55,9 @@ class Log:
     def horizon(self) -> Tick:
         return Tick(0)
 
-    def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int]]:
+    def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int, str]]:
         assert source == "shop"
-        return [(Tick(tick), tick) for tick in range(after + 1, upto + 1)]
+        return [(Tick(tick), tick, "") for tick in range(after + 1, upto + 1)]
 
     def rows(self, _relation: object, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
         """Return one row for each tick: that many rows lie between two ticks."""
@@ -72,7 +72,7 @@ class Log:
 class Snapshot:
     """A snapshot that is read once the test lets it."""
 
-    position = None
+    positions: Positions = MappingProxyType({})
 
     def __init__(self, seen: SeenUpTo, may_read: threading.Event) -> None:
         self.seen = seen
@@ -83,7 +83,11 @@ class Snapshot:
 
     def __exit__(self, *exception: object) -> None: ...
 
-    def is_valid(self) -> bool:
+    @contextmanager
+    def reader(self) -> Iterator[Self]:
+        yield self
+
+    def is_valid(self, _log: object) -> bool:
         return self._may_read.wait(10)
 
     def probe(self, _relation: object, _wanted: object, _columns: object, keys: pa.Table) -> pa.Table:
@@ -94,12 +98,14 @@ class Snapshot:
 class Shop:
     """A source that shows what the test says, one snapshot after another; an error is raised."""
 
+    name = "shop"
+
     def __init__(self, *seen: SeenUpTo | Exception) -> None:
         self.seen = list(seen)
         self.may_read = [threading.Event() for _ in seen]
         self.taken = 0
 
-    def snapshot(self) -> Snapshot:
+    def snapshot(self, _relations: object) -> Snapshot:
         number, self.taken = self.taken, self.taken + 1
         shown = self.seen[number]
         if isinstance(shown, Exception):
@@ -292,14 +298,14 @@ def test_what_was_asked_counts_with_what_was_corrected_and_what_was_in_vain(
     shop, heard = Shop(saw(0), saw(3)), []
     for event in shop.may_read:
         event.set()
-    monkeypatch.setattr(Snapshot, "is_valid", lambda self: self.seen is shop.seen[1])
+    monkeypatch.setattr(Snapshot, "is_valid", lambda self, _: self.seen is shop.seen[1])
     playing = begin(shop, Asking(join), Log(3), needs_order=needs_order, join=join, listener=heard.append)
     deliver(playing, lambda: bool(playing._installs))
     assert [type(event) for event in heard] == [ProbeAnswered, ProbeAnswered]
-    assert [event.corrected_rows for event in heard] == [0, 2]
+    assert [event.corrected_row_count for event in heard] == [0, 2]
     assert [(event.probe_count, event.key_count, event.row_count) for event in heard] == [(1, 2, 2)] * 2
     byte_count = sum(event.byte_count for event in heard)
     told = playing.outcome().asked.by_source()
-    asked = AskedCount(probe_count=2, key_count=4, row_count=4, byte_count=byte_count, corrected_row_count=2)
+    asked = ProbeCount(probe_count=2, key_count=4, row_count=4, byte_count=byte_count, corrected_row_count=2)
     assert told == {"shop": asked}
     assert playing.outcome().asked.by_source() == {}, "it is told once"

@@ -6,9 +6,9 @@ from headwater.maintenance.placing import is_half_seen, place, seen_upto
 from headwater.model.position import Tick
 from headwater.model.transaction import SeenUpTo
 
-LOG = [(Tick(3), 30), (Tick(5), 50), (Tick(6), 60), (Tick(8), 80)]
+LOG = [(Tick(3), 30, ""), (Tick(5), 50, ""), (Tick(6), 60, ""), (Tick(8), 80, "")]
 """A source's ticks; its transactions are known by ten times as much."""
-JOINT = [(Tick(3), 30), (Tick(5), 50), (Tick(5), 51), (Tick(6), 60)]
+JOINT = [(Tick(3), 30, ""), (Tick(5), 50, ""), (Tick(5), 51, ""), (Tick(6), 60, "")]
 """Two of its transactions share tick 5."""
 
 

@@ -9,7 +9,7 @@ from headwater.errors import SourceUnavailable
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.observe import events
-from headwater.observe.events import Event, fan_out, unheard
+from headwater.observe.events import Event, fan_out, ignore_event
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
 ERROR = SourceUnavailable("no answer", code="HW-303")
@@ -17,13 +17,13 @@ AT = Position(source="shop", history="71:1", offset=31)
 SALES = RelationName(source="shop", name="sales")
 
 ONE_OF_EACH: tuple[Event, ...] = (
-    events.SourceConnected(source="shop", position=AT),
+    events.SourceConnected(source="shop", positions=(AT,)),
     events.SourceDisconnected(source="shop", error=ERROR, retry_in_seconds=4),
     events.SourceGone(source="shop", error=ERROR),
     events.TransactionsAccepted(source="shop", first=Tick(4), last=Tick(4), row_count=1, position=AT),
     events.BatchStarted(lo=Tick(3), hi=Tick(7)),
     events.ProbeAnswered(
-        view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_rows=1, seconds=0.01
+        view="v", relation=SALES, key_count=2, row_count=3, byte_count=99, corrected_row_count=1, seconds=0.01
     ),
     events.ViewComputed(view="v", lo=Tick(3), hi=Tick(7), changed_rows=2, read_rows={SALES: 5}, row_count=1),
     events.SelfMaintenanceTested(view="v", lo=Tick(3), hi=Tick(7), suffices=True, known_key_count=2),
@@ -34,7 +34,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.ProjectChanged(steps=("create view w",)),
     events.ProjectRefused(error=ERROR),
     events.ProjectWarned(warning="no view reads it"),
-    events.WarehouseAdopted(project="p", warehouse="w"),
+    events.WarehouseUpgraded(warehouse="w", before=2, after=3),
     events.BootstrapProgress(relation=SALES, rows_read=5, rows_estimated=10, finished=False),
     events.CheckProgress(view="v", states_checked=5, states_expected=10),
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
@@ -74,6 +74,6 @@ def test_the_log_has_the_sentence_at_its_level(caplog: pytest.LogCaptureFixture)
 
 def test_everybody_hears_in_order() -> None:
     heard: list[tuple[str, Event]] = []
-    listener = fan_out(lambda event: heard.append(("a", event)), unheard, lambda event: heard.append(("b", event)))
+    listener = fan_out(lambda event: heard.append(("a", event)), ignore_event, lambda event: heard.append(("b", event)))
     listener(ONE_OF_EACH[0])
     assert heard == [("a", ONE_OF_EACH[0]), ("b", ONE_OF_EACH[0])]

@@ -98,7 +98,7 @@ def test_variables_are_needed_only_when_connecting(tmp_path: Path) -> None:
         ('[project]\nname = "a"\n[warehouse]\nretentoin = "7 days"', "HW-101", "headwater.toml:4"),
         ('[project]\nname = "a"\n[warehouse]\nretentoin = "7 days"', "HW-101", 'did you mean "retention"?'),
         ('[project]\nname = "a"\n[wharehouse]\npath = "x"', "HW-101", 'did you mean "warehouse"?'),
-        ('[project]\nname = "a"\n[sources.shop]\nurl = "${U}"\ntimeout = 1', "HW-101", "headwater.toml:5"),
+        ('[project]\nname = "a"\n[sources.shop]\nurl = "${U}"\ntimeout = []', "HW-103", "headwater.toml:5"),
         ("[project]\n", "HW-102", 'has no "name"'),
         ("[project]\nname = 5", "HW-103", "headwater.toml:2"),
         ("project = 5", "HW-103", "a table [project] belongs here"),

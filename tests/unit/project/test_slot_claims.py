@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -9,17 +10,18 @@ import pytest
 
 from headwater.changelog import ChangeLog
 from headwater.errors import SourceLost
-from headwater.model.position import Position
+from headwater.model.position import Position, Positions, by_log
 from headwater.project.slot_claims import SlotClaim, SlotOrigin, claim_slots, slot_warnings
-from headwater.sources.source import ProjectSlots, SlotState, Source
+from headwater.sources.scripted.database import SERVER
+from headwater.sources.source import Abilities, ProjectSlots, SlotState, Source
 
 FORMER = "headwater_twin_staff"
 OURS = "headwater_twin_staff_1a2b3c4d"
 THEIRS = "headwater_twin_staff_99999999"
 
 
-def at(offset: int, history: str = "1:1") -> Position:
-    return Position(source="staff", history=history, offset=offset)
+def at(offset: int, history: str = "1:1") -> Positions:
+    return by_log([Position(source="staff", history=history, offset=offset)])
 
 
 def state(name: str, offset: int, *, is_in_use: bool = False, lost: str = "") -> SlotState:
@@ -37,8 +39,9 @@ def state(name: str, offset: int, *, is_in_use: bool = False, lost: str = "") ->
 class Slots:
     """A source that has slots and nothing else."""
 
-    def __init__(self, *slots: SlotState) -> None:
+    def __init__(self, *slots: SlotState, abilities: Abilities = SERVER) -> None:
         self._slots = slots
+        self.abilities = abilities
 
     def slots(self) -> ProjectSlots:
         return ProjectSlots(present={slot.name: slot for slot in self._slots}, former=FORMER)
@@ -72,12 +75,12 @@ def test_a_recorded_slot_that_has_moved_past_the_log_is_refused(followed: Change
     with pytest.raises(SourceLost, match="already forgotten changes") as refused:
         claimed(followed, state(OURS, 101))
     assert refused.value.code == "HW-314"
-    followed.note({"staff": at(101)})
+    followed.note(at(101))
     assert claimed(followed, state(OURS, 101)).origin is SlotOrigin.RECORDED
 
 
 def test_a_slot_that_was_made_and_not_noted_begins_wherever_it_stands(log: ChangeLog) -> None:
-    log.note({"staff": at(50)})
+    log.note(at(50))
     log.claim("staff", OURS)
     assert claimed(log, state(OURS, 101)).origin is SlotOrigin.RECORDED
 
@@ -92,13 +95,22 @@ def test_a_slot_that_the_source_has_thrown_away_is_named(followed: ChangeLog) ->
 
 
 def test_the_former_slot_is_adopted_by_a_warehouse_that_has_read_the_source(log: ChangeLog) -> None:
-    log.note({"staff": at(50)})
+    log.note(at(50))
     claim = claimed(log, state(FORMER, 900))
     assert (claim.origin, claim.name) == (SlotOrigin.ADOPTED, FORMER)
     assert "cannot be proved" in dict(slot_warnings({"staff": claim}))["staff"]
     assert claimed(log, state(FORMER, 900), is_known=False).origin is SlotOrigin.NEW
     assert claimed(None, state(FORMER, 900), is_known=False).origin is SlotOrigin.NEW
     assert claimed(log, state(THEIRS, 900)).origin is SlotOrigin.NEW
+
+
+def test_a_source_that_holds_its_log_for_nobody_is_followed_by_the_recorded_name(followed: ChangeLog) -> None:
+    source = {"staff": cast("Source", Slots(abilities=replace(SERVER, holds_log=False)))}
+    claim = claim_slots(followed, source, {"staff"})["staff"]
+    assert (claim.origin, claim.name) == (SlotOrigin.RECORDED, OURS)
+    assert claim_slots(None, source, ())["staff"].origin is SlotOrigin.NEW
+    followed.claim("staff", THEIRS)  # as a teardown does
+    assert claim_slots(followed, source, {"staff"})["staff"].origin is SlotOrigin.NEW
 
 
 def test_another_slot_is_warned_of_unless_it_is_in_use(followed: ChangeLog) -> None:

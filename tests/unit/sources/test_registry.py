@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,13 @@ def test_another_distribution_adds_a_kind(install: Install) -> None:
     assert "lake" in registry.known_schemes()
     made, given = registry.connect(settings("lake://somewhere"))  # type: ignore[misc]
     assert (made, given.name, given.url()) == ("made", "shop", "lake://somewhere")
+
+
+def test_a_kind_refuses_the_options_that_it_does_not_know() -> None:
+    mistaken = replace(settings("postgresql://db/shop"), options={"statment_timeout": "5 s"})
+    with pytest.raises(InvalidProject, match='unknown key "statment_timeout" of source') as refused:
+        registry.connect(mistaken)
+    assert (refused.value.code, refused.value.hint) == ("HW-351", 'did you mean "statement_timeout"?')
 
 
 def test_an_address_that_is_read_again_is_of_the_same_kind(install: Install) -> None:

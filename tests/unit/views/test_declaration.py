@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pytest
 
 from headwater.model.relation import Relation, RelationName
-from headwater.views import JoinView, describe_view
+from headwater.views.steps.explain import describe_view
+from headwater.views.steps.join import JoinView
 from headwater.views.text.spark_text import spark_text
 from headwater_lab.one_join import declare
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import JoinView, law_sql
-from headwater.views.laws.join import renamed_sql
+from headwater.views.laws.join import law_sql, renamed_sql
+from headwater.views.steps.join import JoinView
 from headwater_lab.one_join import declare
 
 R = RelationName(source="one", name="r")

@@ -9,8 +9,7 @@ import sqlglot
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import law_sql
-from headwater.views.laws.join import renamed_sql
+from headwater.views.laws.join import law_sql, renamed_sql
 from headwater.views.text.fallibility import is_fallible
 from headwater.views.text.functions import NOT_REPEATABLE_FUNCTIONS, READER_FUNCTIONS, SCALAR_FUNCTIONS
 from headwater.views.text.reader_query import read_query

@@ -8,10 +8,10 @@ import pytest
 
 from headwater.errors import HeadwaterError, InvalidView, UnsupportedView
 from headwater.model.relation import Column, Relation, RelationName
-from headwater.views import relations_named
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.steps.segments import SegmentedView
 from headwater.views.text import support
+from headwater.views.text.declaration import relations_named
 from headwater.views.text.support import REASONS
 
 Catalog = Mapping[RelationName, Relation]

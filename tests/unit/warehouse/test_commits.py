@@ -8,11 +8,11 @@ import pytest
 from headwater.deltas.extent import EVERYTHING
 from headwater.errors import LeaseLost, WarehouseRefused
 from headwater.model.position import Position, Tick
-from headwater.observe.probe_stats import AskedCount
+from headwater.observe.events import Event, ProbeCount, WarehouseUpgraded
 from headwater.warehouse.catalog import Catalog, ViewEntry, parse_catalog
 from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
-from headwater.warehouse.format import check_format, write_format
+from headwater.warehouse.format import check_format, upgrade, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.query import Warehouse
 
@@ -20,7 +20,7 @@ VIEW = ViewEntry(
     name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete", schema=(("a", "int"),)
 )
 
-ASKED = AskedCount(probe_count=1, key_count=2, row_count=3, byte_count=4, corrected_row_count=5)
+ASKED = ProbeCount(probe_count=1, key_count=2, row_count=3, byte_count=4, corrected_row_count=5)
 
 
 def record(tick: int) -> CommitRecord:
@@ -116,13 +116,16 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
         check_format(str(tmp_path))
 
 
-def test_an_older_warehouse_that_can_be_read_is_upgraded_before_it_is_written(tmp_path: Path) -> None:
+def test_an_older_warehouse_that_can_be_read_is_upgraded_once(tmp_path: Path) -> None:
     path = Warehouse.create(str(tmp_path)).path
     (tmp_path / "format.json").write_text('{"format": 2}')
     Warehouse.open(path)
     assert (tmp_path / "format.json").read_text() == '{"format": 2}', "a reader writes nothing"
-    Warehouse.create(path)
+    heard: list[Event] = []
+    for _ in range(2):
+        upgrade(path, heard.append)
     assert (tmp_path / "format.json").read_text() == '{"format": 3}'
+    assert heard == [WarehouseUpgraded(warehouse=path, before=2, after=3)]
 
 
 def test_a_replica_of_which_no_rows_are_said_holds_all() -> None:

@@ -12,11 +12,14 @@ from headwater.errors import LeaseLost, NotReadable
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
-from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
+from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.chores import CleanLog, Compact, DropRows, Policy, Vacuum
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import next_generation, replica_folder, view_folder
 from headwater.warehouse.generations import abandoned, clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.warehouse import Warehouse
+from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
 STEPS = ("log append", "changes append", "commit", "checkpoint write")

@@ -17,19 +17,12 @@ from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import LSN, Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
-from headwater.warehouse import (
-    BatchStatistics,
-    Catalog,
-    CommitKind,
-    CommitRecord,
-    KeptTable,
-    Stopped,
-    ViewDelta,
-    ViewEntry,
-    Warehouse,
-)
+from headwater.warehouse.catalog import Catalog, ViewEntry
+from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.folders import status_file, view_folder
+from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.log_rows import spark_rows
+from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
 SCHEMA = pa.schema([("id", pa.int64())])

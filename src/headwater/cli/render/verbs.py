@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from headwater.api.results import HistoryEntry, HistoryResult, QueryResult
+from headwater.api.results import QueryResult
 from headwater.cli.render.page import Grid, Line, Page
 from headwater.deltas.compare import format_row
 from headwater.explain.result import ExplainResult
 from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.observe.status import (
+    HistoryEntry,
+    HistoryResult,
     MessageCount,
     RefreshResult,
     ReleaseResult,
@@ -83,7 +85,7 @@ def draw_status(result: StatusResult) -> Page:
         page.append(Line(text=f"tick {commit.tick}, committed {_time(commit.committed_at)}"))
     match result.maintainer:
         case None:
-            page.append(Line(text="nobody maintains it", style=_WARN))
+            page.append(Line(text="no maintainer runs", style=_WARN))
         case maintainer if maintainer.alive:
             page.append(Line(text=f"maintained by {maintainer.holder}", style=_GOOD))
         case maintainer:
@@ -136,7 +138,7 @@ def draw_status(result: StatusResult) -> Page:
 
 
 def draw_query(result: QueryResult, row_limit: int | None) -> Page:
-    """Show a query's rows, at most so many, and the tick they are of."""
+    """Show a query's rows, up to the limit, and their tick."""
     shown = result.table if row_limit is None else result.table.slice(0, row_limit)
     rows = zip(*(column.to_pylist() for column in shown.columns), strict=True)
     numbers = frozenset(
@@ -298,7 +300,7 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
     return (
         source.name,
         source.state.value,
-        "" if source.position is None else str(source.position),
+        ", ".join(map(str, source.positions)),
         "" if source.last_transaction is None else str(source.last_transaction),
         source.lag if source.lag_bytes is None else _count(source.lag_bytes),
         "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",

@@ -111,8 +111,8 @@ class Round:
         started, last = time.perf_counter(), self.log.last_tick
         lo = min(view.frontier for view in due)
         accepted = AcceptedLog(self.log, self.settled)
-        settings = self.resolved.project.settings.batch
-        with Snapshots(self.resolved.sources, self.acceptor, settings.follow_wait_seconds) as snapshots:
+        resolved, wait_seconds = self.resolved, self.resolved.project.settings.batch.follow_wait_seconds
+        with Snapshots(resolved.sources, resolved.relations, self.acceptor, wait_seconds) as snapshots:
             outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
             left = [view for view in due if view.name not in outcomes]
             self._open(snapshots, left, last, accepted)
@@ -313,8 +313,7 @@ class Round:
 
     def _note(self, view: LiveView, lookup: CountedLookup, log: AcceptedLog) -> None:
         """Count what was asked for a view, and what had to be corrected in it."""
-        corrected, log.corrected = log.corrected, Counter()
-        for name, count in lookup.asked.by_relation.items():
-            count.corrected_row_count += corrected[name]
+        lookup.asked.take_corrected(log.corrected)
+        log.corrected = Counter()
         self._asked.append(lookup.asked)
         lookup.asked.tell(self.listener, view.name)

@@ -41,7 +41,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import Listener
-from headwater.project.fill import Fill, fill_anew
+from headwater.project.fill import Fill, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.sources.source import Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
@@ -70,16 +70,18 @@ def stage(
 ) -> dict[RelationName, StagedRelation]:
     """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
     staged: dict[RelationName, StagedRelation] = {}
-    for source in dict.fromkeys(wish.relation.name.source for wish in wishes):
-        with sources[source].snapshot(bootstrap=True) as snapshot:
-            for wish in wishes:
-                if wish.relation.name.source == source:
-                    staged[wish.relation.name] = stage_relation(
-                        folder, snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
-                    )
-            if not acceptor.wait_for(snapshot.position, settings.follow_wait_seconds) or not snapshot.is_valid():
+    for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
+        own = [wish for wish in wishes if wish.relation.name.source == name]
+        with sources[name].snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot:
+            for wish in own:
+                staged[wish.relation.name] = stage_relation(
+                    folder, sources[name], snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
+                )
+            with snapshot.reader() as last:  # it sees no less than all before it
+                positions = last.positions
+            if not acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(acceptor):
                 raise SourceUnavailable(
-                    f'the log of source "{source}" cannot be followed to what its snapshot saw',
+                    f'the log of source "{name}" cannot be followed to what its snapshot saw',
                     code="HW-532",
                     hint="the bootstrap goes on from the chunks it has when the source answers",
                 )
@@ -210,7 +212,7 @@ class Bootstrap:
         lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
         copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
         read = self.resolved.together([*lacking, *copied])
-        return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
+        return {**self.copied, **{name: fill_whole(content) for name, content in read.items()}}
 
     def _make(
         self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int

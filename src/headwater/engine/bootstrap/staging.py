@@ -1,10 +1,11 @@
 """Read relations, or some of their rows, into staging files, chunk by chunk, so that a bootstrap can be resumed.
 
 A chunk of a relation is an answer like any other: rows, and the set of transactions that were seen when they were read.
-After a crash the finished chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it*
-saw. That needs a chunk to mean the same rows in every snapshot: a key range whose order we can repeat. Where a relation
-has no such key, it is one chunk, and starts over. So does everything when the server was restarted: with
-`synchronous_commit = off` a crash takes back transactions that a chunk may show, and the log will never tell.
+Where a source's readers do not share what they see, each chunk has seen something else. After a crash the finished
+chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it* saw. That needs a chunk to
+mean the same rows in every snapshot: a key range whose order we can repeat. Where a relation has no such key, all of it
+is read at one moment, and starts over. So does everything when the server was restarted: a crash may take back
+transactions that a chunk shows, and the log will never tell.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,11 +28,12 @@ import pyarrow.parquet as pq
 from headwater.deltas.extent import Remainder
 from headwater.deltas.on_arrow import remaining
 from headwater.fail_points import reach
+from headwater.model.position import Positions
 from headwater.model.relation import Relation, arrow_type
 from headwater.model.settings import BootstrapSettings
 from headwater.model.transaction import Seen
 from headwater.observe.events import BootstrapProgress, Listener
-from headwater.sources.source import Chunk, Snapshot
+from headwater.sources.source import Chunk, LogView, Reader, Snapshot, Source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +89,49 @@ def _within_chunk(rows: pa.Table, chunk: Chunk, relation: Relation) -> pa.Array:
     return pc.fill_null(inside, chunk.low is None).combine_chunks()
 
 
+@dataclass(frozen=True, slots=True)
+class _OneReader:
+    """A snapshot of which every thread gets the same reader, one after the other."""
+
+    snapshot: Snapshot
+    one: Reader
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def token(self) -> str:
+        return self.snapshot.token
+
+    @contextmanager
+    def reader(self) -> Iterator[Reader]:
+        with self.lock:
+            yield self.one
+
+    def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
+        return self.snapshot.chunks(relation, rows_per_chunk)
+
+    def is_valid(self, log: LogView) -> bool:
+        return self.snapshot.is_valid(log)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Leave the snapshot to whoever opened it."""
+
+
+@contextmanager
+def one_moment(source: Source, snapshot: Snapshot) -> Iterator[Snapshot]:
+    """Return a snapshot whose readers all see the same: the snapshot itself, or a single reader of it."""
+    if source.abilities.shares_snapshots:
+        yield snapshot
+        return
+    with snapshot.reader() as one:
+        yield _OneReader(snapshot, one)
+
+
 def stage_relation(
     folder: Path,
+    source: Source,
     snapshot: Snapshot,
     relation: Relation,
     wanted: tuple[str, ...],
@@ -98,17 +143,22 @@ def stage_relation(
 
     The columns of the remainder are among the wanted ones.
     """
-    home = folder / _folder_name(relation, wanted, rows, snapshot)
+    with snapshot.reader() as reader:
+        home = folder / _folder_name(relation, wanted, rows, reader.positions, snapshot.token)
     plan = _remembered_chunks(home)
     if plan is None:
         shutil.rmtree(home, ignore_errors=True)
         home.mkdir(parents=True)
         plan = snapshot.chunks(relation, settings.chunk_rows)
         _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
-    finished = _finished_chunks(home, plan, snapshot) if _is_resumable(plan, relation, wanted) else []
+    is_resumable = _is_resumable(plan, relation, wanted)
+    finished = _finished_chunks(home, plan, source) if is_resumable else []
     progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
     done = {staged.chunk.number for staged in finished}
-    with ThreadPoolExecutor(settings.readers, thread_name_prefix=f"read {relation.name}") as pool:
+    with ExitStack() as stack:
+        if not is_resumable:
+            snapshot = stack.enter_context(one_moment(source, snapshot))
+        pool = stack.enter_context(ThreadPoolExecutor(settings.readers, thread_name_prefix=f"read {relation.name}"))
         read = pool.map(
             lambda chunk: _stage_chunk(home, snapshot, relation, wanted, rows, chunk, progress),
             [chunk for chunk in plan if chunk.number not in done],
@@ -118,9 +168,9 @@ def stage_relation(
     return StagedRelation(relation=relation, wanted=wanted, rows=rows, chunks=tuple(staged))
 
 
-def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, snapshot: Snapshot) -> str:
+def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, positions: Positions, token: str) -> str:
     """Name what chunks have in common: a server that restarted may have lost what its earlier chunks show."""
-    server = (snapshot.position.history, snapshot.token)
+    server = (" ".join(positions[log].history for log in sorted(positions)), token)
     columns = [(column.name, column.type, column.native) for column in relation.columns]
     content = json.dumps([str(relation.name), wanted, repr(rows), columns, server])
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
@@ -147,13 +197,13 @@ def _stage_chunk(
     path = home / f"chunk-{chunk.number}.parquet"
     row_count = 0
     schema = relation.arrow_schema(wanted)
-    with pq.ParquetWriter(path.with_suffix(".writing"), schema) as writer:
-        for table in snapshot.read(relation, wanted, chunk, rows):
+    with snapshot.reader() as reader, pq.ParquetWriter(path.with_suffix(".writing"), schema) as writer:
+        seen = reader.seen
+        for table in reader.read(relation, wanted, chunk, rows):
             writer.write_table(remaining(table.select(list(wanted)).cast(schema), rows))
             row_count += table.num_rows
             progress.add(table.num_rows)
     path.with_suffix(".writing").replace(path)
-    seen = snapshot.seen
     _write_json(path.with_suffix(".json"), {"seen": seen.written(), "row_count": row_count})
     reach("chunk staged")
     return StagedChunk(chunk=chunk, path=path, seen=seen, row_count=row_count)
@@ -166,14 +216,14 @@ def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
         return None
 
 
-def _finished_chunks(home: Path, plan: Sequence[Chunk], snapshot: Snapshot) -> list[StagedChunk]:
+def _finished_chunks(home: Path, plan: Sequence[Chunk], source: Source) -> list[StagedChunk]:
     finished = []
     for chunk in plan:
         note = home / f"chunk-{chunk.number}.json"
         try:
             said = json.loads(note.read_text())
             pq.read_metadata(note.with_suffix(".parquet"))
-            seen = snapshot.read_seen(said.get("seen", said))  # notes from before have it beside the count
+            seen = source.read_seen(said.get("seen", said))  # notes from before have it beside the count
             row_count = int(said["row_count"])
         except (FileNotFoundError, ValueError, LookupError, TypeError):  # not there, or of no use: it is read again
             continue

@@ -1,7 +1,7 @@
 """A published algorithm at work on live sources: what it sends is asked, what arrives is delivered in order.
 
 Most papers' channels keep their order: an answer arrives after every transaction that it saw and before every one that
-it did not see. PostgreSQL gives answers and its log on separate connections, so the order is made here:
+it did not see. A source gives answers and its log on separate connections, so the order is made here:
 
     query to s sent ──► snapshot of s ──► the log is followed past what it saw ──► rows
                                                        │
@@ -40,7 +40,7 @@ from headwater.engine.batch.round import Outcome
 from headwater.engine.published.install import install_on_spark
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.live_view import LiveView
-from headwater.engine.state.source_lookup import SourceLookup
+from headwater.engine.state.source_lookup import SourceLookup, require_followed
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.truncation import before_truncate
 from headwater.engine.state.view_lookup import Shown, ViewLookup, stored_view
@@ -289,7 +289,7 @@ class Correspondence:
             placed = None if is_half_seen(known, seen) else NO_TICK
         if placed is None:
             return False
-        saw_end = any(tick == self._end + 1 and seen.sees(identity) for tick, identity in known)
+        saw_end = any(tick == self._end + 1 and seen.sees(identity, log) for tick, identity, log in known)
         if self._halt is not None and (saw_end or placed > self._end):
             raise self._halt
         one.read, one.place = read, placed
@@ -299,8 +299,7 @@ class Correspondence:
         query = one.query
         del self._open[query.number]
         self._send(Answered(number=query.number, found=read.found, sight=self._sight(one, read.seen)))
-        for name, count in one.asked.by_relation.items():
-            count.corrected_row_count = self._accepted.corrected.pop(name, 0)
+        one.asked.take_corrected(self._accepted.corrected)
         self._tell(one.asked)
 
     def _tell(self, asked: ProbeStats) -> None:
@@ -351,30 +350,26 @@ class Correspondence:
         return self._ask(query, asked)
 
     def _ask(self, query: Query[ArrowBag], asked: ProbeStats) -> _Read:
-        """Answer a query from one snapshot of its source, once the log has been followed past what that saw."""
-        with self._resolved.sources[query.source].snapshot() as snapshot:
-            wait_seconds = self._resolved.project.settings.batch.follow_wait_seconds
-            if not self._acceptor.wait_for(snapshot.position, wait_seconds):
-                raise SourceUnavailable(
-                    f'the log of source "{query.source}" cannot be followed to what its snapshot saw',
-                    code="HW-530",
-                    detail=f"waited {wait_seconds:g} s for {snapshot.position}",
-                    hint="it is asked again when the source answers",
-                )
+        """Answer a query by one reader of its source, once the log has been followed past what that saw."""
+        source = self._resolved.sources[query.source]
+        own = [name for name in self._view.resolved.join.relations if name.source == query.source]
+        wait_seconds = self._resolved.project.settings.batch.follow_wait_seconds
+        with source.snapshot(own) as snapshot, snapshot.reader() as reader:
+            require_followed(self._acceptor, reader.positions, wait_seconds)
             view = self._view.resolved.join
-            lookup = SourceLookup(snapshot=snapshot, relations=self._resolved.relations)
+            lookup = SourceLookup(reader=reader, relations=self._resolved.relations)
             found = tuple(
                 answer_part(view, part, self._like, lambda request: self._looked_up(lookup, request, asked))
                 for part in query.parts
             )
-            if not snapshot.is_valid():
+            if not snapshot.is_valid(self._acceptor):
                 raise SourceUnavailable(
                     "a source restarted, or rewrote a table, while it was asked",
                     code="HW-533",
                     detail=f'what the snapshot of "{query.source}" saw may be lost',
                     hint="it is asked again when the source answers",
                 )
-            return _Read(found=found, seen=snapshot.seen)
+            return _Read(found=found, seen=reader.seen)
 
     def _like(self, relation: RelationName) -> ArrowBag:
         last = self._log.last_tick

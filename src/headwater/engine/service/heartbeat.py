@@ -16,7 +16,7 @@ from headwater.model.position import Position
 from headwater.model.settings import ServiceSettings
 from headwater.observe.messages import Messages
 from headwater.warehouse.lease import release_lease, renew_lease
-from headwater.warehouse.mailbox import awaited_position
+from headwater.warehouse.mailbox import awaited_positions
 
 _log = logging.getLogger(__name__)
 
@@ -81,12 +81,13 @@ class SignsOfLife:
         accepted = self._acceptor.accepted_to()
         found = False
         for name, thread in self._acceptor.threads().items():
-            position, reached = awaited_position(self._warehouse, name), accepted.get(name)
-            if position is None or reached is None or position.history != reached.history:
-                continue  # nobody waits, or whoever did saw another history of the source
-            if position <= reached:
-                found = found or self._told.get(name) != position
-                self._told[name] = position
-            else:
-                thread.hasten(position)
+            for log, position in awaited_positions(self._warehouse, name).items():
+                reached = accepted.get(log)
+                if reached is None or position.history != reached.history:
+                    continue  # whoever waits saw another history of the source
+                if position <= reached:
+                    found = found or self._told.get(log) != position
+                    self._told[log] = position
+                else:
+                    thread.hasten(position)
         return found

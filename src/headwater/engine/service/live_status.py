@@ -15,11 +15,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from headwater.errors import HeadwaterError, NotReadable, SourceLost
-from headwater.model.position import Position, Tick
+from headwater.model.position import Position, Positions, Tick, of_source, written_positions
 from headwater.model.project import Project
 from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.warehouse.folders import status_file
-from headwater.warehouse.followed import said_position, said_status
+from headwater.warehouse.followed import noted_positions, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
@@ -37,8 +37,8 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     sources = {
         name: {
             "state": _state(thread, bootstrapping=bootstrapping).value,
-            "position": accepted[name].written() if name in accepted else None,
-            **_lag(thread, accepted.get(name), committed_at.get(name), now),
+            "positions": written_positions(of_source(accepted, name)),
+            **_lag(thread, of_source(accepted, name), committed_at.get(name), now),
             "error": "" if thread.error is None else _told(thread.error),
             "hint": "" if thread.error is None else thread.error.hint,
             "retry_at": thread.retry_at,
@@ -71,11 +71,9 @@ def _waiting_part(one: Incomplete[Piece]) -> dict[str, object]:
     }
 
 
-def _lag(
-    thread: SourceThread, accepted: Position | None, committed_at: datetime | None, now: datetime
-) -> dict[str, object]:
+def _lag(thread: SourceThread, accepted: Positions, committed_at: datetime | None, now: datetime) -> dict[str, object]:
     """Return how far behind a source we are, while it tells."""
-    behind = None if accepted is None or not thread.is_connected else thread.lag.behind(accepted, committed_at, now)
+    behind = thread.lag.behind(accepted, committed_at, now) if thread.is_connected else None
     if behind is None:
         return {"lag": "", "lag_bytes": None, "lag_seconds": None}
     in_bytes = behind.distance.amount if behind.distance.unit == "bytes" else None
@@ -96,34 +94,33 @@ def _state(thread: SourceThread, *, bootstrapping: bool) -> SourceState:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    sources, alive = noted_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
     return tuple(
         replace(
-            _status(source.name, sources.get(source.name), known.get(source.name), alive=alive),
-            last_transaction=_last_transaction(warehouse, known.get(source.name)),
+            _status(source.name, sources.get(source.name), of_source(known, source.name), alive=alive),
+            last_transaction=_last_transaction(warehouse, of_source(known, source.name)),
             slot=slots.get(source.name, ""),
         )
         for source in project.sources
     )
 
 
-def _last_transaction(warehouse: Warehouse, held_to: Position | None) -> Position | None:
+def _last_transaction(warehouse: Warehouse, held_to: Positions) -> Position | None:
     """Return where the newest transaction ends that the log holds of a source; None if it holds none."""
-    if held_to is None:
-        return None
     with suppress(SourceLost, NotReadable):  # another server's log, or one that retention has dropped
-        tick = warehouse.log.tick_at(held_to.source, held_to)
-        if tick is not None:
-            *_, (_, newest) = warehouse.log.transactions(held_to.source, Tick(tick - 1), tick)
+        ticks = [(tick, one.source) for one in held_to.values() if (tick := warehouse.log.tick_at(one)) is not None]
+        if ticks:
+            tick, source = max(ticks)
+            *_, (_, newest) = warehouse.log.transactions(source, Tick(tick - 1), tick)
             return newest.position
     return None
 
 
 def forget_sources(warehouse: str, names: Collection[str]) -> None:
     """Forget what was said of sources, because what was made there has been dropped."""
-    said = dict(said_status(warehouse))
+    said = dict(noted_status(warehouse))
     if names & said.get("sources", {}).keys():
         said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
         _write(warehouse, said)
@@ -131,7 +128,7 @@ def forget_sources(warehouse: str, names: Collection[str]) -> None:
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
     """Return since when the last maintainer counted, and what it asked of the sources."""
-    said = said_status(warehouse.path).get("messages")
+    said = noted_status(warehouse.path).get("messages")
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
@@ -140,7 +137,7 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
     """Return how often the views of the last maintainer could do without asking."""
     return tuple(
-        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+        SelfMaintenanceCount(**count) for count in noted_status(warehouse.path).get("messages", {}).get("tested", ())
     )
 
 
@@ -149,7 +146,7 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     now = datetime.now(UTC)
     said = [
         (one, datetime.fromisoformat(one["committed_at"]))
-        for one in said_status(warehouse.path).get("waiting_parts", ())
+        for one in noted_status(warehouse.path).get("waiting_parts", ())
     ]
     return tuple(
         WaitingPart(
@@ -163,19 +160,19 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     )
 
 
-def _status(name: str, said: Mapping[str, Any] | None, known: Position | None, *, alive: bool) -> SourceStatus:
+def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive: bool) -> SourceStatus:
     if said is None:
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, positions=tuple(held.values()))
     retry_at = said["retry_at"]
-    known = said_position(name, said) or known
+    known = tuple((noted_positions(name, said) or held).values())
     state = SourceState(said["state"])
     is_lost = state is SourceState.LOST and bool(said["error"])  # 0.1 also wrote this when a maintainer ended
     if not alive and not is_lost:  # what is lost stays so until it is mended
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, position=known)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, positions=known)
     return SourceStatus(
         name=name,
         state=state,
-        position=known,
+        positions=known,
         lag=str(said.get("lag", "")),
         lag_bytes=said.get("lag_bytes"),
         lag_seconds=said.get("lag_seconds"),

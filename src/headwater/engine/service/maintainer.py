@@ -58,7 +58,7 @@ from headwater.project.plan import RunPlan
 from headwater.project.plan_result import RunEnd, RunResult
 from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
-from headwater.sources.source import Source
+from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog
@@ -285,9 +285,9 @@ class Maintainer:
         An incomplete global transaction is waited for no longer than others wait for it.
         """
         try:
-            with source.snapshot() as snapshot:
-                followed = self.acceptor.wait_for(snapshot.position, self.settings.batch.idle_wait_seconds)
-                return followed or self.acceptor.is_held_before(snapshot.position)
+            positions = shown_positions(source, self.resolved.followed_names(source.name))
+            followed = self.acceptor.wait_for(positions, self.settings.batch.idle_wait_seconds)
+            return followed or self.acceptor.is_held_before(positions)
         except SourceUnavailable:
             return False
 

@@ -17,6 +17,7 @@ from headwater.model.position import Tick
 from headwater.observe.events import Listener
 from headwater.observe.status import RefreshedView, RefreshResult
 from headwater.project.resolve import ResolvedProject
+from headwater.sources.source import shown_positions
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.mailbox import note_refresh
 from headwater.warehouse.query import Warehouse
@@ -47,9 +48,9 @@ def _ask(resolved: ResolvedProject, path: str, names: Sequence[str]) -> bool:
     """Ask the maintainer, and wait until it has done so; False: it has ended meanwhile."""
     warehouse = Warehouse.open(path)
     for source in {relation.source for name in names for relation in resolved.views[name].view.relations}:
-        with resolved.sources[source].snapshot() as snapshot:
-            position = snapshot.position
-        if not wait_for_maintainer(resolved, warehouse, position):
+        if not wait_for_maintainer(
+            resolved, warehouse, shown_positions(resolved.sources[source], resolved.followed_names(source))
+        ):
             return False
     warehouse.log.refresh()
     upto = warehouse.log.last_tick

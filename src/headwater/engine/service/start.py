@@ -25,7 +25,7 @@ from headwater.project.slot_claims import SlotOrigin, claim_slots
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
-from headwater.warehouse.format import is_warehouse, refuse_occupied
+from headwater.warehouse.format import is_warehouse, refuse_occupied, upgrade
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
@@ -65,6 +65,8 @@ def _started(
     plan, kept = _plan(resolved, rebuild)
     plan.require(consent)
     _take_for_project(path, resolved.project.name, listener)
+    if is_warehouse(path):
+        upgrade(path, listener)
     warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease(own_name())
     try:
@@ -142,7 +144,8 @@ def _kept(warehouse: Warehouse, resolved: ResolvedProject) -> Kept:
     read = {relation.source for relation in catalog.replicas}
     for name in catalog.views.keys() & resolved.views.keys():
         read |= {relation.source for relation in resolved.views[name].view.relations}
-    known = read | warehouse.log.positions().keys()  # a source may have been read, and have committed nothing since
+    held = warehouse.log.positions()  # a source may have been read, and have committed nothing since
+    known = read | {position.source for position in held.values()}
     claims = claim_slots(warehouse.log, resolved.sources, known)
     lost = frozenset(name for name, claim in claims.items() if name in known and claim.origin is SlotOrigin.NEW)
     replicas = {

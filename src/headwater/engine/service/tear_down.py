@@ -8,6 +8,7 @@ from collections.abc import Collection
 from headwater.changelog import ChangeLog
 from headwater.engine.service.live_status import forget_sources
 from headwater.errors import HeadwaterError
+from headwater.model.position import of_source
 from headwater.model.project import Project
 from headwater.project.resolve import connect_source
 from headwater.project.slot_claims import left_slot
@@ -48,13 +49,13 @@ def _tear_down(source: Source, log: ChangeLog | None) -> TornDown:
     So a slot that was given up is never taken up again, not even the former one that warehouses once shared.
     """
     if log is None:
-        return source.teardown(None, None)
+        return source.teardown(None, {})
     slot = log.slots().get(source.name)
     if slot is not None:
-        done = source.teardown(slot.name, log.positions()[source.name] if slot.has_begun else None)
+        done = source.teardown(slot.name, of_source(log.positions(), source.name) if slot.has_begun else {})
     elif any(relation.source == source.name for relation in log.relations()):  # followed before slots were recorded
-        done = source.teardown(source.slots().former, None)
+        done = source.teardown(source.slots().former, {})
     else:
-        return source.teardown(None, None)
+        return source.teardown(None, {})
     log.claim(source.name, source.new_slot())
     return done

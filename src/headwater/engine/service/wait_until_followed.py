@@ -11,9 +11,10 @@ import time
 from dataclasses import dataclass
 
 from headwater.changelog import ChangeLog
+from headwater.changelog.follow import altered_relation
 from headwater.engine.service.live_status import read_sources
 from headwater.errors import NotReadable, SourceUnavailable, WarehouseRefused
-from headwater.model.position import Position
+from headwater.model.position import Positions, are_reached, by_log, of_source
 from headwater.model.transaction import Capture
 from headwater.project.resolve import ResolvedProject
 from headwater.sources.source import require_held
@@ -24,31 +25,31 @@ from headwater.warehouse.query import Warehouse
 _LOOK_SECONDS = 0.02
 
 
-def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, position: Position) -> None:
-    """Wait until the log has come to a position; where no maintainer runs, look ahead of it to there."""
+def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> None:
+    """Wait until the log has come to positions; where no maintainer runs, look ahead of it to there."""
     is_ahead = warehouse.log.last_tick > warehouse.log.durable_tick
-    if is_ahead or not wait_for_maintainer(resolved, warehouse, position):
-        _look_ahead(resolved, warehouse, position.source)
+    if is_ahead or not wait_for_maintainer(resolved, warehouse, positions):
+        for source in sorted({position.source for position in positions.values()}):
+            _look_ahead(resolved, warehouse, source)
 
 
-def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, position: Position) -> bool:
-    """Wait until the maintainer has followed a source to a position; False: there is no maintainer."""
+def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> bool:
+    """Wait until the maintainer has followed sources to positions; False: there is no maintainer."""
     with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
-        note_awaited(warehouse.path, position)
+        note_awaited(warehouse.path, positions)
     wait_seconds = resolved.project.settings.reading.follow_wait_seconds
     deadline = time.monotonic() + wait_seconds
     while time.monotonic() < deadline:
-        said = {status.name: status.position for status in read_sources(resolved.project, warehouse)}
-        reached = said[position.source]
-        if reached is not None and position <= reached:
+        said = read_sources(resolved.project, warehouse)
+        if are_reached(positions, by_log(position for status in said for position in status.positions)):
             return True
         if not maintainer_is_alive(warehouse.path):
             return False
         time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its signs of life are a file, which tells nobody
     raise SourceUnavailable(
-        f'the log of source "{position.source}" was not followed to what was seen',
+        "the log of a source was not followed to what was seen",
         code="HW-534",
-        detail=f"waited {wait_seconds:g} s for {position}",
+        detail=f"waited {wait_seconds:g} s for {', '.join(map(str, positions.values()))}",
         hint="see `headwater status`, then try again",
     )
 
@@ -71,6 +72,8 @@ def _look_ahead(resolved: ResolvedProject, warehouse: Warehouse, source: str) ->
     _require_held(resolved, log, source)
     if capture is None:
         return
+    if capture.altered:
+        raise altered_relation(capture)
     truncated = sorted({str(name) for names in capture.truncated.values() for name in names})
     if truncated:
         raise NotReadable(
@@ -86,7 +89,7 @@ def _peek(resolved: ResolvedProject, log: ChangeLog, source: str) -> Capture | N
     """Return what a source's log holds beyond the change log, by the slot that the warehouse follows by."""
     asked, recorded = resolved.sources[source], log.slots().get(source)
     slot = asked.slots().former if recorded is None else recorded.name
-    return asked.peek(resolved.followed(source), slot, log.positions().get(source))
+    return asked.peek(resolved.followed(source), slot, of_source(log.positions(), source))
 
 
 def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> None:
@@ -95,7 +98,7 @@ def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> Non
     if recorded is not None and recorded.has_begun:
         found = resolved.sources[source].slots().present.get(recorded.name)
         if found is not None:
-            require_held(recorded.name, found.forgotten_to, log.positions()[source])
+            require_held(recorded.name, found.forgotten_to, log.positions())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,8 +108,13 @@ class MaintainersLog:
     resolved: ResolvedProject
     warehouse: Warehouse
 
-    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        """Wait until the change log knows everything up to a position, for as long as that may take."""
+    def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
+        """Wait until the change log holds everything up to positions, for as long as that may take."""
         del timeout_seconds
-        wait_until_followed(self.resolved, self.warehouse, position)
+        if not are_reached(positions, self.warehouse.log.positions()):
+            wait_until_followed(self.resolved, self.warehouse, positions)
         return True
+
+    def held(self, source: str) -> Positions:
+        """Return up to where the change log holds everything that a source committed."""
+        return of_source(self.warehouse.log.positions(), source)

@@ -68,7 +68,7 @@ class AcceptedLog:
         A source has several transactions in one tick only where global transactions crossed. The log does not tell
         their rows apart, so an answer that saw some of them and not all can be brought to no tick: ask again.
         """
-        known = [(at, sight.seen.sees(identity)) for at, identity in self._log.identities(source, after, upto)]
+        known = [(at, sight.seen.sees(one, log)) for at, one, log in self._log.identities(source, after, upto)]
         by_tick = dict(known)
         if len(by_tick) < len(known) and any(by_tick[at] is not seen for at, seen in known):
             raise SourceUnavailable(

@@ -1,7 +1,9 @@
 """Look up rows of relations: at live sources, in one snapshot each per batch, or in replicas.
 
 The snapshots of a batch are opened first and the change log is followed past what they saw; only then is the end of the
-batch chosen. So an answer never saw a transaction that the log does not know.
+batch chosen. Readers of a source that cannot share a snapshot see more than that: the log is followed past each of them
+before its answer is used. So an answer never saw a transaction that the log does not know. A source that can be read as
+of a position is read as of where the change log holds it, and nobody has to wait.
 """
 
 from __future__ import annotations
@@ -16,22 +18,14 @@ from typing import Protocol, Self
 from headwater.deltas.lookup import Origin, SawTransactions, look_up
 from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
 from headwater.engine.state.replica_reader import ReplicaReader
-from headwater.engine.state.source_lookup import SourceLookup
+from headwater.engine.state.source_lookup import SnapshotLookup
 from headwater.errors import SourceUnavailable
-from headwater.model.position import Position
+from headwater.model.position import Positions
 from headwater.model.relation import Relation, RelationName
 from headwater.model.settings import DEFAULTS
 from headwater.observe.probe_stats import ProbeStats
-from headwater.sources.source import Snapshot, Source
+from headwater.sources.source import LogView, Snapshot, Source
 from headwater.spark.jobs import shared
-
-
-class Following(Protocol):
-    """Whoever knows how far the sources' logs have been followed."""
-
-    def wait_for(self, position: Position, timeout_seconds: float) -> bool:
-        """Wait until the change log knows everything up to a position; tell whether it does."""
-        ...
 
 
 @dataclass(slots=True)
@@ -39,9 +33,11 @@ class Snapshots:
     """One snapshot of each source that a batch asks. A context manager."""
 
     sources: Mapping[str, Source]
-    following: Following
+    relations: Mapping[RelationName, Relation]
+    log: LogView
     wait_seconds: float = DEFAULTS.batch.follow_wait_seconds
     _open: dict[str, Snapshot] = field(default_factory=dict)
+    _sights: dict[str, SawTransactions] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
@@ -65,27 +61,39 @@ class Snapshots:
         away = set()
         for name in names:
             try:
-                opened[name] = self._stack.enter_context(self.sources[name].snapshot())
+                opened[name] = self._opened(name)
             except SourceUnavailable:
                 away.add(name)
-        for name, snapshot in opened.items():
-            if self.following.wait_for(snapshot.position, self.wait_seconds):
-                self._open[name] = snapshot
+        for name, (snapshot, sight, positions) in opened.items():
+            if self.log.wait_for(positions, self.wait_seconds):
+                self._open[name], self._sights[name] = snapshot, sight
             else:
                 away.add(name)
         return frozenset(away)
 
-    def sight(self, name: str) -> SawTransactions:
-        """Return what the snapshot of a source saw."""
-        return SawTransactions(seen=self._open[name].seen)
+    def _opened(self, name: str) -> tuple[Snapshot, SawTransactions, Positions]:
+        """Open a snapshot of a source, and look what its first reader sees."""
+        source, held = self.sources[name], self.log.held(name)
+        names = [one for one in self.relations if one.source == name]
+        at = held if source.abilities.reads_as_of and held else None
+        snapshot = self._stack.enter_context(source.snapshot(names, at=at))
+        with snapshot.reader() as reader:
+            return snapshot, SawTransactions(seen=reader.seen), reader.positions
 
-    def source(self, relation: Relation) -> SourceLookup:
+    def sight(self, name: str) -> SawTransactions:
+        """Return what every reader of a source's snapshot sees at least."""
+        return self._sights[name]
+
+    def source(self, relation: Relation) -> SnapshotLookup:
         """Return the lookup of a relation in the snapshot of its source."""
-        return SourceLookup(snapshot=self._open[relation.name.source], relations={relation.name: relation})
+        snapshot = self._open[relation.name.source]
+        return SnapshotLookup(
+            snapshot=snapshot, relations={relation.name: relation}, log=self.log, wait_seconds=self.wait_seconds
+        )
 
     def are_valid(self) -> bool:
         """Tell whether every server still is the one that was asked: a restart may lose what a snapshot saw."""
-        return all(snapshot.is_valid() for snapshot in self._open.values())
+        return all(snapshot.is_valid(self.log) for snapshot in self._open.values())
 
 
 class CountedLookup(ArrowLookup, Protocol):

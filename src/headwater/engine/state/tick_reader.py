@@ -65,7 +65,9 @@ class TickReader:
         }
         self.warehouse.log.refresh()  # a replica may have been refreshed since the log was opened
         following = MaintainersLog(resolved=self.resolved, warehouse=self.warehouse)
-        self._snapshots = self._stack.enter_context(Snapshots(self.resolved.sources, following))
+        self._snapshots = self._stack.enter_context(
+            Snapshots(self.resolved.sources, self.resolved.relations, following)
+        )
         self._log = AcceptedLog(self.warehouse.log, {})
 
     def __enter__(self) -> Self:

@@ -45,7 +45,7 @@ from headwater.views.steps.join import JoinView
 
 
 def eca(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Send one compensating query for each transaction; collect the answers until none is open."""
+    """Send one compensating query for each transaction. Collect the answers until none is open."""
     open_queries: dict[int, tuple[Query[Any], tuple[Term[Any], ...]]] = {}
     collected: list[Term[Any]] = []
     delivered = lo

@@ -31,12 +31,12 @@ from headwater.views.steps.join import JoinView
 
 
 def eca_key(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Ask the source once about a transaction's inserts; install when no query is open."""
+    """Ask the source once about a transaction's inserts. Install when no query is open."""
     return collect_until_quiet(view, lo, log, ask_at_once)
 
 
 def ask_at_once(view: JoinView, inserted: Terms) -> Sequence[Questions[Terms]]:
-    """Return one query with a part for each occurrence that was inserted into; none if there is none."""
+    """Return one query with a part for each occurrence that was inserted into, or None if there is none."""
     return [_found_at_once(view, inserted)] if inserted else []
 
 

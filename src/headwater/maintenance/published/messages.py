@@ -9,7 +9,7 @@ installs, and is sent the next thing that arrives: a transaction, or an answer.
     effects = algorithm.send(Answered(1))     Install up to tick 7
 
 Channels keep their order, unless the algorithm can do without (`needs_order`): an answer arrives after all transactions
-that it saw and before all that it did not see. Whoever plays the algorithm sees to that, in the lab and on live
+that it saw and before all that it did not see. The driver of the algorithm takes care of that, in the lab and on live
 sources; the sight of an answer is then the last tick delivered before it. Without order it is what the answer saw.
 """
 
@@ -41,7 +41,7 @@ class QueryPart(Generic[B]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Generic[B]):
-    """One message to one source; all of it is answered from one state of the source, in one message."""
+    """One message to one source. All of it is answered from one state of the source, in one message."""
 
     number: int
     source: str
@@ -93,7 +93,7 @@ class Install(Generic[B]):
 VIEW = ""
 """Not a source: a query to it reads the view's own rows, as they are at the tick last installed.
 
-Whoever plays answers it at once, and counts no message. Each of its parts has one step, to an occurrence by its key,
+The driver answers it at once, and counts no message. Each of its parts has one step, to an occurrence by its key,
 and the keys to look for. The answer's rows are the occurrence's rows that the view shows, each once; its request names
 the keys that were found and no others, because what a view does not show may still be there; its sight is that tick.
 """
@@ -149,6 +149,6 @@ def answer_part(
 
 
 def step_request(view: JoinView, step: TermStep, keys: Keys | None) -> RowRequest[Any]:
-    """Return the request for the rows of an occurrence that a step leads to; without keys, for all of them."""
+    """Return the request for the rows of an occurrence that a step leads to, or for all of them without keys."""
     relation = view.occurrence(step.alias).relation.name
     return RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))

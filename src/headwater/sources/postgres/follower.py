@@ -35,7 +35,7 @@ import time
 import psycopg
 
 from headwater.errors import HeadwaterError
-from headwater.model.position import Position
+from headwater.model.position import Position, Positions, by_log
 from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture
 from headwater.sources.postgres.connect import Address, Connection
@@ -109,20 +109,24 @@ class PostgresFollower:
                     return capture
                 self._sleep(min(wait_seconds, self._ask()))
 
-    def followed_to(self) -> Position:
+    def followed_to(self) -> Positions:
         """Every transaction that commits at or before this position has been returned by `next_capture`.
 
         To another thread than the one that calls `next_capture` this may look a moment early: the capture that brings
         it there may still be on its way out.
         """
-        return self._followed
+        return by_log([self._followed])
 
-    def log_end(self) -> Position:
+    def log_end(self) -> Positions:
         """Where the source's log ends now, as far as it is on the server's disk and can be sent."""
         with self._address.explained():
             row = self._side.execute("SELECT (pg_current_wal_flush_lsn() - '0/0')::int8").fetchone()
         assert row is not None
-        return Position(source=self._followed.source, history=self._followed.history, offset=row[0])
+        return by_log([Position(source=self._followed.source, history=self._followed.history, offset=row[0])])
+
+    def log_begin(self) -> Positions:
+        """Return nothing: the slot holds the log."""
+        return {}
 
     def acknowledge(self, position: Position) -> None:
         """Let the source forget what it logged up to here; told to it by the following thread.

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from psycopg import sql
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
-from headwater.model.position import LSN, Position
+from headwater.model.position import LSN, Position, by_log
 from headwater.sources.postgres.blocking import blocking_sessions
 from headwater.sources.postgres.catalog import GENERATED_PUBLISHED_FROM, DescribedTable
 from headwater.sources.postgres.connect import TOOK_TOO_LONG, Address, Connection
@@ -112,7 +112,7 @@ def find_slots(connection: Connection, channel: str, source: str, history: str) 
     return {
         name: SlotState(
             name=name,
-            forgotten_to=Position(source=source, history=history, offset=LSN.parse(confirmed)),
+            forgotten_to=by_log([Position(source=source, history=history, offset=LSN.parse(confirmed))]),
             is_in_use=is_in_use,
             held_bytes=held_bytes,
             what=f"replication slot {name}",

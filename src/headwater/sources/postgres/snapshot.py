@@ -12,23 +12,23 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import pyarrow as pa
 from psycopg import sql
 
 from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, SourceUnavailable
-from headwater.model.position import LSN, Position
+from headwater.model.position import LSN, Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName
 from headwater.sources.postgres.chunking import chunk_query, divide
 from headwater.sources.postgres.connect import Address, Connection, ConnectionPool
 from headwater.sources.postgres.copying import copy_tables
 from headwater.sources.postgres.probing import probe_query
 from headwater.sources.postgres.visibility import SeenTransactions, parse_snapshot
-from headwater.sources.source import Chunk
+from headwater.sources.source import Chunk, LogView
 
 HISTORY_SQL = (
     "(SELECT system_identifier FROM pg_control_system())::text || ':'"
@@ -58,7 +58,7 @@ class _Reader:
 
 
 class PostgresSnapshot:
-    """See `headwater.sources.source.Snapshot`."""
+    """See `headwater.sources.source.Snapshot`; it is its own `headwater.sources.source.Reader`."""
 
     def __init__(
         self,
@@ -95,17 +95,23 @@ class PostgresSnapshot:
 
     @property
     def position(self) -> Position:
-        """Every transaction this snapshot shows commits at or before this position of the log."""
+        """Every transaction this snapshot shows commits at or before this position of the one log."""
         return self._position
+
+    @property
+    def positions(self) -> Positions:
+        """The position, by its log."""
+        return by_log([self._position])
 
     @property
     def token(self) -> str:
         """When the server started that this was taken on."""
         return self._started_at
 
-    def read_seen(self, said: Mapping[str, Any]) -> SeenTransactions:
-        """Return what an earlier snapshot of this source has `written` of what it saw."""
-        return SeenTransactions.read(said)
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[Self]:
+        """Lend the snapshot itself: all its connections show the same, and each question takes one of them."""
+        yield self
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""
@@ -145,8 +151,9 @@ class PostgresSnapshot:
             self._locked.update(names)
         return True
 
-    def is_valid(self) -> bool:
+    def is_valid(self, log: LogView | None = None) -> bool:
         """Tell whether the server still is the one the snapshot was taken on, and what was probed is not rewritten."""
+        del log  # what becomes of a table that is rewritten is asked of the server
         if self._broken or self._closed:
             return False
         try:

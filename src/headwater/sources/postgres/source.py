@@ -6,12 +6,12 @@ import contextlib
 import logging
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
-from headwater.model.position import Distance, Position
+from headwater.model.position import Distance, Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName
 from headwater.model.settings import DEFAULTS, Settings
 from headwater.model.transaction import Capture
@@ -36,7 +36,9 @@ from headwater.sources.postgres.publishing import (
 from headwater.sources.postgres.replication import ReplicationStream, sender_timeout
 from headwater.sources.postgres.requirements import replication_refusals
 from headwater.sources.postgres.snapshot import HISTORY_SQL, PostgresSnapshot
+from headwater.sources.postgres.visibility import SeenTransactions
 from headwater.sources.source import (
+    Abilities,
     Inspection,
     Memory,
     ProcessMemory,
@@ -59,6 +61,8 @@ _SET_LOCK_TIMEOUT = b"SET lock_timeout = 3000"
 
 class PostgresSource:
     """See `headwater.sources.source.Source`."""
+
+    abilities = Abilities(shares_snapshots=True, reads_as_of=False, holds_log=True, tells_every_transaction=True)
 
     def __init__(
         self,
@@ -98,6 +102,7 @@ class PostgresSource:
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
         """Return the source that a project's settings describe; nothing is connected yet."""
+        settings.allow_options()
         return cls(
             settings.name,
             settings.url,
@@ -154,7 +159,7 @@ class PostgresSource:
         """Return a name for a slot that no other warehouse has; nothing is made."""
         return new_slot_name(self._channel)
 
-    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Positions:
         """Make the source log these relations for us, and return up to where it has forgotten its log."""
         with self._connected() as connection:
             self._require_replication(connection)
@@ -181,9 +186,9 @@ class PostgresSource:
                     connection, self._address, slot, self._settings.bootstrap.open_transactions_wait_seconds
                 )
             remember_partitions(connection, _oids(described), self._memory, afresh=is_made)
-            return Position(source=self._name, history=_history(connection), offset=found.confirmed_offset)
+            return self._at(connection, found)
 
-    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> PostgresFollower:
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> PostgresFollower:
         """Open the log that a slot keeps, after the position up to which the change log holds it."""
         with contextlib.ExitStack() as stack:
             side = self._address.open()
@@ -197,8 +202,7 @@ class PostgresSource:
             stream = ReplicationStream(self._address.open_replication())
             stack.callback(stream.close)
             self._start(stream, slot, streamed_from, tells_prepared=tells_prepared)
-            if held_to is not None:
-                require_held(slot, self._forgotten_to(side, slot), held_to)  # nobody else can use the slot now
+            require_held(slot, self._forgotten_to(side, slot), held_to)  # nobody else can use the slot now
             with self._address.explained():
                 timeout_seconds = sender_timeout(side)
             follower = PostgresFollower(
@@ -215,7 +219,7 @@ class PostgresSource:
             stack.pop_all()
             return follower
 
-    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
         """Return the transactions after a position that a slot keeps now; the slot stays where it is."""
         with self._connected() as side, self._connected() as connection:
             side.execute(_SET_LOCK_TIMEOUT)
@@ -233,9 +237,17 @@ class PostgresSource:
                     gathering.feed(message)
             return gathering.take() if gathering.has_transactions else None
 
-    def snapshot(self, *, bootstrap: bool = False) -> PostgresSnapshot:
+    def snapshot(
+        self, relations: Sequence[RelationName] = (), *, bootstrap: bool = False, at: Positions | None = None
+    ) -> PostgresSnapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        del relations  # one log tells of all
+        assert at is None, "PostgreSQL shows the present only"
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
+
+    def read_seen(self, said: Mapping[str, Any]) -> SeenTransactions:
+        """Return what a snapshot of this source has `written` of what it saw."""
+        return SeenTransactions.read(said)
 
     def distance(self, earlier: Position, later: Position) -> Distance:
         """Return the bytes of log between two positions."""
@@ -250,7 +262,7 @@ class PostgresSource:
         with self._connected() as connection:
             return measure(connection, relations)
 
-    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+    def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
         """Drop what `prepare` made for a slot, unless the source has forgotten more than `held_to` for it.
 
         A publication that the tables' owner made is the owner's to drop, and holds nothing back.
@@ -303,7 +315,7 @@ class PostgresSource:
         )
 
     def _gathering(
-        self, side: Connection, relations: Sequence[Relation], slot: str, held_to: Position | None, memory: Memory
+        self, side: Connection, relations: Sequence[Relation], slot: str, held_to: Positions, memory: Memory
     ) -> tuple[Gathering, Partitions, Position, Slot]:
         self._require_replication(side)
         found = find_slot(side, self._address, slot)
@@ -320,8 +332,8 @@ class PostgresSource:
                 hint="let the owner run that; changes made meanwhile are not in the log, so afterwards `headwater "
                 f"teardown --source {self._name}` and `headwater run` must read this source again",
             )
-        here = Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
-        start = here if held_to is None or held_to <= here else held_to
+        here, held = self._at(side, found)[self._name], held_to.get(self._name)
+        start = here if held is None or held <= here else held
         row = side.execute("SELECT pg_snapshot_xmax(pg_current_snapshot())::text::int8").fetchone()
         assert row is not None
         oids = _oids(described)
@@ -344,12 +356,16 @@ class PostgresSource:
     def _slots(self, connection: Connection) -> dict[str, SlotState]:
         return find_slots(connection, self._channel, self._name, _history(connection))
 
-    def _forgotten_to(self, side: Connection, slot: str) -> Position:
+    def _at(self, connection: Connection, slot: Slot) -> Positions:
+        """Return where a slot stands."""
+        return by_log([Position(source=self._name, history=_history(connection), offset=slot.confirmed_offset)])
+
+    def _forgotten_to(self, side: Connection, slot: str) -> Positions:
         with self._address.explained():
             found = find_slot(side, self._address, slot)
             if found is None:
                 raise self._without_slot(slot)
-            return Position(source=self._name, history=_history(side), offset=found.confirmed_offset)
+            return self._at(side, found)
 
     def _require_replication(self, connection: Connection) -> None:
         for refusal in replication_refusals(connection, self._address, prepared=self._tells_prepared):
@@ -429,9 +445,11 @@ class PostgresSource:
             time.sleep(_BOOTSTRAP_LOOK_SECONDS)
 
 
-def _is_ours(slot: SlotState, held_to: Position | None) -> bool:
+def _is_ours(slot: SlotState, held_to: Positions) -> bool:
     """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
-    return held_to is None or held_to.history != slot.forgotten_to.history or slot.forgotten_to <= held_to
+    [(log, forgotten_to)] = slot.forgotten_to.items()
+    held = held_to.get(log)
+    return held is None or held.history != forgotten_to.history or forgotten_to <= held
 
 
 def _oids(described: Sequence[DescribedTable]) -> dict[int, RelationName]:

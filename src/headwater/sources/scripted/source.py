@@ -1,14 +1,18 @@
 """A scripted database as a source: see `headwater.sources.source`.
 
-A slot's position is how many transactions have been forgotten for it; what was acknowledged is not told again.
+A slot's position is how many transactions of a log have been forgotten for it; what was acknowledged is not told again.
+A database that holds its logs for nobody has no slots: its positions carry the proof of the transaction they end with.
 """
 
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -16,15 +20,17 @@ import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
 from headwater.errors import InvalidProject, SourceLost, SourceUnavailable
-from headwater.model.position import Distance, Notation, Position
+from headwater.model.position import Distance, Notation, Position, Positions, by_log, log_name
 from headwater.model.relation import Relation, RelationName, arrow_type
-from headwater.model.transaction import Capture, SeenUpTo, Transaction
+from headwater.model.transaction import Capture, SeenOfLogs, SeenUpTo, Transaction
 from headwater.sources.measure import ColumnMeasure, RelationMeasure, SourceMeasure
-from headwater.sources.scripted.database import ScriptedDatabase, ScriptedSlot, disconnected
-from headwater.sources.scripted.rows import Changes, key_of, plain_rows, signed_rows
+from headwater.sources.scripted.database import ScriptedDatabase, ScriptedSlot, ScriptedTransaction, disconnected
+from headwater.sources.scripted.rows import Changes, Values, key_of, plain_rows, signed_rows
 from headwater.sources.source import (
+    Abilities,
     Chunk,
     Inspection,
+    LogView,
     ProjectSlots,
     SlotState,
     SourceSettings,
@@ -32,11 +38,13 @@ from headwater.sources.source import (
     missing_relation,
     missing_slot,
     require_held,
+    unproved_log,
 )
 
 _NOTATION = Notation(history="how often it was restored")
 _CAPTURE_LENGTH = 500
 _BYTES_PER_VALUE = 8.0
+_FOLLOW_SECONDS = 10.0
 
 
 class ScriptedSource:
@@ -54,6 +62,7 @@ class ScriptedSource:
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
         """Return a client of the database that is published at a URL, in this process."""
+        settings.allow_options()
         database = ScriptedDatabase.find(urlsplit(settings.url()).netloc)
         if database is None:
             raise InvalidProject(
@@ -64,13 +73,32 @@ class ScriptedSource:
             )
         return cls(settings.name, database=database)
 
-    def commit(self, changes: Changes) -> Position:
-        """Commit a transaction in the database, and return where it ends in the log."""
-        return self.position(self.database.commit(changes))
+    @property
+    def abilities(self) -> Abilities:
+        """What the database can do."""
+        return self.database.abilities
 
-    def position(self, count: int) -> Position:
-        """Return the position after so many transactions."""
-        return Position(source=self.name, history=self.database.history, offset=count, notation=_NOTATION)
+    def commit(self, changes: Changes) -> Position:
+        """Commit a transaction in the database, and return where it ends in its log."""
+        number = self.database.commit(changes)
+        return self.position(number, self.database.logs(tuple(changes))[0])
+
+    def position(self, number: int, log: str = "") -> Position:
+        """Return the position after so many transactions of a log."""
+        proof = b""
+        if not self.abilities.holds_log and 0 < number <= len(told := self.database.log(log)):
+            proof = told[number - 1].proof
+        return Position(
+            source=self.name, log=log, history=self.database.history, offset=number, notation=_NOTATION, proof=proof
+        )
+
+    def positions(self, numbers: Mapping[str, int]) -> Positions:
+        """Return the positions after so many transactions of each log."""
+        return by_log(self.position(number, log) for log, number in numbers.items())
+
+    def ends(self, relations: Sequence[RelationName]) -> dict[str, int]:
+        """Return how many transactions the logs of some relations hold."""
+        return {log: self.database.end(log) for log in self.database.logs(relations)}
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations; nothing but the relations themselves can be missing."""
@@ -99,69 +127,124 @@ class ScriptedSource:
         """Return a name for another slot."""
         return f"{self.name}_{secrets.token_hex(4)}"
 
-    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Position:
-        """Make a slot if it is new, and return up to where the log has been forgotten for it."""
+    def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Positions:
+        """Make a slot if it is new, and return up to where the logs have been forgotten for it."""
         for refusal in self.inspect(relations).refusals:
             raise refusal
         database = self.database
         with database.changed:
+            ends = self.ends(relations)
+            begins_at = dict.fromkeys(ends, 0) if database.tells_from_start else ends
+            if not self.abilities.holds_log:
+                return self.positions(begins_at)
             if slot not in database.slots and is_new:
-                begins_at = 0 if database.tells_from_start else len(database.transactions)
-                database.slots[slot] = ScriptedSlot(forgotten_to=begins_at)
-            return self.position(self._slot(slot).forgotten_to)
+                database.slots[slot] = ScriptedSlot(forgotten_to={})
+            forgotten_to = self._slot(slot).forgotten_to
+            forgotten_to.update({log: number for log, number in begins_at.items() if log not in forgotten_to})
+            return self.positions({log: forgotten_to[log] for log in ends})
 
-    def follow(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> ScriptedFollower:
-        """Open the log that a slot keeps, after the position up to which the change log holds it."""
+    def follow(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> ScriptedFollower:
+        """Open the logs that a slot keeps, after the positions up to which the change log holds them."""
         with self.database.changed:
             self.database.require_up()
-            found = self._slot(slot)
-            start = self._start(slot, found, held_to)
-            if found.follower is not None:
+            start = self._start(relations, slot, held_to)
+            if slot in self.database.followers:
                 raise SourceUnavailable(
                     f'source "{self.name}" is being followed by somebody else',
                     code="HW-305",
                     hint="stop the other maintainer of this project",
                 )
-            follower = ScriptedFollower(self, tuple(relations), found, start)
-            found.follower = follower
+            follower = ScriptedFollower(self, tuple(relations), slot, start)
+            self.database.followers[slot] = follower
             return follower
 
-    def peek(self, relations: Sequence[Relation], slot: str, held_to: Position | None) -> Capture | None:
-        """Return all transactions after a position."""
+    def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
+        """Return all transactions after some positions."""
         with self.database.changed:
             self.database.require_up()
-            start = self._start(slot, self._slot(slot), held_to)
-            return self.capture(relations, start, len(self.database.transactions))
+            start = self._start(relations, slot, held_to)
+            return self.capture(relations, start, self.ends([one.name for one in relations]))
 
-    def capture(self, relations: Sequence[Relation], after: int, upto: int) -> Capture | None:
-        """Return the transactions with after < number <= upto, and their rows in some relations."""
-        found = self.database.transactions[after:upto]
+    def capture(
+        self, relations: Sequence[Relation], after: Mapping[str, int], upto: Mapping[str, int]
+    ) -> Capture | None:
+        """Return the transactions with after < number <= upto of each log, and their rows in some relations.
+
+        Those of several logs come in the order in which they were committed.
+        """
+        found: list[tuple[int, ScriptedTransaction]] = []
+        if self.database.has_log_per_relation:
+            numbers = dict.fromkeys(after, 0)
+            for one in self.database.transactions:
+                if one.log in numbers:
+                    numbers[one.log] += 1
+                    if after[one.log] < numbers[one.log] <= upto[one.log]:
+                        found.append((numbers[one.log], one))
+        elif self.abilities.tells_every_transaction:
+            found = list(enumerate(self.database.transactions[after[""] : upto[""]], after[""] + 1))
+        else:
+            polls = (one for one in self.database.polls if after[""] < one <= upto[""])
+            found = [
+                (one, self._difference(before, one)) for before, one in pairwise((after[""], *dict.fromkeys(polls)))
+            ]
         if not found:
             return None
-        changes, names = [one.changes for one in found], {relation.name for relation in relations}
+        changes, names = [one.changes for _, one in found], {relation.name for relation in relations}
         return Capture(
             transactions=tuple(
                 Transaction(
-                    position=self.position(number),
+                    position=self.position(number, one.log),
                     identity=number,
                     committed_at=datetime.fromtimestamp(number, UTC),
                     gid=one.gid,
                 )
-                for number, one in enumerate(found, after + 1)
+                for number, one in found
             ),
             rows={relation.name: table for relation in relations if (table := signed_rows(relation, changes)).num_rows},
             truncated={
                 ordinal: emptied
-                for ordinal, one in enumerate(found)
+                for ordinal, (_, one) in enumerate(found)
                 if (emptied := tuple(name for name in one.truncated if name in names))
+            },
+            altered={
+                ordinal: altered
+                for ordinal, (_, one) in enumerate(found)
+                if (altered := {name: what for name, what in one.altered.items() if name in names})
             },
         )
 
-    def snapshot(self, *, bootstrap: bool = False) -> ScriptedSnapshot:
+    def _difference(self, before: int, after: int) -> ScriptedTransaction:
+        """Return what came and went between two polls, as one transaction."""
+        changes: dict[RelationName, dict[Values, int]] = {}
+        between = self.database.transactions[before:after]
+        for name in {name for one in between for name in (*one.changes, *one.truncated)}:
+            net: Counter[Values] = Counter()
+            if any(name in one.truncated for one in between):
+                net.update(self.database.state(name, SeenUpTo(last=after)))
+                net.subtract(self.database.state(name, SeenUpTo(last=before)))
+            else:
+                for one in between:
+                    net.update(one.changes.get(name, {}))
+            changes[name] = {row: times for row, times in net.items() if times}
+        return ScriptedTransaction(changes=changes)
+
+    def snapshot(
+        self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
+    ) -> ScriptedSnapshot:
         """Open a snapshot; for a bootstrap, one that shows everything the log tells of."""
+        database, names = self.database, tuple(relations)
+        if at is None:
+            seen = database.seen(names, everything=bootstrap)
+        else:
+            assert self.abilities.reads_as_of, "it shows the present only"
+            seen = database.seen_upto({position.log: position.offset for position in at.values()})
         return ScriptedSnapshot(
-            source=self, seen=self.database.seen(everything=bootstrap), token=str(self.database.run)
+            source=self, relations=names, seen=seen, token=str(database.run), is_past=at is not None
         )
+
+    def read_seen(self, said: Mapping[str, Any]) -> SeenUpTo | SeenOfLogs:
+        """Return what a reader has `written` of what it saw."""
+        return SeenOfLogs.read(said) if self.database.has_log_per_relation else SeenUpTo.read(said)
 
     def distance(self, earlier: Position, later: Position) -> Distance:
         """Return how many transactions lie between two positions."""
@@ -174,7 +257,7 @@ class ScriptedSource:
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
         """Say how many rows relations have; asking costs nothing."""
-        seen = self.database.seen()
+        seen = self.database.seen([relation.name for relation in relations])
         sizes = {relation.name: float(self.database.state(relation.name, seen).total()) for relation in relations}
         return SourceMeasure(
             relations={
@@ -193,13 +276,14 @@ class ScriptedSource:
             block_seconds=0.0,
         )
 
-    def teardown(self, slot: str | None, held_to: Position | None) -> TornDown:
+    def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
         """Drop a slot, unless more has been forgotten for it than `held_to`."""
         with self.database.changed:
             self.database.require_up()
             found = None if slot is None else self.database.slots.get(slot)
-            is_ours = found is not None and (
-                held_to is None or held_to.history != self.database.history or found.forgotten_to <= held_to.offset
+            is_ours = found is not None and all(
+                held.history != self.database.history or found.forgotten_to.get(held.log, 0) <= held.offset
+                for held in held_to.values()
             )
             if is_ours and slot is not None:
                 del self.database.slots[slot]
@@ -210,73 +294,107 @@ class ScriptedSource:
             raise missing_slot(self.name, f'slot "{name}"')
         return self.database.slots[name]
 
-    def _start(self, name: str, slot: ScriptedSlot, held_to: Position | None) -> int:
-        """Return after which transaction a slot is followed."""
-        state = self._state(name, slot)
+    def _start(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> dict[str, int]:
+        """Return after which transaction of each log a slot is followed."""
+        logs = self.database.logs([relation.name for relation in relations])
+        if not self.abilities.holds_log:
+            return {log: self._proved(log, held_to.get(log_name(self.name, log))) for log in logs}
+        state = self._state(slot, self._slot(slot))
         if state.lost is not None:
             raise state.lost
+        require_held(slot, state.forgotten_to, held_to)
+        names = {log: log_name(self.name, log) for log in logs}
+        return {
+            log: held_to[name].offset if name in held_to else state.forgotten_to[name].offset
+            for log, name in names.items()
+        }
+
+    def _proved(self, log: str, held_to: Position | None) -> int:
+        """Return after which transaction a log is followed that is held for nobody, if it still holds what follows."""
+        deleted_to = self.database.deleted_to.get(log, 0)
         if held_to is None:
-            return slot.forgotten_to
-        require_held(name, state.forgotten_to, held_to)
+            return deleted_to
+        now = self.position(held_to.offset, log)
+        if not held_to <= now or now.proof != held_to.proof:
+            raise unproved_log(held_to, "it holds another transaction, or none")
+        if held_to.offset < deleted_to:
+            raise self._thrown_away(f"its log begins after transaction {deleted_to}")
         return held_to.offset
 
-    def _state(self, name: str, slot: ScriptedSlot) -> SlotState:
-        lost = SourceLost(
+    def _thrown_away(self, detail: str) -> SourceLost:
+        return SourceLost(
             f'source "{self.name}" has thrown away log that we still need',
             code="HW-311",
-            detail=f'slot "{name}": {slot.lost}',
+            detail=detail,
             hint=f"`headwater teardown --source {self.name}` and `headwater run` read this source again",
         )
+
+    def _state(self, name: str, slot: ScriptedSlot) -> SlotState:
         return SlotState(
             name=name,
-            forgotten_to=self.position(slot.forgotten_to),
-            is_in_use=slot.follower is not None,
+            forgotten_to=self.positions(slot.forgotten_to),
+            is_in_use=name in self.database.followers,
             held_bytes=0,
             what=f"slot {name}",
             drop=f"del database.slots[{name!r}]",
-            lost=lost if slot.lost else None,
+            lost=self._thrown_away(f'slot "{name}": {slot.lost}') if slot.lost else None,
         )
 
 
 class ScriptedFollower:
     """See `headwater.sources.source.Follower`; it ends when the database ends its connections."""
 
-    def __init__(self, source: ScriptedSource, relations: tuple[Relation, ...], slot: ScriptedSlot, start: int) -> None:
-        """Begin after a transaction."""
+    def __init__(
+        self, source: ScriptedSource, relations: tuple[Relation, ...], slot: str, start: Mapping[str, int]
+    ) -> None:
+        """Begin after a transaction of each log."""
         self._source = source
         self._database = source.database
         self._relations = relations
+        self._names = tuple(relation.name for relation in relations)
         self._slot = slot
-        self._read = start
+        self._read = dict(start)
 
     def next_capture(self, timeout_seconds: float) -> Capture | None:
         """Return the next transactions, or None when none came in that time."""
         database = self._database
         with database.changed:
             database.changed.wait_for(
-                lambda: len(database.transactions) > self._read or self._slot.follower is not self, timeout_seconds
+                lambda: self._source.ends(self._names) != self._read or not self._is_connected(), timeout_seconds
             )
             self._require_connected()
-            upto = min(len(database.transactions), self._read + _CAPTURE_LENGTH)
+            ends = self._source.ends(self._names)
+            is_limited = self._source.abilities.tells_every_transaction
+            upto = {
+                log: min(ends[log], read + _CAPTURE_LENGTH) if is_limited else ends[log]
+                for log, read in self._read.items()
+            }
             capture = self._source.capture(self._relations, self._read, upto)
-            self._read = max(self._read, upto)
+            self._read = {log: max(read, upto[log]) for log, read in self._read.items()}
             return capture
 
-    def followed_to(self) -> Position:
-        """Return how far the log has been returned."""
-        return self._source.position(self._read)
+    def followed_to(self) -> Positions:
+        """Return how far the logs have been returned."""
+        return self._source.positions(self._read)
 
-    def log_end(self) -> Position:
-        """Return where the log ends."""
+    def log_end(self) -> Positions:
+        """Return where the logs end."""
         with self._database.changed:
             self._require_connected()
-            return self._source.position(len(self._database.transactions))
+            return self._source.positions(self._source.ends(self._names))
+
+    def log_begin(self) -> Positions:
+        """Return up to where the logs were deleted, if the database does not hold them for us."""
+        if self._source.abilities.holds_log:
+            return {}
+        return self._source.positions({log: self._database.deleted_to.get(log, 0) for log in self._read})
 
     def acknowledge(self, position: Position) -> None:
         """Forget the log up to here."""
         with self._database.changed:
-            if self._slot.follower is self:
-                self._slot.forgotten_to = max(self._slot.forgotten_to, position.offset)
+            slot = self._database.slots.get(self._slot)
+            if slot is not None and self._is_connected():
+                slot.forgotten_to[position.log] = max(slot.forgotten_to.get(position.log, 0), position.offset)
 
     def hasten(self, position: Position) -> None:
         """Do nothing: transactions are returned as soon as they are committed."""
@@ -289,31 +407,31 @@ class ScriptedFollower:
     def close(self) -> None:
         """End the connection."""
         with self._database.changed:
-            if self._slot.follower is self:
-                self._slot.follower = None
+            if self._is_connected():
+                del self._database.followers[self._slot]
+
+    def _is_connected(self) -> bool:
+        return self._database.followers.get(self._slot) is self
 
     def _require_connected(self) -> None:
         self._database.require_up()
-        if self._slot.follower is not self:
+        if not self._is_connected():
             raise disconnected(self._source.name)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScriptedSnapshot:
-    """See `headwater.sources.source.Snapshot`."""
+class ScriptedReader:
+    """See `headwater.sources.source.Reader`."""
 
     source: ScriptedSource
-    seen: SeenUpTo
+    seen: SeenUpTo | SeenOfLogs
     token: str
 
     @property
-    def position(self) -> Position:
-        """Where the log ended."""
-        return self.source.position(self.seen.last)
-
-    def read_seen(self, said: Mapping[str, Any]) -> SeenUpTo:
-        """Return what an earlier snapshot has `written` of what it saw."""
-        return SeenUpTo.read(said)
+    def positions(self) -> Positions:
+        """Where the logs ended."""
+        logs = (("", self.seen),) if isinstance(self.seen, SeenUpTo) else self.seen.logs
+        return self.source.positions({log: seen.last for log, seen in logs})
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`; of all without columns."""
@@ -328,6 +446,45 @@ class ScriptedSnapshot:
             rows = {row: n for row, n in rows.items() if key_of([row[place] for place in places]) in sought}
         return plain_rows(relation, rows).select(list(wanted))
 
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
+        """Yield the wanted columns of a chunk's rows."""
+        del rows
+        self._require_valid()
+        held: Mapping[tuple[object, ...], int] = self.source.database.state(relation.name, self.seen)
+        if chunk.column is not None:
+            place = relation.column_names.index(chunk.column)
+            held = {row: n for row, n in held.items() if _is_within(row[place], chunk)}
+        yield plain_rows(relation, held).select(list(wanted))
+
+    def _require_valid(self) -> None:
+        self.source.database.require_up()
+        if self.token != str(self.source.database.run):
+            raise SourceUnavailable(
+                f'a snapshot of source "{self.source.name}" is gone',
+                code="HW-306",
+                detail="the database was restarted",
+                hint="it is taken again by itself",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedSnapshot:
+    """See `headwater.sources.source.Snapshot`."""
+
+    source: ScriptedSource
+    relations: tuple[RelationName, ...]
+    seen: SeenUpTo | SeenOfLogs
+    """What was visible when it was opened."""
+    token: str
+    is_past: bool = False
+
+    @contextmanager
+    def reader(self) -> Iterator[ScriptedReader]:
+        """Lend a reader: of the moment when the snapshot was opened, or of now if the database cannot share that."""
+        is_shared = self.is_past or self.source.abilities.shares_snapshots
+        seen = self.seen if is_shared else self.source.database.seen(self.relations)
+        yield ScriptedReader(source=self.source, seen=seen, token=self.token)
+
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
         """Divide a relation by the first column of its key, if that is a whole number."""
         if not relation.key or not pa.types.is_integer(arrow_type(relation.column(relation.key[0]).type)):
@@ -340,29 +497,17 @@ class ScriptedSnapshot:
             for number, (low, high) in enumerate(zip((None, *bounds), (*bounds, None), strict=True))
         )
 
-    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
-        """Yield the wanted columns of a chunk's rows."""
-        del rows
-        self._require_valid()
-        held: Mapping[tuple[object, ...], int] = self.source.database.state(relation.name, self.seen)
-        if chunk.column is not None:
-            place = relation.column_names.index(chunk.column)
-            held = {row: n for row, n in held.items() if _is_within(row[place], chunk)}
-        yield plain_rows(relation, held).select(list(wanted))
+    def is_valid(self, log: LogView) -> bool:
+        """Tell whether the database has not restarted since; one that cannot share snapshots lets the log come to now.
 
-    def is_valid(self) -> bool:
-        """Tell whether the database has not restarted since."""
-        return self.token == str(self.source.database.run)
-
-    def _require_valid(self) -> None:
-        self.source.database.require_up()
-        if not self.is_valid():
-            raise SourceUnavailable(
-                f'a snapshot of source "{self.source.name}" is gone',
-                code="HW-306",
-                detail="the database was restarted",
-                hint="it is taken again by itself",
-            )
+        So an alteration is noticed that older readers of such a database read through.
+        """
+        if self.token != str(self.source.database.run):
+            return False
+        if self.is_past or self.source.abilities.shares_snapshots:
+            return True
+        with self.reader() as now:
+            return log.wait_for(now.positions, _FOLLOW_SECONDS)
 
     def __enter__(self) -> Self:
         """Return it; there is nothing to open."""

@@ -28,21 +28,9 @@ def row_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
     return tuple(place for place in places if place is not None) if None not in places else ()
 
 
-def columns_beyond_selections(view: JoinView, alias: str) -> frozenset[str]:
-    """Return the columns of an occurrence that a view shows or joins by; the others serve its own selections only."""
-    beyond = [condition.expression for condition in view.conditions if condition.aliases != {alias}]
-    beyond += [output.expression for output in view.outputs]
-    return frozenset(one.name for each in beyond for one in each.find_all(exp.Column) if one.table == alias)
-
-
 def _place_of(view: JoinView, alias: str, column: str) -> int | None:
     for place, output in enumerate(view.outputs):
         expression = output.expression
         if isinstance(expression, exp.Column) and (expression.table, expression.name) == (alias, column):
             return place
     return None
-
-
-def holds_all_keys(view: JoinView) -> bool:
-    """Tell whether every row of the view names the one row of each occurrence that it was made from."""
-    return all(key_outputs(view, occurrence.alias) for occurrence in view.occurrences)

@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from headwater.project.toml_edit import Value, set_value
+from headwater.advisor.apply_advice import Value, set_value
 
 TEXT = """\
 # our shop

@@ -8,7 +8,7 @@ import sqlglot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.views import evaluate
+from headwater_lab.in_memory.evaluate import evaluate
 
 numbers = st.sampled_from(["r.x", "r.y", "0", "1", "2", "NULL"])
 texts = st.sampled_from(["r.t", "'a'", "'B'", "upper(r.t)", "lower('Q')", "concat(r.t, 'z')", "r.t || 'a'"])
