@@ -106,6 +106,11 @@ class ChangeLog:
         """Return, per source, the slot by which this log follows it."""
         return dict(self._mark.slots)
 
+    def since(self, source: str) -> Tick:
+        """Return the tick after which the transactions of a source come from the log that is followed now."""
+        slot = self._mark.slots.get(source)
+        return Tick(0) if slot is None else slot.since
+
     def claim(self, source: str, slot: str) -> None:
         """Follow a source by this slot from now on and by no other; said before the slot is made."""
         self._say(replace(self._mark, slots={**self._mark.slots, source: LogSlot(name=slot, has_begun=False)}))
@@ -117,7 +122,8 @@ class ChangeLog:
         """
         for log in positions.keys() & self._mark.positions.keys():
             self._mark.positions[log].require_comparable(positions[log])
-        begun = replace(self._mark.slots[source], has_begun=True)
+        slot = self._mark.slots[source]
+        begun = slot if slot.has_begun else replace(slot, has_begun=True, since=self._mark.tick)
         slots, held = {**self._mark.slots, source: begun}, {**self._mark.positions, **positions}
         self._say(replace(self._mark, slots=slots, positions=held))
 
@@ -252,8 +258,12 @@ class ChangeLog:
     def identities(self, source: str, after: Tick, upto: Tick) -> list[tuple[Tick, int, str]]:
         """Return the ticks in (after, upto] of a source, in order, with what readers know their transactions by.
 
-        That is an identity, and the log of the source that it is an identity in.
+        That is an identity, and the log of the source that it is an identity in. What was accepted before the source's
+        slot began is left out: all that is read of the source since includes it, and identities may be other ones now.
         """
+        after = max(after, self.since(source))
+        if after >= upto:
+            return []
         records = self._records(after, upto)
         names = records["_source"]
         own = records.filter(pc.or_(pc.equal(names, source), pc.starts_with(names, f"{source}.")))

@@ -8,16 +8,20 @@ from dataclasses import dataclass, field, replace
 
 from headwater.model.position import Positions, Tick, read_positions, written_positions
 
+_START = Tick(0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSlot:
     """The slot by which the log follows a source, so that no other warehouse follows by it.
 
-    Once it `has_begun`, the log holds everything that the source committed from the slot's first position on.
+    Once it `has_begun`, the log holds everything that the source committed from the slot's first position on. What has
+    a tick up to `since` was committed before that, and what was read of the source then was given up.
     """
 
     name: str
     has_begun: bool
+    since: Tick = _START
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,10 @@ class LogMark:
     def text(self) -> str:
         """Return the mark as it is written."""
         positions = written_positions(self.positions)
-        slots = {source: [slot.name, slot.has_begun] for source, slot in self.slots.items()}
+        slots = {
+            source: [slot.name, slot.has_begun, *([slot.since] if slot.since else [])]
+            for source, slot in self.slots.items()
+        }
         said = {"tick": self.tick, "epoch": self.epoch, "positions": positions, "slots": slots}
         return json.dumps(said, sort_keys=True)
 
@@ -65,7 +72,7 @@ class LogMark:
         value = json.loads(text)
         positions = read_positions(value["positions"])
         slots = {
-            source: LogSlot(name=name, has_begun=has_begun)
-            for source, (name, has_begun) in value.get("slots", {}).items()
+            source: LogSlot(name=name, has_begun=has_begun, since=Tick(since[0] if since else 0))
+            for source, (name, has_begun, *since) in value.get("slots", {}).items()
         }
         return LogMark(tick=Tick(value["tick"]), epoch=value["epoch"], positions=positions, slots=slots)

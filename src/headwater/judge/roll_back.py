@@ -66,7 +66,8 @@ def _sightings(snapshot: RelationInSnapshot, log: ChangeLog) -> list[tuple[Tick,
     A source has several transactions in one tick where global transactions crossed, and the log does not tell their
     rows apart.
     """
-    accepted = log.transactions(snapshot.name.source, log.horizon(), log.last_tick)
+    source = snapshot.name.source
+    accepted = log.transactions(source, max(log.horizon(), log.since(source)), log.last_tick)
     sightings = [(at, snapshot.seen.sees(one.identity, one.position.log)) for at, one in accepted]
     by_tick = dict(sightings)
     if any(by_tick[at] is not seen for at, seen in sightings):

@@ -202,12 +202,15 @@ def test_a_slot_is_claimed_and_begun_and_given_up(path: str) -> None:
     log.take_over(3)
     log.append([capture("bank", [1], {})])
     opened = ChangeLog.open(path)
-    assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True)}
+    assert opened.slots() == {"shop": LogSlot(name="slot_1", has_begun=True, since=Tick(1))}
     assert opened.positions()["shop"] == at("shop", 90)
     opened.claim("shop", "slot_2")
     assert ChangeLog.open(path).slots() == {"shop": LogSlot(name="slot_2", has_begun=False)}
     opened.begin("shop", by_log([at("shop", 40)]))
     assert ChangeLog.open(path).positions()["shop"] == at("shop", 40), "a log that was begun again is held from there"
+    opened.append([capture("shop", [41], {})])
+    assert opened.identities("shop", Tick(0), Tick(3)) == [(3, 410, "")], "what was before it has no identity any more"
+    assert [tick for tick, _ in opened.transactions("shop", Tick(0), Tick(3))] == [1, 3]
 
 
 def test_a_slot_that_was_there_is_adopted_and_what_is_held_stays_held(path: str) -> None:
