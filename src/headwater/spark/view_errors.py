@@ -21,8 +21,9 @@ _MACHINERY_STATES = ("08", "53", "57", "58", "KD", "XXKDA")
 _MACHINERY_WORDS = re.compile(
     r"java\.io\.|java\.nio\.file|OutOfMemoryError|InterruptedException|ExecutorLost|FetchFailed|No space left"
     r"|SparkContext was shut down|stopped SparkContext|java\.net\.|NoClassDefFoundError"
+    r"|StatusCode\.(UNAVAILABLE|DEADLINE_EXCEEDED|CANCELLED)|INVALID_HANDLE|RETRIES_EXCEEDED"
 )
-"""What Spark says where it gives no SQLSTATE, if a disk, a network or the virtual machine failed."""
+"""What Spark says where it gives no SQLSTATE, if a disk, a network, a virtual machine or a server failed."""
 
 
 _AFTERWARDS = re.compile(r"\s*\(?SQLSTATE|\n\s*== SQL|\n\s*JVM stacktrace|\n\s+at \w|:?\n[^\n]*\n[ :]*[:+]- ")
