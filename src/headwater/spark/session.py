@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ import time
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -42,6 +44,8 @@ from headwater.spark.view_errors import said_by_spark
 
 _OLDEST_JAVA = 17
 _HERE = "127.0.0.1"
+_CONNECT_PORT = 15002
+_LOOK_SECONDS = 0.5
 _PARTITIONS = "spark.sql.shuffle.partitions"
 _REMOTE_PARTITIONS = "8"
 """Shuffle partitions at a server of Spark Connect that says nothing: nobody tells us how many cores it has."""
@@ -139,21 +143,24 @@ def _beside(given: SparkSession, wait_seconds: float) -> SparkSession:
 
 def _connect(remote: str, wait_seconds: float) -> SparkSession:
     """Return a session at a server of Spark Connect; its address may hold a token, and is never shown whole."""
-    address = re.split(r"[/;]", remote.removeprefix("sc://"), maxsplit=1)[0].rpartition("@")[2]
+    parts = urlsplit(remote)
+    address = f"{parts.hostname}:{parts.port or _CONNECT_PORT}"
     if not remote.startswith("sc://"):
         raise HeadwaterError(
-            f'SPARK_REMOTE = "{address}" is not a server of Spark Connect',
+            "SPARK_REMOTE does not name a server of Spark Connect",
             code="HW-605",
-            detail="it begins with sc://",
+            detail="the address of one begins with sc://",
             hint="export SPARK_REMOTE=sc://HOST:15002, or unset it; SPARK_MASTER names a master",
         )
     if os.environ.get("SPARK_MASTER"):
         raise HeadwaterError(
             "SPARK_REMOTE and SPARK_MASTER are both set",
-            code="HW-605",
+            code="HW-611",
             detail="one names a server of Spark Connect, the other a master that a driver here would use",
             hint="unset one of them",
         )
+
+    _wait_for_server(parts.hostname or "", parts.port or _CONNECT_PORT, wait_seconds)
 
     def connect() -> SparkSession:
         session = SparkSession.Builder().remote(remote).getOrCreate()
@@ -176,6 +183,20 @@ def _connect(remote: str, wait_seconds: float) -> SparkSession:
     except PySparkException as error:
         why = _no_server(address, f"Spark says: {said_by_spark(error)}".replace(remote, address))
     raise why
+
+
+def _wait_for_server(host: str, port: int, wait_seconds: float) -> None:
+    """Wait until a server listens: PySpark would try for ten minutes, also after this process wants to end."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=max(wait_seconds, 1.0)).close()
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise _no_server(f"{host}:{port}", str(error)) from None
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return
 
 
 def _no_server(address: str, detail: str) -> HeadwaterError:

@@ -78,17 +78,12 @@ def pin(session: SparkSession) -> None:
     """Set what results depend on in a session; one that does not let it is refused."""
     said = session.conf.getAll
     wanted: dict[str, str | None] = {**pinned(said), **dict.fromkeys(key for key in said if key.startswith(_LEGACY))}
-    differing = {key: value for key, value in wanted.items() if not _same(said.get(key), value)}
-    for key, value in differing.items():
+    for key, value in wanted.items():
+        if _is(said.get(key) or session.conf.get(key, None), value):
+            continue
         apply_setting(session, key, value)
-    if not differing:
-        return
-    after = session.conf.getAll
-    for key, value in differing.items():
-        found = after.get(key)
-        if found is None and value is not None:
-            found = session.conf.get(key)  # it is as Spark has it by default, and may be what is wanted
-        if not _same(found, value):
+        found = session.conf.getAll.get(key) if value is None else session.conf.get(key, None)
+        if not _is(found, value):
             raise _not_ours(key, found, value)
 
 
@@ -103,7 +98,7 @@ def apply_setting(session: SparkSession, key: str, value: str | None) -> None:
         return
 
 
-def _same(found: str | None, wanted: str | None) -> bool:
+def _is(found: str | None, wanted: str | None) -> bool:
     return found == wanted or (found is not None and wanted is not None and found.lower() == wanted.lower())
 
 
