@@ -150,7 +150,7 @@ def other_host() -> Iterator[tuple[str, str, str]]:
     """Make a network namespace joined to ours; gives its name, our address and its address."""
     name = f"headwater-{os.getpid()}"
     ours, theirs = f"hw{os.getpid()}a", f"hw{os.getpid()}b"
-    here, there = "10.231.77.1", "10.231.77.2"
+    here, there = (f"10.231.{os.getpid() % 256}.{number}" for number in (1, 2))
 
     def ip(*words: str) -> None:
         subprocess.run(["ip", *words], check=True, capture_output=True)

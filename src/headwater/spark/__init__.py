@@ -1,1 +1,1 @@
-"""The Spark session: built in one place, its types, its jobs counted, its errors told apart."""
+"""The Spark session: taken or built in one place, its settings pinned, its jobs counted, its errors told apart."""

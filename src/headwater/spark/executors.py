@@ -67,7 +67,7 @@ def require_executors(spark: SparkSession, wait_seconds: float) -> None:
 
     def first_job() -> None:
         spark.addTag(tag)
-        spark.range(0, 1, 1, 1).repartition(1).collect()
+        spark.range(0, 1, 1, 1).count()
 
     try:
         within(wait_seconds, first_job)
