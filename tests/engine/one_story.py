@@ -21,7 +21,7 @@ from headwater.api.session import Headwater
 from headwater.deltas.on_spark import is_connect
 
 SETTINGS = (
-    '[maintenance]\nbatch_ticks = 20\nexecutor_wait = "5 min"\n[views.sold]\nmaintenance = "probe"\n'
+    '[maintenance]\nbatch_ticks = 20\n[settings.service]\nexecutor_wait = "5 min"\n[views.sold]\nmaintenance = "probe"\n'
     '[views.totals_again]\nmaintenance = "recompute-self"\nguarantee = "complete"\n'
 )
 SHOWN = (

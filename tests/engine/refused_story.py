@@ -14,7 +14,7 @@ from scripted_world import SOLD, ScriptedWorld
 import headwater
 
 world = ScriptedWorld(None, Path(sys.argv[1]))  # type: ignore[arg-type]  # it is opened by its folder
-world.write_project({"sold": SOLD}, '[maintenance]\nexecutor_wait = "10 s"\n')
+world.write_project({"sold": SOLD}, '[settings.service]\nexecutor_wait = "10 s"\n')
 try:
     with headwater.open(sys.argv[1]) as project:
         project.run(until_idle=True)

@@ -26,7 +26,6 @@ from headwater.deltas.on_spark import is_connect
 from headwater.errors import HeadwaterError
 from headwater.spark.view_errors import said_by_spark
 
-EXECUTOR_WAIT_SECONDS = 120.0
 _MOST_TASKS = 64
 _TASKS_OVER_CONNECT = 8
 
@@ -72,7 +71,7 @@ def require_executors(spark: SparkSession, wait_seconds: float) -> None:
     try:
         within(wait_seconds, first_job)
     except TimeoutError:
-        detail = f"the first task was not taken within {wait_seconds:g} s ([maintenance] executor_wait)"
+        detail = f"the first task was not taken within {wait_seconds:g} s ([settings.service] executor_wait)"
     except (PySparkException, Py4JError) as error:
         detail = f"the first task failed; Spark says: {said_by_spark(error)}"
     else:

@@ -36,8 +36,9 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.on_spark import is_connect
 from headwater.errors import HeadwaterError
+from headwater.model.settings import DEFAULTS
 from headwater.observe.events import Listener, SparkStarted, SparkStarting, unheard
-from headwater.spark.executors import EXECUTOR_WAIT_SECONDS, require_executors, within
+from headwater.spark.executors import require_executors, within
 from headwater.spark.gateway import said_master, start_gateway
 from headwater.spark.settings import FAST, apply_setting, pin, pinned
 from headwater.spark.view_errors import said_by_spark
@@ -82,7 +83,7 @@ def spark_session(
     *,
     secret: Collection[str] = (),
     given: SparkSession | None = None,
-    wait_seconds: float = EXECUTOR_WAIT_SECONDS,
+    wait_seconds: float = DEFAULTS.service.executor_wait_seconds,
 ) -> SparkSession:
     """Return the session of this process, building it the first time; with one that is given, ours beside it.
 
