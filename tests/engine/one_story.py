@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from pyspark import SparkContext
-from pyspark.sql import SparkSession
 from scripted_world import SOLD, TOTALS, ScriptedWorld
 
 import headwater
@@ -52,17 +51,22 @@ JOINED = "SELECT t.store, t.paid, SUM(s.price) AS again FROM totals t JOIN sold 
 BROKEN = "SELECT 1 / (paid - paid) AS x FROM totals"
 
 
-def play(folder: Path, given: SparkSession | None = None, settings: str = SETTINGS) -> dict[str, Any]:
-    """Maintain a project on Spark, compare every tick with Python's own computation, and let `check` recompute it."""
+def play(folder: Path) -> dict[str, Any]:
+    """Maintain a project on Spark, compare every tick with Python's own computation, and let `check` recompute it.
+
+    Its views are born on the session that Headwater takes itself, and go on beside one that is given.
+    """
     world = ScriptedWorld(None, folder)  # type: ignore[arg-type]  # it is opened by its folder, not by a session
-    views = {"sold": SOLD, "totals": TOTALS}
-    world.write_project(views | {"totals_again": TOTALS}, settings)
+    world.write_project({"sold": SOLD, "totals": TOTALS, "totals_again": TOTALS}, SETTINGS)
     for product in range(3):
         world.price(product, 10 * product)
     world.sell(*range(1, 21))
-    with headwater.open(folder, spark=given) as project:
+    with headwater.open(folder) as project:
         project.run(until_idle=True)
-        for number in range(21, 36):
+        given = project.spark.newSession()
+    given.conf.set("spark.sql.ansi.enabled", "false")
+    with headwater.open(folder, spark=given) as project:
+        for number in range(21, 28):
             world.sell(number)
             world.price(number % 4, number)
         result = project.run(until_idle=True)
@@ -85,6 +89,7 @@ def play(folder: Path, given: SparkSession | None = None, settings: str = SETTIN
             "jobs": [one.spark_job_count for one in project.history("sold").commits][-1],
             "connect": is_connect(spark),
             "started a virtual machine": SparkContext._gateway is not None,
+            "given": given.conf.get("spark.sql.ansi.enabled"),
             "settings": {key: spark.conf.get(key) for key in SHOWN},
             "master": None if is_connect(spark) else spark.sparkContext.master,
         }

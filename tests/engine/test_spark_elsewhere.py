@@ -32,6 +32,7 @@ def assert_exact(found: dict[str, object]) -> None:
     assert found["rows"] == 3
     assert found["refused"] == "HW-148"
     assert found["settings"] == PINNED
+    assert found["given"] == "false", "a session that is given stays as it is"
     assert str(found["settings"][RULES]).count(",") == 1, "the user's rule and ours"  # type: ignore[index]
 
 
