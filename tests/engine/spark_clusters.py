@@ -6,6 +6,7 @@ the end, by its process id, and every namespace is deleted.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
+
+_numbers = itertools.count()
 
 HERE = Path(__file__).parent
 HOME = Path(_find_spark_home())
@@ -148,9 +151,9 @@ def worker(folder: Path, address: str, url: str, before: tuple[str, ...] = ()) -
 @contextmanager
 def other_host() -> Iterator[tuple[str, str, str]]:
     """Make a network namespace joined to ours; gives its name, our address and its address."""
-    name = f"headwater-{os.getpid()}"
-    ours, theirs = f"hw{os.getpid()}a", f"hw{os.getpid()}b"
-    here, there = (f"10.231.{os.getpid() % 256}.{number}" for number in (1, 2))
+    number = f"{os.getpid()}{next(_numbers)}"
+    name, ours, theirs = f"headwater-{number}", f"hw{number}a", f"hw{number}b"
+    here, there = (f"10.231.{int(number) % 256}.{host}" for host in (1, 2))
 
     def ip(*words: str) -> None:
         subprocess.run(["ip", *words], check=True, capture_output=True)
@@ -165,7 +168,8 @@ def other_host() -> Iterator[tuple[str, str, str]]:
         ip("-n", name, "link", "set", "lo", "up")
         yield name, here, there
     finally:
-        subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+        for made in (["link", "delete", ours], ["netns", "delete", name]):
+            subprocess.run(["ip", *made], check=False, capture_output=True)
 
 
 def why_no_other_host() -> str:

@@ -56,7 +56,7 @@ def test_a_project_is_exact_over_spark_connect(tmp_path: Path) -> None:
 
 
 def test_executors_that_never_come_are_an_error(tmp_path: Path) -> None:
-    too_large = {"SPARK_MASTER": "local-cluster[1,1,1024]", "PYSPARK_SUBMIT_ARGS": options("spark.executor.memory=4g")}
+    too_large = {"SPARK_MASTER": "local-cluster[1,1,1024]", "PYSPARK_SUBMIT_ARGS": options("spark.executor.cores=2")}
     found = play_aside(tmp_path, too_large, "refused_story.py")
     assert found["code"] == "HW-609"
     assert "not taken within 10 s" in found["detail"]

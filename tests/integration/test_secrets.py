@@ -44,11 +44,11 @@ with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event)
     jvm = context._jvm
     system = jvm.java.lang.System
     heap = os.path.join(os.path.dirname(sys.argv[1]), "driver.hprof")
-    beans = jvm.java.lang.management.ManagementFactory.getPlatformMBeanServer()
-    said, kinds = context._gateway.new_array(jvm.Object, 2), context._gateway.new_array(jvm.String, 2)
-    said[0], said[1], kinds[0], kinds[1] = heap, False, "java.lang.String", "boolean"
-    name = jvm.javax.management.ObjectName("com.sun.management:type=HotSpotDiagnostic")
-    beans.invoke(name, "dumpHeap", said, kinds)
+    kind, new_array = jvm.java.lang.Class.forName("com.sun.management.HotSpotDiagnosticMXBean"), context._gateway.new_array
+    kinds, said = new_array(jvm.java.lang.Class, 2), new_array(jvm.java.lang.Object, 2)
+    kinds[0], kinds[1] = jvm.java.lang.Class.forName("java.lang.String"), jvm.java.lang.Boolean.TYPE
+    said[0], said[1] = heap, False
+    kind.getMethod("dumpHeap", kinds).invoke(jvm.java.lang.management.ManagementFactory.getPlatformMXBean(kind), said)
     with open(heap) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
         in_heap = [word for word in (sys.argv[2], "upper(name)") if held.find(word.encode()) >= 0]
     os.remove(heap)

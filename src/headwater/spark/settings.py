@@ -79,10 +79,10 @@ def pin(session: SparkSession) -> None:
     said = session.conf.getAll
     wanted: dict[str, str | None] = {**pinned(said), **dict.fromkeys(key for key in said if key.startswith(_LEGACY))}
     for key, value in wanted.items():
-        if _is(said.get(key) or session.conf.get(key, None), value):
+        if _is(said.get(key) or _default(session, key), value):
             continue
         apply_setting(session, key, value)
-        found = session.conf.getAll.get(key) if value is None else session.conf.get(key, None)
+        found = session.conf.getAll.get(key) or (None if value is None else _default(session, key))
         if not _is(found, value):
             raise _not_ours(key, found, value)
 
@@ -96,6 +96,14 @@ def apply_setting(session: SparkSession, key: str, value: str | None) -> None:
             session.conf.set(key, value)
     except (PySparkException, Py4JJavaError):
         return
+
+
+def _default(session: SparkSession, key: str) -> str | None:
+    """Return what a setting is that nobody set; None: this Spark does not know it."""
+    try:
+        return session.conf.get(key)
+    except (PySparkException, Py4JJavaError):
+        return None
 
 
 def _is(found: str | None, wanted: str | None) -> bool:

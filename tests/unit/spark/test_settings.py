@@ -52,8 +52,8 @@ class Fixed:
     def __init__(self, values: dict[str, str]) -> None:
         self.getAll = values
 
-    def get(self, key: str, default: str | None) -> str | None:
-        return self.getAll.get(key, default)
+    def get(self, key: str) -> str | None:
+        return {**pinned({}), **self.getAll}[key]
 
     def set(self, key: str, value: str) -> None:
         raise PySparkException(f"{key} cannot be {value}")
@@ -84,5 +84,6 @@ def test_a_session_that_cannot_be_pinned_is_refused(said: dict[str, str], hint: 
 
 
 def test_a_session_that_is_right_need_not_be_changed() -> None:
-    session: Any = Session(pinned({}) | {"spark.sql.ansi.enabled": "TRUE"})
-    pin(session)
+    for said in ({"spark.sql.ansi.enabled": "TRUE", RULES: pinned({})[RULES]}, {}):
+        session: Any = Session(said)
+        pin(session)
