@@ -25,7 +25,7 @@ from pyspark import SparkContext
 heard = []
 with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event).__name__)) as project:
     project.run(until_idle=True)
-    frame = project.sql("SELECT upper(name) AS name FROM named")
+    frame = project.sql("SELECT upper(name) AS name, 'in_plans_and_closures' AS mark FROM named")
     frame.toArrow()
     pid = SparkContext._gateway.proc.pid
     context = project.spark.sparkContext
@@ -51,7 +51,7 @@ with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event)
     said[0], said[1] = heap, False
     kind.getMethod("dumpHeap", kinds).invoke(jvm.java.lang.management.ManagementFactory.getPlatformMXBean(kind), said)
     with open(heap) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
-        in_heap = [word for word in (sys.argv[2], "upper(name)") if held.find(word.encode()) >= 0]
+        in_heap = [word for word in (sys.argv[2], "in_plans_and_closures") if held.find(word.encode()) >= 0]
     os.remove(heap)
     seen = {
         "environment": Path(f"/proc/{pid}/environ").read_text(),
@@ -106,7 +106,9 @@ def test_a_password_is_nowhere_in_spark(
     written = "".join(file.read_text(errors="replace") for file in events.rglob("*") if file.is_file())
     assert "SparkListenerApplicationStart" in written, "Spark's event log was written"
     seen |= {"event log": written, "standard error": child.stderr}
-    assert "upper(name)" in seen["heap"], "plans, closures and broadcasts are in the driver's memory, which was read"
+    assert "in_plans_and_closures" in seen["heap"], (
+        "plans, closures and broadcasts are in the driver's memory, which was read"
+    )
     assert 0 < seen["executors"] <= executors or executors == 0
     assert [place for place, text in seen.items() if CANARY in str(text)] == []
     assert child.stderr == "", "Spark starts without a word"
