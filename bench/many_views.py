@@ -24,7 +24,7 @@ from headwater.engine.service.start import start_maintainer
 from headwater.model.keeping import AllGroupTables, Continuous
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Relation
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import Changes, ScriptedSource, Values
 from headwater.spark.types import SelectTypes
@@ -158,7 +158,7 @@ def _resolved(spark: SparkSession, texts: Mapping[str, str], folder: Path, sourc
 def _maintained(spark: SparkSession, texts: Mapping[str, str]) -> Iterator[tuple[Maintainer, ScriptedSource]]:
     with tempfile.TemporaryDirectory() as folder:
         source = _source()
-        maintainer = start_maintainer(spark, _resolved(spark, texts, Path(folder), source), unheard)
+        maintainer = start_maintainer(spark, _resolved(spark, texts, Path(folder), source), ignore_event)
         try:
             maintainer.begin()
             yield maintainer, source

@@ -35,15 +35,15 @@ order, once.)
 
 - *segments*: the steps from relations to the view, in order; see `headwater explain`. ORDER BY without LIMIT is nothing
   that a table could keep.
-- *kept*: hidden tables besides the view, and how many rows they hold together.
-- *computed anew*: which parts are not incremental, by their codes; below.
+- *kept*: auxiliary tables besides the view, and how many rows they hold together.
+- *recomputed*: which parts are not incremental, by their codes; below.
 - *changed*: rows that changed in the batch, of those that the view selects; an update is two.
-- *read*: old rows that the batch reached from there: of relations, and of hidden tables. That is what changes join,
+- *read*: old rows that the batch reached from there: of relations, and of auxiliary tables. That is what changes join,
   groups that they touch, and the first rows where there is LIMIT (HW-265); no segment reads all rows of its input.
-- *of*: how many rows the view's relations and hidden tables hold.
+- *of*: how many rows the view's relations and auxiliary tables hold.
 - *in the view*: rows that came or went, over all ticks.
 
-| view | segments | kept | rows kept | computed anew | changed | read: relations | read: hidden | of | in the view |
+| view | segments | kept | rows kept | recomputed | changed | read: relations | read: auxiliary | of | in the view |
 |---|---|---|---|---|---|---|---|---|---|
 """
 
@@ -77,7 +77,7 @@ def _lines(place: Setting, urls: dict[str, str]) -> list[str]:
     counts = _table_counts(urls)
     lines = [_line(place, view, counts) for view in views.values()]
     reasons = {reason.code: reason for view in views.values() for reason in view.reasons}
-    lines += ["", "| code | what is computed anew | what would help |", "|---|---|---|"]
+    lines += ["", "| code | what is recomputed | what would help |", "|---|---|---|"]
     lines += [f"| {code} | {reasons[code].what} | {reasons[code].remedy} |" for code in sorted(reasons)]
     return lines
 

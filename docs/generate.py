@@ -78,8 +78,8 @@ WHERE s.amount > 10 AND e.name LIKE 'A%'
   and NOT IN, and values `(SELECT …)`, linked to the outer query or not, anywhere in an expression.
 - **Other views**: another view of the project by its bare name, `FROM sales_by_clerk`, wherever a relation may stand.
   Its query stands in its place, as if WITH named it, so the view above is exact at every tick whatever becomes of the
-  one below; what both are computed from is kept once. Changing the lower view changes the upper one; a lower view
-  that is still named cannot be dropped; a name that WITH gives in the same text comes first.
+  one below; what both are computed from is kept once. Changing the upstream view changes the other too; an upstream
+  view that is still named cannot be dropped; a name that WITH gives in the same text comes first.
 - **Sets**: UNION, INTERSECT and EXCEPT, each with ALL or without.
 - **Order**: window functions; ORDER BY … LIMIT. ORDER BY without LIMIT says nothing about a table and is left out.
   An order that is not given in full is completed by all columns of the row: see
@@ -117,7 +117,7 @@ def cli_page() -> str:
     parts = [
         "# The command line\n",
         "Written by `make docs` from the program's own help.\n",
-        "Exit codes: 0 done, 1 refused (nothing was changed), 2 broke, or a promise was broken (`check`, `demo`).",
+        "Exit codes: 0 done, 1 refused (nothing was changed), 2 failed, or a promise was broken (`check`, `demo`).",
         "With `--json` a verb prints one JSON document on standard output and nothing else there; an error is",
         '`{"error": {"summary", "detail", "hint", "code"}}`; several have a list `"errors"` of such parts beside it.',
         "Decimals, NaN and infinities are texts.\n",
@@ -240,7 +240,7 @@ def sql_page() -> str:
             *_listed(sorted(SCALAR_FUNCTIONS)),
             "\nTheir value depends on their arguments alone. These are refused because theirs does not (HW-240):\n",
             *_listed(sorted(NOT_REPEATABLE_FUNCTIONS)),
-            "\nAny other function is refused too (HW-241), a user's own among them: nobody knows what it does.\n",
+            "\nAny other function is refused too (HW-241), users' own among them: what they do is unknown.\n",
             "A query over views (`headwater query`) may say what a view may say, and call these besides:\n",
             *_listed(sorted(READER_FUNCTIONS)),
             "",
@@ -250,7 +250,7 @@ def sql_page() -> str:
             *_listed(sorted(WINDOW_FUNCTIONS)),
             _FLOAT_SUMS,
             _OPEN_ORDERS,
-            "\n## What is computed anew\n",
+            "\n## What is recomputed\n",
             "Everything else is maintained by changes alone. `headwater explain` says where one of these applies; a",
             "view with `strict = true` is refused if one reads all rows of its input.\n",
             *_table(

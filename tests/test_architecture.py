@@ -68,7 +68,28 @@ COLLECT_ONLY_IN = ("cli/", "judge/", "deltas/compare_frames.py")
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "core", "misc", "stuff", "lib"}
 
 LINE_LIMIT = 600
-FILE_LIMIT = 34
+FILE_LIMIT = 30
+SMALL = 40
+"""A module of fewer lines of code that only a neighbour imports is a function of that neighbour."""
+
+LISTS = (
+    "headwater.cli.app",  # a verb is a file
+    "headwater.cli.added_verbs",  # a verb that tells how to install the lab
+    "headwater.maintenance.published.algorithms",  # a published algorithm is a file
+    "headwater_lab.cli.app",  # a verb of the lab is a file
+    "headwater_lab.literal",  # a literal reading of a paper is a file
+)
+"""Modules that list others of their folder, each of which is a file however small it is."""
+
+SMALL_ON_PURPOSE = {
+    "headwater.changelog.mark": "a stored format",
+    "headwater.cli.entry": "where the program begins",
+    "headwater_lab.cli.app": "the list of verbs",
+    "headwater.sources.postgres.prepared": "a rule of its own: what a source may forget before COMMIT PREPARED",
+    "headwater.project.choose_reading": "a rule of its own: the table of what a project says and what a view then does",
+    "headwater.views.text.nearest": "the words of a refusal",
+}
+"""Small modules with one importer beside them that stay files, and why."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *LAB.rglob("*.py")])
 
@@ -149,6 +170,38 @@ def test_rows_stay_in_arrow_and_spark(file: Path) -> None:
     assert not [f"{place(file)}:{call.lineno}" for call in calls if call.func.attr == "collect"]
 
 
+LOOKUPS = ("Lookup", "Reader", "Bag", "Keys", "StoredSegment", "ComputedSegment", "Snapshot")
+"""How the classes are called, or their names end, that rows are held in or looked up in."""
+
+
+@pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=place)
+def test_nobody_asks_which_kind_of_lookup_or_bag_it_has(file: Path) -> None:
+    """One protocol means that what holds for one holds for all (`tests/contracts`): there is nothing to tell apart."""
+    asked = []
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                names = [one.id for one in ast.walk(kinds) if isinstance(one, ast.Name)]
+            case ast.MatchClass(cls=ast.Name(id=name)):
+                names = [name]
+            case ast.Call(func=ast.Name(id="hasattr")):
+                names = ["Lookup"]
+            case _:
+                continue
+        asked += [f"{place(file)}:{node.lineno} {name}" for name in names if name.endswith(LOOKUPS)]
+    assert not asked
+
+
+def test_sources_are_asked_by_their_lookup_alone() -> None:
+    asking = {
+        place(file)
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "probe"
+    }
+    assert asking == {"engine/state/source_lookup.py"}
+
+
 @pytest.mark.parametrize("file", MODULES, ids=place)
 def test_init_files_only_re_export(file: Path) -> None:
     if file.name != "__init__.py":
@@ -162,6 +215,57 @@ def test_no_file_is_a_defect() -> None:
     files = [file for folder in ("src", "tests", "bench") for file in (ROOT / folder).rglob("*.py")]
     long = {str(file.relative_to(ROOT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files}
     assert not {name: lines for name, lines in long.items() if lines > LINE_LIMIT}
+
+
+def module_name(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def code_line_count(file: Path) -> int:
+    """Return how many lines have code: none that is empty, a comment, or within a docstring."""
+    text = file.read_text(encoding="utf-8")
+    told: set[int] = set()
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str()), lineno=first, end_lineno=int(last)):
+                told.update(range(first, last + 1))
+            case _:
+                pass
+    lines = enumerate(text.splitlines(), start=1)
+    return sum(1 for number, line in lines if line.strip() and line.lstrip()[0] != "#" and number not in told)
+
+
+def importers() -> dict[str, set[str]]:
+    """Return by module who imports it: the module, or a name from it."""
+    found: dict[str, set[str]] = {module_name(file): set() for file in MODULES}
+    for file in MODULES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Import(names=names):
+                    named = [one.name for one in names]
+                case ast.ImportFrom(module=str(module), names=names):
+                    named = [module, *(f"{module}.{one.name}" for one in names)]
+                case _:
+                    continue
+            for one in named:
+                if one in found and one != module_name(file):
+                    found[one].add(module_name(file))
+    return found
+
+
+def test_no_file_is_a_function_of_its_only_importer() -> None:
+    folders, known = {module_name(file): file.parent for file in MODULES}, importers()
+    small = set()
+    for file in MODULES:
+        name, by = module_name(file), known[module_name(file)]
+        is_alone = len(by) == 1 and folders[next(iter(by))] == file.parent and not by & set(LISTS)
+        if file.name != "__init__.py" and is_alone and code_line_count(file) < SMALL:
+            small.add(name)
+    assert small <= SMALL_ON_PURPOSE.keys(), "merge it with its importer, or say why it stays a file"
+
+
+def test_what_is_small_on_purpose_is_there() -> None:
+    assert {module_name(file) for file in MODULES} >= {*SMALL_ON_PURPOSE, *LISTS}
 
 
 def test_no_class_name_stands_twice() -> None:

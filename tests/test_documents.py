@@ -18,6 +18,7 @@ from typer.main import get_group
 from headwater.cli.app import app
 
 ROOT = Path(__file__).resolve().parent.parent
+SCREEN = 45  # lines
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 OPTIONS = {
@@ -77,6 +78,14 @@ def test_verbs_in_documents_are_there(document: Path) -> None:
 def test_toml_in_documents_is_toml(document: Path) -> None:
     for block in re.findall(r"```toml\n(.*?)```", document.read_text(encoding="utf-8"), flags=re.DOTALL):
         assert tomllib.loads(block)
+
+
+def test_the_readme_is_three_screens_with_a_command_on_the_first() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 3 * SCREEN
+    assert lines.index("```") < SCREEN
+    sections = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+    assert sections == ["Install", "Use it", "Why this, and why not", "How fast it is", "Guarantees and limits"]
 
 
 def test_documents_are_in_the_order_a_newcomer_needs() -> None:

@@ -35,7 +35,7 @@ class HeadwaterError(Exception):
 
 
 class SeveralErrors(HeadwaterError):
-    """Several errors that were found together, each to be mended.
+    """Several errors that were found together.
 
     >>> print(several_errors([HeadwaterError("no table", code="HW-001", hint="make it"), HeadwaterError("too old")]))
     2 things stand in the way [HW-346]
@@ -50,7 +50,7 @@ class SeveralErrors(HeadwaterError):
         self.errors = tuple(errors)
 
     def __str__(self) -> str:
-        """Return each error as it would be told alone."""
+        """Return each error as if it were alone."""
         return "\n".join((f"{self.summary} [{self.code}]", *map(str, self.errors)))
 
 
@@ -62,7 +62,7 @@ def several_errors(errors: Sequence[HeadwaterError]) -> SeveralErrors:
 
 
 class ErrorList:
-    """Gathers errors, so that all are told at once.
+    """Collects errors, so that all are shown at once.
 
     >>> errors = ErrorList()
     >>> for text in ("first", "second", "first"):
@@ -77,7 +77,7 @@ class ErrorList:
         self.found: list[HeadwaterError] = []
 
     def add(self, *errors: HeadwaterError) -> None:
-        """Take errors in; one that says the same as another is left out."""
+        """Combine errors. Equal ones are kept once."""
         for error in errors:
             if str(error) not in map(str, self.found):
                 self.found.append(error)
@@ -123,11 +123,11 @@ class SourceRefused(HeadwaterError):
 
 
 class SourceUnavailable(HeadwaterError):
-    """A source did not answer; it may answer later."""
+    """A source did not answer. It may answer later."""
 
 
 class LoginRefused(SourceUnavailable):
-    """A source does not let our account in; it may do so later, with the same password or a new one."""
+    """A source does not let our account in. It may do so later, with the same password or a new one."""
 
 
 class SourceLost(HeadwaterError):
@@ -139,11 +139,11 @@ class ImpossibleChange(HeadwaterError):
 
 
 class ImpossibleRow(ImpossibleChange):
-    """A batch takes rows away that are not there; the states before it can still be computed."""
+    """A batch removes rows that do not exist. The states before it can still be computed."""
 
 
 class LeaseLost(HeadwaterError):
-    """Another maintainer has taken this warehouse over; this one must stop."""
+    """Another maintainer has taken this warehouse over. This one must stop."""
 
 
 class NotReadable(HeadwaterError):
@@ -155,7 +155,7 @@ class WarehouseRefused(HeadwaterError):
 
 
 class ConfirmationNeeded(HeadwaterError):
-    """What was asked for deletes the history of views, and nobody has said that this is meant."""
+    """The request deletes the history of views, and there is no consent."""
 
     def __init__(self, summary: str, *, code: str, detail: str, hint: str, views: tuple[str, ...]) -> None:
         """Keep the names of the views, so that a person can be asked about them."""
@@ -167,7 +167,7 @@ class UnfaithfulLog(HeadwaterError):
     """The change log lost, repeated or invented a transaction."""
 
 
-def did_you_mean(said: str, known: tuple[str, ...], *, otherwise: str) -> str:
+def did_you_mean(written: str, names: tuple[str, ...], *, otherwise: str) -> str:
     """Return a hint that names what was probably meant.
 
     >>> did_you_mean("retentoin", ("path", "retention"), otherwise="remove it")
@@ -175,5 +175,5 @@ def did_you_mean(said: str, known: tuple[str, ...], *, otherwise: str) -> str:
     >>> did_you_mean("colour", ("path", "retention"), otherwise="remove it")
     'remove it'
     """
-    near = get_close_matches(said, known, n=1)
+    near = get_close_matches(written, names, n=1)
     return f'did you mean "{near[0]}"?' if near else otherwise

@@ -14,7 +14,7 @@ VARIABLE = "HEADWATER_FAIL_POINT"
 def reach(name: str) -> None:
     """Die here, as by `kill -9`, if the environment names this point.
 
-    >>> reach("after a step nobody asked to fail")
+    >>> reach("after a step that no test asked to fail")
     """
     if os.environ.get(VARIABLE) == name:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,1 +1,1 @@
-"""The contracts of Headwater's seams as tests, for whoever adds an implementation; `sources` is that of sources."""
+"""The contracts of Headwater's protocols as tests, for those who add an implementation. `sources` is for sources."""

@@ -71,19 +71,19 @@ class DatabaseUnderTest(Protocol):
         ...
 
     def begin(self, changes: Changes) -> OpenTransaction:
-        """Make changes in a transaction of its own; they wait for nobody, since no other touches the same rows."""
+        """Make changes in one transaction. It does not wait: no other one touches the same rows."""
         ...
 
     def truncate(self, table: str) -> bool:
-        """Empty a table as a whole, and return True; False if the database has no statement for that."""
+        """Empty a table as a whole, and return True, or False if the database has no statement for that."""
         ...
 
     def alter(self, table: str) -> bool:
-        """Change a table so that its rows are others, without telling which; False if that cannot happen there."""
+        """Change a table so that its rows are others, without telling which. False if that cannot happen there."""
         ...
 
     def replace_log(self) -> bool:
-        """Replace everything by another database with another log, under the same address; False if that is too hard.
+        """Replace everything by another database with another log, under the same address. False if that is too hard.
 
         It has as many transactions as the one before.
         """

@@ -35,7 +35,7 @@ class FollowedSource:
         self.start = self.source.prepare(names, self.slot, is_new=True)
         self._follower: Follower | None = None
         self.told: list[Capture] = []
-        """All that was told since the beginning."""
+        """All captures since the beginning."""
         self.reconnect(self.start)
 
     @property
@@ -69,7 +69,7 @@ class FollowedSource:
         return shown_positions(self.source, tuple(self._relations))
 
     def captures(self, upto: Positions | None = None) -> list[Capture]:
-        """Return what the logs tell up to positions; without any, up to where a snapshot of now stands."""
+        """Return the transactions of the logs up to positions. Without any, up to where a snapshot of now stands."""
         found = list(self._more(self.shown() if upto is None else upto))
         self.told += found
         return found
@@ -87,7 +87,7 @@ class FollowedSource:
     # What a snapshot asks of the change log (`headwater.sources.source.LogView`)
 
     def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
-        """Follow to positions; tell whether that was possible without an alteration on the way."""
+        """Follow to positions. Tell whether that was possible without an alteration on the way."""
         del timeout_seconds
         self.captures(positions)
         return not any(capture.altered for capture in self.told)
@@ -171,7 +171,7 @@ def plain(tables: Iterable[pa.Table], columns: Sequence[str]) -> Bag:
 
 
 def sum_up(bags: Iterable[Bag]) -> Bag:
-    """Return the sum of bags; rows that came and went are not in it."""
+    """Return the sum of bags. Rows that came and went are not in it."""
     total: Bag = Counter()
     for bag in bags:
         total.update(bag)

@@ -59,7 +59,7 @@ class SourceContract:
     # What it says of itself
 
     def test_relations_are_described(self, database: DatabaseUnderTest) -> None:
-        """Names, types and keys are those of the tables; asking changes nothing."""
+        """Names, types and keys are those of the tables. Asking changes nothing."""
         for table in (ITEMS, NOTES):
             database.create(table)
         source = database.connect()
@@ -82,7 +82,7 @@ class SourceContract:
         assert str(NOTES.relation) in refusal.summary
 
     def test_the_default_schema_is_not_named(self, database: DatabaseUnderTest) -> None:
-        """It has a name at the source; relations in it are named without."""
+        """The default schema has a name at the source. Relations in it are named without it."""
         database.create(ITEMS)
         source = database.connect()
         assert source.default_schema
@@ -107,7 +107,7 @@ class SourceContract:
     # The log
 
     def test_transactions_come_whole_and_in_the_order_of_their_positions(self, at: FollowedSource) -> None:
-        """What each did is what it committed; a row that is changed goes and comes."""
+        """What each did is what it committed. A row that is changed goes and comes."""
         done: list[Changes] = [
             {"items": items(1, 2), "notes": {(1, "a"): 2, (None, None): 1}},
             {"items": {**removed(items(2)), (2, "renamed", None): 1}},
@@ -163,7 +163,7 @@ class SourceContract:
         assert at.bag(captures, ITEMS) == Counter(items(1))
 
     def test_a_table_that_is_emptied_as_a_whole_is_named(self, at: FollowedSource) -> None:
-        """The rows that go are not told; those that come afterwards are."""
+        """The log has the rows that come after a TRUNCATE, not those that it removes."""
         at.database.commit({"items": items(1, 2)})
         if not at.database.truncate("items"):
             pytest.skip("the database has no such statement")
@@ -201,7 +201,7 @@ class SourceContract:
         assert at.bag(at.captures(), ITEMS) == Counter(items(1, 2))
 
     def test_a_source_that_has_forgotten_more_than_is_held_is_lost(self, at: FollowedSource) -> None:
-        """It was told so by another warehouse."""
+        """Another warehouse acknowledged it."""
         if not at.source.abilities.holds_log:
             pytest.skip("the source forgets by a clock of its own")
         at.database.commit({"items": items(1)})
@@ -214,7 +214,7 @@ class SourceContract:
         assert lost.value.code == "HW-314"
 
     def test_peeking_moves_nothing(self, at: FollowedSource) -> None:
-        """Whoever peeks is told everything after a position, as often as it asks; whoever follows then, too."""
+        """A peek returns everything after a position, as often as it is made. A follower gets the same afterwards."""
         at.close()
         assert at.peek(at.start) == Counter()
         for number in range(700):
@@ -451,7 +451,7 @@ class SourceContract:
                 assert are_reached(reader.positions, at.follower.followed_to())
 
     def test_probes_find_the_rows_of_their_keys(self, at: FollowedSource) -> None:
-        """Every copy of each; rows whose columns hold NULL are found by nothing."""
+        """A probe returns every copy of a row. Rows with NULL in their columns are never found."""
         notes = {(1, "a"): 2, (1, "b"): 1, (2, "a"): 1, (None, "a"): 3, (3, None): 1, (None, None): 1, (4, ""): 1}
         at.database.commit({"notes": notes, "items": items(1, 2)})
         with at.snapshot() as snapshot, snapshot.reader() as reader:

@@ -1,7 +1,7 @@
 """Acceptance: from messages that get lost, come twice or overtake each other, to transactions once and in order.
 
 Every source numbers its transactions: its versions 1, 2, 3, ... It writes the number on each notification, on each
-answer (the version it was read at), and on a sign of life that it sends from time to time.
+answer (the version it was read at), and on a heartbeat that it sends from time to time.
 
     arrives       accepted   early   heard of        what follows
     version 2        0        2         2             wait: 1 is missing
@@ -15,7 +15,7 @@ Invariants
   1. A source's transactions are accepted in the order of their versions, none twice, none left out.
   2. An answer is used only when every transaction up to its version is accepted, and once, however often it comes.
   3. Whatever was heard of and is missing is asked for again, and again, until it is there; so is an unanswered query.
-  4. A lost *last* notification is heard of through the sign of life, and through nothing else.
+  4. A lost *last* notification is noticed by the heartbeat, and by nothing else.
 
 Where every message gets through sooner or later if it is sent often enough, everything is accepted sooner or later and
 every query answered: this is what paper 001 needs and does not say (PAPERS.md §4, erratum 3).
@@ -35,7 +35,7 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notified(Generic[T]):
-    """A source tells of its how many-th transaction."""
+    """A source reports a transaction, with its number."""
 
     source: str
     version: int
@@ -44,7 +44,7 @@ class Notified(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied(Generic[A]):
-    """A source answers a query; it had committed so many transactions when it read the answer."""
+    """A source answers a query. `version` counts its transactions when it read the answer."""
 
     source: str
     version: int
@@ -54,7 +54,7 @@ class Replied(Generic[A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alive:
-    """A source tells how many transactions it has committed; its heartbeat."""
+    """A source tells how many transactions it has committed. Its heartbeat."""
 
     source: str
     version: int
@@ -81,7 +81,7 @@ class Use(Generic[A]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendAgain:
-    """A source should tell of these transactions again."""
+    """A source should send these transactions again."""
 
     source: str
     versions: tuple[int, ...]
@@ -136,7 +136,7 @@ class Acceptance(Generic[T, A]):
         return self._channels[source].accepted
 
     def heard_of(self, source: str) -> int:
-        """Return the last version of a source that anything told of."""
+        """Return the last version of a source that any message named."""
         return self._channels[source].heard_of
 
     @property
@@ -149,7 +149,7 @@ class Acceptance(Generic[T, A]):
         self._channels[source].asked.add(number)
 
     def arrived(self, message: Arrival) -> Sequence[Outcome]:
-        """Take in a message; return what can be accepted and what can be used now, in this order."""
+        """Take in a message, and return what can be accepted and what can be used now, in this order."""
         channel = self._channels[message.source]
         channel.heard_of = max(channel.heard_of, message.version)
         match message:
@@ -157,8 +157,8 @@ class Acceptance(Generic[T, A]):
                 if message.version > channel.accepted:
                     channel.early.setdefault(message.version, message.transaction)
             case Replied():
-                known = channel.replies.get(message.number)
-                if message.number in channel.asked and (known is None or message.version < known.version):
+                earlier = channel.replies.get(message.number)
+                if message.number in channel.asked and (earlier is None or message.version < earlier.version):
                     channel.replies[message.number] = message
             case Alive():
                 pass

@@ -38,9 +38,9 @@ def grade_any_order(
     *,
     largest_lattice: int = LARGEST_LATTICE,
 ) -> Guarantee | None:
-    """Return the best guarantee that the states shown keep in any order; None if there are too many orders to look at.
+    """Return the best guarantee that the states shown keep in any order, or None if there are too many orders.
 
-    `lengths` are how many transactions each source has; `right` gives the view's right state after so many of each.
+    `lengths` are how many transactions each source has; `right` gives the view's right state after a number of each.
 
     >>> def right(vector):
     ...     return {("a",): vector[0], ("b",): vector[1]}

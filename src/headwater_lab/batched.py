@@ -67,7 +67,7 @@ class _Numbers:
 
 
 def _go_on(batch: _Batch, answered: Answered[Any] | None) -> tuple[_Batch | None, list[Effect]]:
-    """Lead an answer to the batch; return the batch, or None once it has ended, and what it does."""
+    """Lead an answer to the batch, and return the batch, or None once it has ended, and what it does."""
     try:
         return batch, list(next(batch) if answered is None else batch.send(answered))
     except StopIteration as end:
@@ -91,7 +91,7 @@ def _run(view: JoinView, lo: Tick, hi: Tick, log: ViewHistory[Any], numbers: _Nu
 def _perform(
     view: JoinView, requests: Sequence[RowRequest[Any]], numbers: _Numbers
 ) -> Generator[Sequence[Effect], Answered[Any], Any]:
-    """Send one query to each source that probes concern; return the answers in the order of the probes."""
+    """Send one query to each source that probes concern, and return the answers in the order of the probes."""
     by_source: dict[str, list[int]] = {}
     for place, probe in enumerate(requests):
         by_source.setdefault(probe.relation.source, []).append(place)
@@ -109,8 +109,8 @@ def _perform(
     while len(answers) < len(requests):
         answered = yield effects
         effects = ()
-        for place, (fragment,) in zip(sent[answered.number], answered.fragments, strict=True):
-            answers[place] = fragment.result(answered.sight)
+        for place, ((_, result),) in zip(sent[answered.number], answered.results, strict=True):
+            answers[place] = result
     return [answers[place] for place in range(len(requests))]
 
 

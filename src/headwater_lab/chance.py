@@ -124,7 +124,7 @@ def _change(random: Random, rows: Counter[Row], chances: Chances) -> Counter[Row
 
 
 def _insert(random: Random, rows: Counter[Row]) -> Counter[Row]:
-    """Return a new row whose key is free; keys are few, so that they are used again."""
+    """Return a new row whose key is free. Keys are few, so that they are used again."""
     free = sorted(set(range(_KEYS)) - {row[0] for row in rows})
     if not free:
         return Counter()

@@ -45,7 +45,7 @@ def name_places(panel: Axes, names: Sequence[str]) -> None:
 
 
 def shorten_numbers(panel: Axes) -> None:
-    """Write large numbers with a letter, 5 M for five million; small ones, and those beyond counting, as they are."""
+    """Write large numbers with a letter, 5 M for five million. Small ones, and those beyond counting, as they are."""
     for axis, (_, most) in ((panel.xaxis, panel.get_xlim()), (panel.yaxis, panel.get_ylim())):
         if _LARGE < most < _UNTOLD:
             axis.set_major_formatter(EngFormatter())

@@ -1,4 +1,4 @@
-"""Charts of a comparison, as PNG files: cost and staleness as sources, update rate and deletes vary; staleness in time.
+"""Charts of a comparison, as PNG files: cost and staleness as sources, update rate and deletes vary. Staleness in time.
 
 Algorithms that measure the same are one line with all their names: lines on top of each other would hide that. Literal
 readings are in the tables only: they cost what their algorithms cost, and are not to be chosen.
@@ -31,7 +31,7 @@ from headwater_lab.timed import Conditions
 
 
 def draw_charts(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
-    """Write every chart into a folder; return the files."""
+    """Write every chart into a folder, and return the files."""
     styles = _styles(one.algorithm for one in _drawn(comparison))
     files = []
     for chart in CHARTS:
@@ -48,7 +48,7 @@ def _drawn(comparison: Comparison) -> list[MeasuredAlgorithm]:
 
 
 def _styles(names: Iterable[str]) -> Mapping[str, Mapping[str, object]]:
-    """Return a colour, a marker and a dash for each algorithm; two of them never share all three."""
+    """Return a colour, a marker and a dash for each algorithm. Two of them never share all three."""
     return {
         name: {
             "color": COLOURS[place % len(COLOURS)],

@@ -7,7 +7,7 @@ misses the guarantee it claims is kept as a scenario, so that it can be replayed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -16,9 +16,49 @@ from headwater_lab.any_order import LARGEST_LATTICE
 from headwater_lab.grading import states_by_vector
 from headwater_lab.measure import MeasuredAlgorithm, Right, measure
 from headwater_lab.scenario import Scenario, ScenarioBlock, moves_of
-from headwater_lab.table_1 import TABLE_1, Claim
 from headwater_lab.timed import Conditions, Recording, at_one_source, play_recording, record
 from headwater_lab.world import World
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A line of Table 1 of paper 000, as printed: what it claims of an algorithm, to stand beside what is measured."""
+
+    architecture: str
+    consistency: str
+    messages: str
+    comments: str
+
+
+TABLE_1: Mapping[str, Claim] = {
+    "eca": Claim(
+        architecture="centralized",
+        consistency="strong",
+        messages="O(1)",
+        comments="remote compensation, quadratic message size, requires quiescence",
+    ),
+    "strobe": Claim(
+        architecture="distributed",
+        consistency="strong",
+        messages="O(n)",
+        comments="unique key assumption, requires quiescence",
+    ),
+    "c-strobe": Claim(
+        architecture="distributed",
+        consistency="complete",
+        messages="O(n!)",
+        comments="unique key assumption, not scalable",
+    ),
+    "sweep": Claim(architecture="distributed", consistency="complete", messages="O(n)", comments="local compensation"),
+    "nested-sweep": Claim(
+        architecture="distributed",
+        consistency="strong",
+        messages="O(n)",
+        comments="local compensation, requires non-interference",
+    ),
+}
+"""The paper's lines, by the names that the algorithms have here."""
+
 
 T = TypeVar("T")
 
@@ -82,7 +122,7 @@ class ComparedCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Everything that was measured, and who was left out for what reason."""
+    """Everything that was measured, and which algorithms were left out for what reason."""
 
     plan: ComparePlan
     view: str
@@ -99,9 +139,9 @@ class Comparison:
 def compare_all(
     plan: ComparePlan, entrants: Sequence[DescribedAlgorithm], progress: Callable[[Conditions], None]
 ) -> tuple[Comparison, tuple[Scenario, ...]]:
-    """Play every algorithm under every set of conditions; return what was measured, and the runs that missed a claim.
+    """Play every algorithm under every set of conditions. Return what was measured, and the runs that missed a claim.
 
-    `progress` is told of each set of conditions before it begins.
+    `progress` is called with each set of conditions before it begins.
     """
     cells: list[ComparedCell] = []
     missed: list[Scenario] = []
@@ -153,7 +193,7 @@ def _predict(described: DescribedAlgorithm, stage: Recording) -> Predicted:
 def _play_all(
     stages: tuple[Recording, ...], entrants: Sequence[DescribedAlgorithm], conditions: Conditions, largest_lattice: int
 ) -> tuple[tuple[MeasuredAlgorithm, ...], list[Scenario]]:
-    """Play every algorithm that can play; return what was measured, and the runs that missed what they claim."""
+    """Play every algorithm that can play, and return what was measured, and the runs that missed what they claim."""
     states = [states_by_vector(one.setting, ((t.source, t.changes) for t in one.transactions)) for one in stages]
     most_queries = _MOST_QUERIES_PER_UPDATE * conditions.transaction_count
     measured: list[MeasuredAlgorithm] = []
@@ -162,7 +202,7 @@ def _play_all(
         stage = _stage(described, stages)
         if stage is None:
             continue
-        assert described.run is not None, "whoever is in the lab can be run on messages"
+        assert described.run is not None, "every algorithm of the lab runs on messages"
         timed = play_recording(stage, described.run, most_queries=most_queries)
         place = stages.index(stage)
         right = Right(states=states[place], largest_lattice=largest_lattice)
@@ -176,7 +216,7 @@ def _play_all(
 def _as_scenario(
     described: DescribedAlgorithm, world: World, one: MeasuredAlgorithm, conditions: Conditions, seed: int
 ) -> Scenario:
-    """Return the interleaving that a run saw; it expects what is claimed, so that a replay shows what is missed."""
+    """Return the interleaving of a run as a scenario. It expects what is claimed, so that a replay shows the miss."""
     said = f"{conditions.source_count} sources, interval {conditions.interval}, {conditions.deletes:.0%} deletes"
     return Scenario(
         name=f"{described.name}_{conditions.source_count}_{conditions.interval}_{conditions.deletes}_{seed}",

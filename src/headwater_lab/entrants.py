@@ -13,7 +13,7 @@ from headwater_lab.literal import VARIANTS
 
 
 def published() -> tuple[DescribedAlgorithm, ...]:
-    """Return every algorithm that a view can choose; the engine itself works on messages here, like the others."""
+    """Return every algorithm that a view can choose. The engine itself works on messages here, like the others."""
     return tuple(one if one.run is not None else replace(one, run=batched) for one in ALGORITHMS)
 
 
@@ -34,12 +34,12 @@ def entrant(name: str) -> DescribedAlgorithm:
 
 def runnable(described: DescribedAlgorithm, view: JoinView) -> Algorithm:
     """Return how an algorithm runs, or refuse if the view lacks what it needs."""
-    assert described.run is not None, "whoever is in the lab can be run on messages"
+    assert described.run is not None, "every algorithm of the lab runs on messages"
     if lacks := described.missing(view):
         raise InvalidScenario(
             f'"{described.name}" cannot maintain this view',
             code="HW-714",
             detail="; ".join(lacks),
-            hint="choose another algorithm with --algorithm; `headwater lab scenarios` lists who a scenario is about",
+            hint="choose another algorithm with --algorithm; `headwater lab scenarios` lists those of each scenario",
         )
     return described.run

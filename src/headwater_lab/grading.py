@@ -18,9 +18,9 @@ States = Callable[[Vector], Counter[Row]]
 def grade_in_any_order(
     world: World, states: States | None = None, *, largest_lattice: int = LARGEST_LATTICE
 ) -> Guarantee | None:
-    """Return the guarantee that a world's history keeps in any order; None if there are too many to look at.
+    """Return the guarantee that a world's history keeps in any order, or None if there are too many to look at.
 
-    `states` gives the right state after so many transactions of each source, if somebody knows them already.
+    `states` gives the right state after a number of transactions of each source, if that was computed already.
     """
     lengths = [world.versions[source] for source in world.setting.sources]
     if states is None:
@@ -40,20 +40,20 @@ def right_in_delivery_order(world: World, states: States) -> list[Counter[Row]]:
 
 
 def states_by_vector(setting: WorldSetting, transactions: Iterable[tuple[str, Rows]]) -> States:
-    """Return what recomputes a view after so many transactions of each source, and remembers it."""
+    """Return a cached function that recomputes a view after a number of transactions of each source."""
     past: dict[str, list[Rows]] = {source: [setting.rows] for source in setting.sources}
     for source, changes in transactions:
         rows: dict[RelationName, Mapping[Row, int]] = dict(past[source][-1])
         for name, change in changes.items():
             rows[name] = added(rows.get(name, {}), change)
         past[source].append(rows)
-    known: dict[Vector, Counter[Row]] = {}
+    states_by_vector: dict[Vector, Counter[Row]] = {}
 
     def state(vector: Vector) -> Counter[Row]:
-        if vector not in known:
+        if vector not in states_by_vector:
             number = dict(zip(setting.sources, vector, strict=True))
             rows = {name: past[name.source][number[name.source]].get(name, {}) for name in setting.catalog}
-            known[vector] = setting.recomputed(rows)
-        return known[vector]
+            states_by_vector[vector] = setting.recomputed(rows)
+        return states_by_vector[vector]
 
     return state

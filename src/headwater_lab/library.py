@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent / "scenarios"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shipped:
-    """A scenario that ships: its name, what it is about, and what is expected of whom."""
+    """A scenario that ships: its name, what it is about, and what is expected of each algorithm."""
 
     name: str
     title: str

@@ -1,11 +1,11 @@
 """A world whose channels lose, repeat and reorder messages, with the layer that makes up for it in between.
 
-    sources ── notifications, answers, signs of life ──► faults ──► acceptance ──► the world's warehouse, in order
+    sources ── notifications, answers, heartbeats ──► faults ──► acceptance ──► the world's warehouse, in order
             ◄── queries, requests to send again ──────── faults ◄──
 
 Sources and warehouse are those of `world`; only what goes on between them is different. Every message, in either
 direction, may be lost or doubled when it is sent, and any one that is on its way may be the next to arrive. Time passes
-when nothing else happens, or by chance: then sources give signs of life, and what is overdue is asked for again.
+when nothing else happens, or by chance: then sources send heartbeats, and what is missing is asked for again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def written_version(served: Served) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """What is done about faults; the literal readings leave something out."""
+    """What is done about faults. The literal readings leave something out."""
 
     heartbeat: bool = True
     re_request: bool = True
@@ -92,10 +92,10 @@ class LossyWorld:
         self._asked: dict[int, Query[InMemoryBag]] = {}
 
     def commit(self, source: str, changes: Rows) -> None:
-        """Let a source commit a transaction and tell of it."""
+        """Let a source commit a transaction and report it."""
         self.world.commit(source, changes)
         committed = self.world.channels[source].pop()
-        assert isinstance(committed, Committed), "a commit is told of at once"
+        assert isinstance(committed, Committed), "a commit is reported at once"
         self._committed[source].append(committed)
         self._send(_notified(committed))
 
@@ -111,7 +111,7 @@ class LossyWorld:
                 self._take_in(message)
 
     def let_time_pass(self) -> None:
-        """Let sources give signs of life, and ask again for what is overdue."""
+        """Let sources send heartbeats, and ask again for what is missing."""
         if self._protocol.heartbeat:
             for source, committed in self._committed.items():
                 self._send(Alive(source=source, version=len(committed)))
@@ -127,11 +127,13 @@ class LossyWorld:
     @property
     def is_stuck(self) -> bool:
         """Whether nothing is on its way and the passing of time brings nothing new."""
-        unheard = any(self.acceptance.heard_of(source) < len(done) for source, done in self._committed.items())
-        return not self.on_the_way and not self._requests() and not (unheard and self._protocol.heartbeat)
+        is_something_missing = any(
+            self.acceptance.heard_of(source) < len(done) for source, done in self._committed.items()
+        )
+        return not self.on_the_way and not self._requests() and not (is_something_missing and self._protocol.heartbeat)
 
     def right_states(self) -> list[Counter[Row]]:
-        """Return what the view should have been after each tick; what was never accepted comes last."""
+        """Return what the view should have been after each tick. What was never accepted comes last."""
         states = self.world.right_states()
         rows: dict[RelationName, Mapping[Row, int]] = dict(self.world.setting.rows)
         entries = [entry.changes for entry in self.world.ledger.entries]

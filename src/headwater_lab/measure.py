@@ -19,7 +19,7 @@ _NUMBER_BYTES = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Right:
-    """What a view should have been after so many transactions of each source, and how many orders are looked at."""
+    """The right states of a view after a number of transactions of each source, and how many orders are tried."""
 
     states: States
     largest_lattice: int
@@ -65,9 +65,7 @@ def measure(name: str, claim: Guarantee, timed: Timed, right: Right, *, one_sour
     sent = [event for event in world.events if isinstance(event, Sent)]
     served = [event for event in world.events if isinstance(event, Served)]
     asked = [_size(_carried(event.query)) for event in sent]
-    answered = [
-        _size(row for part in event.fragments for fragment in part for row in _rows(fragment.rows)) for event in served
-    ]
+    answered = [_size(row for part in event.found for _, bag in part for row in _rows(bag)) for event in served]
     shown = world.shown_states()
     guarantee = grade_sequence(right_in_delivery_order(world, right.states), shown).guarantee
     any_order: Guarantee | None = guarantee

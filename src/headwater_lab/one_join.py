@@ -19,7 +19,7 @@ from headwater_lab.errors import InvalidScenario
 
 
 def declare(name: str, sql: str, catalog: Mapping[RelationName, Relation], *, path: str = "") -> JoinView:
-    """Return the join that a view's text is, with this text; one that is more than a join of relations is refused.
+    """Return the join that a view's text is, with this text. One that is more than a join of relations is refused.
 
     >>> sales = RelationName(source="shop", name="sales")
     >>> columns = (Column(name="id", type="int", native="int4"), Column(name="price", type="int", native="int4"))

@@ -19,8 +19,8 @@ RELATION = rf"{RELATION_NAME}\s*{_LIST}(?:\s+key\s*{_LIST})?((?:{_REFERENCE})*)"
 """What a relation looks like; its groups are source, name, columns, key, and all references together."""
 
 
-def parse_relation(match: re.Match[str], known: Mapping[RelationName, Relation]) -> Relation:
-    """Return the relation that was written; raise ValueError, with the problem and what to do, if there is none such.
+def parse_relation(match: re.Match[str], relations: Mapping[RelationName, Relation]) -> Relation:
+    """Return the relation that was written. Raise ValueError, with the problem and what to do, if there is none such.
 
     A relation refers to those that are known already. Columns of a key or a reference never hold NULL.
     """
@@ -29,7 +29,7 @@ def parse_relation(match: re.Match[str], known: Mapping[RelationName, Relation])
     key = _names(match[4] or "")
     if unknown := sorted(set(key) - {column.name for column in columns}):
         raise ValueError(f"the key has no column {unknown[0]}", "name columns of the relation in its key")
-    if name in known:
+    if name in relations:
         raise ValueError(f"{name} is described twice", "describe every relation once")
     references = tuple(
         ForeignKey(
@@ -38,7 +38,7 @@ def parse_relation(match: re.Match[str], known: Mapping[RelationName, Relation])
         for own, source, parent, referred in re.findall(_REFERENCE, match[5])
     )
     for reference in references:
-        _refuse_unfit(reference, name, columns, known)
+        _refuse_unfit(reference, name, columns, relations)
     return Relation(
         name=name,
         columns=columns,
@@ -60,10 +60,10 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _refuse_unfit(
-    reference: ForeignKey, name: RelationName, columns: tuple[Column, ...], known: Mapping[RelationName, Relation]
+    reference: ForeignKey, name: RelationName, columns: tuple[Column, ...], relations: Mapping[RelationName, Relation]
 ) -> None:
     """Raise if no source could enforce a reference: it is to the key of one of its own relations, column by column."""
-    parent = known.get(reference.parent)
+    parent = relations.get(reference.parent)
     if parent is None or parent.name.source != name.source:
         raise ValueError(
             f"{name} refers to {reference.parent}, which is not there",

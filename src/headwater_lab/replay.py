@@ -1,26 +1,26 @@
 """Play a scenario: move by move, with what follows from each, and the verdict at the end.
 
-The algorithm a scenario is told for plays it to the letter: a move that cannot happen is an error, and so is anything
-that follows otherwise than told. Any other one plays the same moves as far as they concern it: where it has no query
-open, a source has nothing to answer, and the move is passed over. In the end everything that is still on its way
-arrives, so that every history is graded to its end.
+The algorithm that a scenario is written for plays it strictly: a move that cannot happen is an error, and so is a
+result that the scenario does not have. Any other one plays the same moves as far as they concern it: if it has
+no open query, a source has nothing to answer, and the move is skipped. In the end all messages arrive, so that every
+history is graded to its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from headwater.deltas.compare import Bag
 from headwater.judge.grade import Verdict, grade_sequence
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee
-from headwater.model.relation import RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater_lab.entrants import entrant, runnable
 from headwater_lab.errors import InvalidScenario
 from headwater_lab.grading import grade_in_any_order
-from headwater_lab.ledger import added
-from headwater_lab.references import broken_reference
+from headwater_lab.in_memory.bag import Row
+from headwater_lab.ledger import Rows, added
 from headwater_lab.scenario import CommitMove, Finish, Move, Receive, Scenario, ScenarioBlock, Serve
 from headwater_lab.scenario_text import format_move
 from headwater_lab.story import tell_all
@@ -38,7 +38,7 @@ class PlayedMove:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """A block after which something else happened than is told: both, line by line."""
+    """A block after which something else happened than the scenario says: both, line by line."""
 
     line: int
     told: tuple[str, ...]
@@ -180,7 +180,7 @@ def _play_move(scenario: Scenario, world: World, move: Move, *, to_the_letter: b
 
 
 def _perform(world: World, move: Move, *, to_the_letter: bool) -> str:
-    """Make a move; return why it cannot be made, if so."""
+    """Make a move, and return why it cannot be made, if so."""
     match move:
         case CommitMove():
             return _commit(world, move)
@@ -211,7 +211,7 @@ def _commit(world: World, move: CommitMove) -> str:
 
 
 def _receive_upto(world: World, move: Receive, *, to_the_letter: bool) -> str:
-    """Deliver a source's messages up to one of its transactions; to the letter, that must be the next one."""
+    """Deliver a source's messages up to one of its transactions. In a strict replay, that must be the next one."""
     channel = world.channels[move.source]
     places = [
         place for place, sent in enumerate(channel) if isinstance(sent, Committed) and sent.version == move.version
@@ -231,3 +231,19 @@ def finish(world: World) -> None:
                 world.serve(source)
             while world.channels[source]:
                 world.deliver(source)
+
+
+def broken_reference(catalog: Mapping[RelationName, Relation], rows: Rows) -> str:
+    """Return which reference of which relation some rows break, or nothing if they keep all of them."""
+    for name, relation in catalog.items():
+        for reference in relation.foreign_keys:
+            parent = catalog[reference.parent]
+            there = set(_values(parent, reference.parent_columns, rows.get(parent.name, {})))
+            if not there.issuperset(_values(relation, reference.columns, rows.get(name, {}))):
+                return f"{name} refers to what {parent.name} does not hold"
+    return ""
+
+
+def _values(relation: Relation, columns: tuple[str, ...], rows: Iterable[Row]) -> list[Row]:
+    places = [relation.column_names.index(column) for column in columns]
+    return [tuple(row[place] for place in places) for row in rows]

@@ -57,7 +57,7 @@ _CLAIM_HEADINGS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A comparison and the files it was written to; `missed` are scenarios that `headwater lab replay` plays."""
+    """A comparison and the files it was written to. `missed` are scenarios that `headwater lab replay` plays."""
 
     comparison: Comparison
     files: tuple[Path, ...]
@@ -67,7 +67,7 @@ class Published:
 def write_report(
     comparison: Comparison, folder: Path, draw_charts: Callable[[Comparison, Path], tuple[Path, ...]]
 ) -> tuple[Path, ...]:
-    """Write the page and its charts into a folder, which is made if it is not there; return the files."""
+    """Write the page and its charts into a folder, which is made if it is not there, and return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     charts = draw_charts(comparison, folder)
     page = folder / PAGE
@@ -76,7 +76,7 @@ def write_report(
 
 
 def write_scenarios(missed: Iterable[Scenario], folder: Path) -> tuple[Path, ...]:
-    """Write scenarios into a folder, each into a file of its name; return the files."""
+    """Write scenarios into a folder, each into a file of its name, and return the files."""
     files = []
     for scenario in missed:
         folder.mkdir(parents=True, exist_ok=True)

@@ -50,7 +50,7 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
 
 
 def parse_rows(text: str, relation: Relation) -> list[tuple[Row, int]]:
-    """Return rows of a relation with their counts; raise ValueError, with the reason, if they cannot be its rows.
+    """Return rows of a relation with their counts. Raise ValueError, with the reason, if they cannot be its rows.
 
     >>> from headwater.model.relation import Column, RelationName
     >>> columns = (Column(name="id", type="int", native="int4"), Column(name="name", type="string", native="text"))
@@ -112,7 +112,7 @@ def format_bag(rows: Mapping[Row, int]) -> str:
 
 
 def format_signed(rows: Iterable[tuple[Row, int]]) -> str:
-    """Return signed rows, each with its sign; if there are many, the first ones and how many more.
+    """Return signed rows, each with its sign. If there are many, the first ones and how many more.
 
     >>> format_signed([((2, 3), -1), ((1, 3), 2)])
     '+(1, 3)[2], -(2, 3)'

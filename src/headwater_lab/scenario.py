@@ -1,6 +1,6 @@
 """A scenario: a small world, the moves played in it one after another, and what is expected to happen.
 
-A story has blocks: some moves, and what follows from them. What follows is told for one algorithm, the first one that
+A story has blocks: some moves, and what follows from them. The results are written for one algorithm, the first that
 the scenario expects something of; the others are played through the same moves, as far as the moves concern them (one
 that asks no question gets no answer), and are held to the guarantee that is expected of each.
 """
@@ -53,7 +53,7 @@ Move = CommitMove | Serve | Receive | Finish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioBlock:
-    """Some moves, and what is told to follow from them, line by line; None if nothing is told."""
+    """Some moves, and what follows from them, line by line, or None if the scenario does not say."""
 
     moves: tuple[Move, ...]
     told: tuple[str, ...] | None = None
@@ -83,7 +83,7 @@ class Scenario:
 
     @property
     def teller(self) -> str:
-        """The algorithm for which it is told what happens."""
+        """The algorithm for which the scenario says what happens."""
         return next(iter(self.expected))
 
 

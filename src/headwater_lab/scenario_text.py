@@ -74,7 +74,7 @@ class _Reading:
     expected: dict[str, Guarantee] = field(default_factory=dict)
     blocks: list[ScenarioBlock] = field(default_factory=list)
     telling: bool = False
-    """Whether the lines are now what is told, and not moves."""
+    """Whether the lines are now what follows, and not moves."""
 
     def refuse(self, line: _Line, problem: str, hint: str) -> InvalidScenario:
         """Return the error that says where the text goes wrong."""
@@ -112,7 +112,7 @@ def parse_scenario(text: str, *, name: str) -> Scenario:
 
 
 def _lines(text: str) -> Iterator[_Line]:
-    """Yield the lines, empty ones too; one that begins with spaces is a part of the one before."""
+    """Yield the lines, empty ones too. One that begins with spaces is a part of the one before."""
     waiting: _Line | None = None
     for number, raw in enumerate(text.splitlines(), start=1):
         if waiting is not None and raw.strip() and raw[0].isspace():
@@ -231,8 +231,8 @@ def _commit(reading: _Reading, line: _Line) -> CommitMove:
     for start, following in zip(starts, [*starts[1:], None], strict=True):
         name = RelationName(source=start[1], name=start[2])
         if name not in reading.catalog:
-            known = ", ".join(map(str, reading.catalog))
-            raise reading.refuse(line, f"there is no relation {name}", f"relations are {known}")
+            names = ", ".join(map(str, reading.catalog))
+            raise reading.refuse(line, f"there is no relation {name}", f"relations are {names}")
         said = line.text[start.end() : following.start() if following else None]
         change = changes.setdefault(name, Counter())
         for verb, rows in re.findall(_CHANGE, said):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from headwater.maintenance.published.messages import Fragment, QueryPart
+from headwater.maintenance.published.messages import Found, QueryPart
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
@@ -18,14 +18,14 @@ from headwater_lab.world import Happening, Installed, Rebased, Received, Sent, S
 
 
 def tell(view: JoinView, event: Happening, before: Mapping[Row, int]) -> tuple[str, ...]:
-    """Return the lines that tell of an event; none for what a move says itself. `before` is the view before it."""
+    """Return the lines that describe an event, or none if its move says it. `before` is the view before it."""
     match event:
         case Received():
             return (f"tick {event.tick} is {event.source}@{event.version}",)
         case Sent():
             return (f"ask {event.query.source}{' |'.join(_tell_part(part) for part in event.query.parts)}",)
         case Served():
-            return (f"answer of {event.source}: {_tell_fragments(view, event.fragments)}",)
+            return (f"answer of {event.source}: {_tell_found(view, event.found)}",)
         case Rebased():
             return (f"rebase {_alias(view, event.relation)} to tick {event.tick}: {_tell_correction(event)}",)
         case Installed():
@@ -40,7 +40,7 @@ def tell(view: JoinView, event: Happening, before: Mapping[Row, int]) -> tuple[s
 
 
 def tell_all(view: JoinView, events: Sequence[Happening], before: Mapping[Row, int]) -> Iterator[str]:
-    """Yield the lines that tell of events, one after another; `before` is the view before them."""
+    """Yield the lines that describe events, one after another. `before` is the view before them."""
     for event in events:
         yield from tell(view, event, before)
         if isinstance(event, Installed):
@@ -56,11 +56,9 @@ def _tell_part(part: QueryPart[InMemoryBag]) -> str:
     return f"{with_rows}: {', '.join(step.alias for step in part.steps)}"
 
 
-def _tell_fragments(view: JoinView, parts: Sequence[Sequence[Fragment[InMemoryBag]]]) -> str:
+def _tell_found(view: JoinView, parts: Found[InMemoryBag]) -> str:
     found = [
-        f"{_alias(view, fragment.request.relation)} {format_bag(dict(_rows(fragment.rows)))}"
-        for part in parts
-        for fragment in part
+        f"{_alias(view, request.relation)} {format_bag(dict(_rows(rows)))}" for part in parts for request, rows in part
     ]
     return "; ".join(found) or NOTHING
 
@@ -81,6 +79,6 @@ def _rows(bag: InMemoryBag) -> list[tuple[Row, int]]:
 
 
 def _alias(view: JoinView, relation: RelationName) -> str:
-    """Return the alias under which a relation is read; its name, if there are several."""
+    """Return the alias under which a relation is read, or its name if there are several."""
     aliases = [occurrence.alias for occurrence in view.occurrences if occurrence.relation.name == relation]
     return aliases[0] if len(aliases) == 1 else str(relation)

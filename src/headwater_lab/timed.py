@@ -52,7 +52,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """A setting and what its sources commit; `seed` is that of the delays of queries and answers."""
+    """A setting and what its sources commit. `seed` is that of the delays of queries and answers."""
 
     setting: WorldSetting
     transactions: tuple[Recorded, ...]
@@ -159,7 +159,7 @@ class _Clock:
             self._plan(transaction.at, partial(self._commit, transaction))
 
     def run(self, most_queries: int) -> bool:
-        """Play to the end; return False if more queries were sent than allowed."""
+        """Play to the end, and return False if more queries were sent than allowed."""
         query_count = 0
         while self._due and query_count <= most_queries:
             self.now, _, move = heappop(self._due)
@@ -182,13 +182,13 @@ class _Clock:
         heappush(self._due, (at, next(self._order), move))
 
     def _send(self, way: tuple[str, str], delay: float, arrive: Callable[[str], None]) -> None:
-        """Let something travel; it does not overtake what was sent before on the same way."""
+        """Send a message. It does not overtake earlier ones on the same channel."""
         at = max(self._arrivals.get(way, 0.0), self.now + delay)
         self._arrivals[way] = at
         self._plan(at, partial(arrive, way[1]))
 
     def _note(self) -> int:
-        """Look at what the last move led to; return how many queries it sent."""
+        """Look at what the last move led to, and return how many queries it sent."""
         query_count = 0
         for event in self.world.events[self._noted :]:
             match event:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from headwater.deltas.lookup import Sight
-from headwater.maintenance.published.messages import Fragment
+from headwater.deltas.lookup import RowRequest, Sight
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater_lab.in_memory.bag import InMemoryBag, Row
@@ -16,17 +15,17 @@ Corrections = dict[tuple[RelationName, Tick], Counter[Row]]
 
 
 class WatchedLog:
-    """A ledger for one algorithm; `corrections` tells how the answer that it takes in now is brought to which tick."""
+    """A ledger for one algorithm. `corrections` tells how the answer that it takes in now is brought to which tick."""
 
     def __init__(self, ledger: Ledger) -> None:
         """Watch a ledger."""
         self._ledger = ledger
-        self._fragments: tuple[Fragment[InMemoryBag], ...] = ()
+        self._answered: tuple[RowRequest[Any], ...] = ()
         self._found: dict[tuple[RelationName, Tick], dict[int, dict[tuple[Tick, Row], int]]] = {}
 
-    def watch(self, fragments: tuple[Fragment[InMemoryBag], ...]) -> None:
-        """Begin anew, with the answer that is taken in now."""
-        self._fragments = fragments
+    def watch(self, answered: tuple[RowRequest[Any], ...]) -> None:
+        """Start again, with the requests whose answer is taken in now."""
+        self._answered = answered
         self._found = {}
 
     def corrections(self) -> Corrections:
@@ -54,15 +53,14 @@ class WatchedLog:
         return self._noted(1, relation, tick, self._ledger.unseen_upto(relation, columns, sight, tick))
 
     def used(self, relation: RelationName, tick: Tick, bag: InMemoryBag) -> None:
-        """Hear what a literal reading takes out instead of all that it was told was seen too early."""
+        """Record what a literal reading takes out, instead of all that was seen too early."""
         self._found.pop((relation, tick), None)
         self._noted(-1, relation, tick, bag)
 
     def _noted(self, sign: int, relation: RelationName, tick: Tick, bag: InMemoryBag) -> InMemoryBag:
-        """Note what of a bag lies under the keys that were asked for; outside of them the answer says nothing."""
-        for fragment in self._fragments:
-            if fragment.request.relation == relation:
-                keys: Any = fragment.request.keys
-                due = bag if keys is None else bag.matching(fragment.request.columns, keys)
-                self._found.setdefault((relation, tick), {}).setdefault(sign, {}).update(due.entries)
+        """Note what of a bag lies under the keys that were asked for. Outside of them the answer says nothing."""
+        for request in self._answered:
+            if request.relation == relation:
+                matching = bag if request.keys is None else bag.matching(request.columns, request.keys)
+                self._found.setdefault((relation, tick), {}).setdefault(sign, {}).update(matching.entries)
         return bag

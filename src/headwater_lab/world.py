@@ -1,6 +1,6 @@
 """A world small enough to see through: sources that commit, channels that keep their order, one algorithm.
 
-Three moves are all that can happen, and whoever plays chooses the next one (a random number, a clock, a scenario):
+Three moves are all that can happen, and the player chooses the next one (a random number, a clock, a scenario):
 
     commit   a source commits a transaction; its notification goes into the source's channel
     serve    a source takes the oldest query sent to it, answers it from its state of that moment; the answer goes into
@@ -24,7 +24,7 @@ from headwater.maintenance.published.messages import (
     Answered,
     Delivered,
     Event,
-    Fragment,
+    Found,
     Install,
     Query,
     answer_part,
@@ -99,7 +99,7 @@ class Served:
     number: int
     source: str
     version: int
-    fragments: tuple[tuple[Fragment[InMemoryBag], ...], ...]
+    found: Found[InMemoryBag]
     row_count: int
 
 
@@ -176,13 +176,13 @@ class World:
         """Let a source answer the oldest query sent to it."""
         query = self.queries[source].popleft()
         view = self.setting.view
-        parts = tuple(answer_part(view, part, self._like, self._probe) for part in query.parts)
+        found = tuple(answer_part(view, part, self._like, self._probe) for part in query.parts)
         served = Served(
             number=query.number,
             source=source,
             version=self.versions[source],
-            fragments=parts,
-            row_count=sum(sum(f.rows.entries.values()) for part in parts for f in part),
+            found=found,
+            row_count=sum(sum(rows.entries.values()) for part in found for _, rows in part),
         )
         self.events.append(served)
         self.channels[source].append(served)
@@ -200,7 +200,7 @@ class World:
             case Served() as served:
                 self.events.append(GotAnswer(number=served.number, source=source))
                 sight = self._sight_of(served, self.ledger.last_tick)
-                self._take_in(Answered(number=served.number, fragments=served.fragments, sight=sight))
+                self._take_in(Answered(number=served.number, found=served.found, sight=sight))
 
     @property
     def is_quiet(self) -> bool:
@@ -226,7 +226,7 @@ class World:
         self._act(self._running.send(event))
 
     def _take_in(self, answered: Answered[InMemoryBag]) -> None:
-        self._log.watch(tuple(fragment for part in answered.fragments for fragment in part))
+        self._log.watch(tuple(request for part in answered.found for request, _ in part))
         effects = self._running.send(answered)
         for (relation, tick), correction in self._log.corrections().items():
             rebased = Rebased(number=answered.number, relation=relation, tick=tick, correction=correction)
@@ -236,8 +236,8 @@ class World:
 
     def _look(self, query: Query[InMemoryBag]) -> Answered[InMemoryBag]:
         """Read the view's own rows, as they are now."""
-        fragments = tuple((look_in_memory(self.setting.view, self.state, part),) for part in query.parts)
-        return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=self._refreshed))
+        found = tuple((look_in_memory(self.setting.view, self.state, part),) for part in query.parts)
+        return Answered(number=query.number, found=found, sight=SawTicks(upto=self._refreshed))
 
     def _act(self, effects: Any) -> None:
         looks: list[Query[InMemoryBag]] = []

@@ -9,7 +9,7 @@ from volume import volume
 from world import to_arrow
 
 from headwater.deltas.lookup import RowRequest, Sight, restricted
-from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
 from headwater.judge.grade import grade_sequence
 from headwater.maintenance.published.algorithms import ALGORITHMS, DescribedAlgorithm
 from headwater.maintenance.published.messages import (
@@ -17,7 +17,6 @@ from headwater.maintenance.published.messages import (
     Answered,
     Effect,
     Event,
-    Fragment,
     Install,
     Query,
     QueryPart,
@@ -99,18 +98,16 @@ def _keys(keys: Any) -> InMemoryKeys:
 def _from_lab(event: Event) -> Event:
     if not isinstance(event, Answered):
         return event
-    parts = tuple(tuple(_fragment(fragment) for fragment in part) for part in event.fragments)
-    return Answered(number=event.number, fragments=parts, sight=event.sight)
+    found = tuple(tuple((_on_arrow(request), to_arrow(rows)) for request, rows in part) for part in event.found)
+    return Answered(number=event.number, found=found, sight=event.sight)
 
 
-def _fragment(fragment: Fragment[InMemoryBag]) -> Fragment[ArrowBag]:
-    probe = fragment.request
+def _on_arrow(probe: RowRequest[InMemoryKeys]) -> ArrowRequest:
     keys = None
     if probe.keys is not None:
         asked = to_arrow(InMemoryBag.of(probe.columns, [(0, value, 1) for value in probe.keys.values]))
         keys = asked.keys(probe.columns, asked, probe.columns)
-    arrow = RowRequest(relation=probe.relation, wanted=probe.wanted, within=restricted(probe.columns, keys))
-    return Fragment(request=arrow, rows=to_arrow(fragment.rows))
+    return RowRequest(relation=probe.relation, wanted=probe.wanted, within=restricted(probe.columns, keys))
 
 
 @pytest.mark.parametrize("described", PUBLISHED, ids=lambda described: described.name)

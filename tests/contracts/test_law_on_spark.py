@@ -87,7 +87,7 @@ def play(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
     lo = 0
     for hi in cuts:
         change = change_view(spark, view, columns, guarantee, (Tick(lo), Tick(hi)), through, through)
-        rows = [] if change is None else change.rows.to_pylist()
+        rows = [] if change is None else change.rows.table.to_pylist()
         for tick in range(lo + 1, hi + 1):
             for row in (row for row in rows if row["_tick"] == tick):
                 state[tuple(row[name] for name in schema.names)] += row["_count"]

@@ -23,18 +23,16 @@ from headwater.deltas.on_spark import to_dataframe
 from headwater.deltas.order import By
 from headwater.engine.state import segment_reader
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.batch_lookup import BatchLookup
-from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
 from headwater.engine.state.replica_base import RowsOnSpark
 from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
-from headwater.engine.state.segmented_lookup import SegmentedLookup
 from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.source_lookup import SnapshotLookup, SourceLookup
 from headwater.engine.state.stored_segment import StoredSegment
-from headwater.engine.state.tick_lookup import RebasedLookup
+from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
 from headwater.model.keeping import TheseGroupTables
 from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
@@ -177,7 +175,9 @@ class _Followed:
 def _asked(source: ScriptedSource) -> SnapshotLookup:
     """The relation as the source shows it now."""
     relations = {RELATION.name: RELATION}
-    return SnapshotLookup(snapshot=source.snapshot(tuple(relations)), relations=relations, log=_Followed())
+    return SnapshotLookup(
+        snapshot=source.snapshot(tuple(relations)), relations=relations, log=_Followed(), wait_seconds=1.0
+    )
 
 
 def batch_of_sources(place: Place) -> Stages:
@@ -239,7 +239,7 @@ def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
     reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), recent_rows=10)
     for tick in range(1, LAST + 1):
-        reader.absorb(place.history.signed(reader.tick, tick), Tick(tick))
+        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
         yield tick, reader
 
 

@@ -92,6 +92,37 @@ def test_a_bag_is_what_came_and_what_went(make: Make, a: Entries) -> None:
 
 @IMPLEMENTATIONS
 @settings(deadline=None)
+@given(a=entries, tick=st.integers(0, 4))
+def test_a_bag_is_what_it_has_up_to_a_tick_and_after_it(make: Make, a: Entries, tick: int) -> None:
+    before, later = make(a).upto(Tick(tick)), make(a).after(Tick(tick))
+    assert content(before.plus(later)) == content(make(a))
+    assert all(one <= tick for one in before.ticks())
+    assert all(one > tick for one in later.ticks())
+    assert make(a).net().ticks() == sorted({one for one, _ in content(make(a))})
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries, b=entries)
+def test_picking_columns_is_linear(make: Make, a: Entries, b: Entries) -> None:
+    picked = make(a).plus(make(b)).picked(("b",))
+    assert picked.columns == ("b",)
+    only = [(tick, (second, second), count) for tick, (_, second), count in [*a, *b]]
+    assert len(picked.net()) == len(make(only).net())
+    assert len(make(a).picked(("b",)).plus(make(b).picked(("b",))).plus(picked.negated()).net()) == 0
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
+@given(a=entries)
+def test_groups_are_values_that_may_be_null(make: Make, a: Entries) -> None:
+    bag = make(a)
+    assert len(bag.groups(("a",))) == len({row[0] for _, row, _ in a})
+    assert content(bag.matching(("a",), bag.groups(("a",)))) == content(bag)
+
+
+@IMPLEMENTATIONS
+@settings(deadline=None)
 @given(a=entries, b=entries, k=entries)
 def test_matching_is_linear(make: Make, a: Entries, b: Entries, k: Entries) -> None:
     for columns in (("a",), ("a", "b")):

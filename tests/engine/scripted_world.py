@@ -22,6 +22,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.model.position import Tick, log_name
@@ -238,7 +239,7 @@ class ScriptedWorld:
         for view in views:
             entry = warehouse.view(view)
             assert warehouse.frontier(view) == warehouse.log.last_tick, f"{view} is not at the end"
-            shown = bag_of(warehouse.few_entries(view, entry.birth, [name for name, _ in entry.schema]))
+            shown = bag_of(warehouse.few_rows(view, entry.birth, [name for name, _ in entry.schema]))
             changes = warehouse.few_changes(view, entry.birth, warehouse.log.last_tick)
             assert changes is not None
             by_tick: dict[int, Bag] = {}
@@ -282,10 +283,10 @@ def wait_until(what: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-def bag_of(table: Any) -> Bag:
-    assert table is not None
+def bag_of(rows: ArrowBag | None) -> Bag:
+    assert rows is not None
     found: Bag = Counter()
-    for row in table.to_pylist():
+    for row in rows.counted.to_pylist():
         count = row.pop(COUNT)
         found[tuple(row.values())] += count
     return found

@@ -16,7 +16,7 @@ from headwater.model.keeping import Continuous, Maintenance
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.model.settings import DEFAULTS, Settings
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.sources.scripted import ScriptedSource
 from headwater.sources.source import shown_positions
@@ -69,7 +69,7 @@ def resolved(
 
 @contextmanager
 def stepped(spark: SparkSession, meant: ResolvedProject) -> Iterator[Maintainer]:
-    maintainer = start_maintainer(spark, meant, unheard)
+    maintainer = start_maintainer(spark, meant, ignore_event)
     try:
         maintainer.begin()
         yield maintainer

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from headwater.deltas.compare_frames import compare_frames
 from headwater.judge.audit import RowText
+from headwater.judge.complete_orders import judged_text
 from headwater.judge.sample import spread
-from headwater.judge.settle_orders import settled_text
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
@@ -34,7 +34,7 @@ def assert_spark_agrees(world: AuditedWorld, spark: SparkSession, states: int = 
         for name, entry in entries.items():
             if entry.guarantee != Guarantee.COMPLETE.value and tick != warehouse.frontier(name):
                 continue
-            right = spark.sql(over_base_rows(settled_text(entry.sql, relations(world))))
+            right = spark.sql(over_base_rows(judged_text(entry.sql, relations(world))))
             differs = compare_frames(right, warehouse.view_dataframe(spark, name, tick))
             assert not differs, f"{name} at {tick}: {differs.text(5)}"
             compared += 1

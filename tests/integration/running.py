@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.model.position import Tick
-from headwater.observe.events import Event, Listener, unheard
+from headwater.observe.events import Event, Listener, ignore_event
 from headwater.project.plan import Consent
 from headwater.project.plan_result import RunResult
 from headwater.project.resolve import resolve_project
@@ -85,7 +85,7 @@ class Running(Beside):
 
 @contextmanager
 def running(
-    world: AuditedWorld, spark: SparkSession, also: Listener = unheard, rebuild: tuple[str, ...] = ()
+    world: AuditedWorld, spark: SparkSession, also: Listener = ignore_event, rebuild: tuple[str, ...] = ()
 ) -> Iterator[Running]:
     """Run a maintainer for a block; what it raised, the block raises at its end."""
     made = Running(world, spark, also, rebuild)

@@ -12,7 +12,7 @@ import pytest
 from one_relation_world import R, resolved, settle, started_source, stepped, write
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.demo.recompute import shown_history
+from headwater.demo.recompute import stored_history
 from headwater.model.position import Tick
 from headwater.model.settings import DEFAULTS
 from headwater.model.transaction import SeenUpTo
@@ -54,7 +54,7 @@ def check_every_tick(spark: SparkSession, folder: Path, source: ScriptedSource) 
     last = Tick(len(source.database.transactions))
     for name, (_, expected) in VIEWS.items():
         assert warehouse.frontier(name) == last
-        shown = shown_history(spark, warehouse, name, last)
+        shown = stored_history(spark, warehouse, name, last)
         state = Counter(shown.start)
         for tick in range(shown.birth, last + 1):
             if tick > shown.birth:

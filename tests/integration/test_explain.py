@@ -56,7 +56,7 @@ def test_explain_begins_with_five_lines_in_the_words_of_the_view(world: AuditedW
     assert told["dear"].summary[4].startswith("recomputes   nothing")
     assert "by_kind is maintained by changes, and what is in a changed group" in told["by_kind"].summary[0]
     assert "least: MIN and MAX are found again" in told["by_kind"].summary[4]
-    assert "1 hidden table (groups by kind, s.amount), replicas of" in told["by_kind"].summary[1]
+    assert "1 auxiliary table (groups by kind, s.amount), replicas of" in told["by_kind"].summary[1]
     assert "looks at all rows whenever one of them changes" in told["rolling"].summary[0]
     assert "place: a window function without PARTITION BY" in told["rolling"].summary[4]
     assert "later is recomputed from its whole SQL at every commit" in told["later"].summary[0]

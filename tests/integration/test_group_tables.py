@@ -69,8 +69,8 @@ def settings(views: Collection[str]) -> str:
     return "".join(f'[views.{name}]\ngroup_tables = "none"\n{more}' for name, more in WITHOUT.items() if name in views)
 
 
-def hidden(world: AuditedWorld) -> dict[str, tuple[str, ...]]:
-    """Return the hidden tables of every view."""
+def auxiliary_tables(world: AuditedWorld) -> dict[str, tuple[str, ...]]:
+    """Return the auxiliary tables of every view."""
     catalog = Warehouse.open(str(load(world.folder).warehouse)).catalog()
     return {name: entry.segments for name, entry in catalog.views.items()}
 
@@ -98,7 +98,7 @@ def test_every_tick_is_exact_without_group_tables_while_sources_change(
         writers.finish(stop=True)
     world.open().run(until_idle=True)
     assert assert_exact(world, spark).tick_count >= TICKS
-    tables = hidden(world)
+    tables = auxiliary_tables(world)
     assert len(tables["kept"]) == 2
     assert [name for name in WITHOUT if tables.get(name)] == [], "nothing is kept beside the views"
     asked = {(event.view, str(event.relation)) for event in heard if isinstance(event, ProbeAnswered)}
@@ -108,11 +108,11 @@ def test_every_tick_is_exact_without_group_tables_while_sources_change(
     project = world.open()
     traces = {name: project.trace(name) for name in ("kept", "copied")}
     assert found(traces["copied"]) == found(traces["kept"])
-    assert {one.origin for one in traces["kept"].tree} == {Origin.HIDDEN_TABLE, Origin.REPLICA}
+    assert {one.origin for one in traces["kept"].tree} == {Origin.AUXILIARY_TABLE, Origin.REPLICA}
     assert {one.origin for one in traces["copied"].tree} == {Origin.COMPUTED, Origin.REPLICA}
     told = {name: project.explain(name) for name in ("kept", "asking")}
     kept = [[one["kept"] for one in one.data["segments"] if one["step"] == "group"] for one in told.values()]
-    assert kept == [["hidden table"] * 2, ["computed"] * 2]
+    assert kept == [["auxiliary table"] * 2, ["computed"] * 2]
     assert "computed from its operands" in told["asking"].text
 
 
@@ -138,7 +138,7 @@ def test_a_choice_that_is_changed_builds_the_view_anew(world: AuditedWorld, spar
     world.write_project({"copied": SQL}, probed=(), settings=BATCH)
     world.open().run(until_idle=True)
     world.note_before()
-    one, _ = (name.partition("/")[0] for name in hidden(world)["copied"])
+    one, _ = (name.partition("/")[0] for name in auxiliary_tables(world)["copied"])
     segments = world.open().explain("copied").data["segments"]
     assert isinstance(segments, list)
     [join] = (told["name"] for told in segments if told["step"] == "join" and "shop.sales" in told["inputs"])
@@ -155,6 +155,6 @@ def test_a_choice_that_is_changed_builds_the_view_anew(world: AuditedWorld, spar
         write(dict(world.servers), world.database, transactions=25, seed=seed)
         world.open().run(until_idle=True)
         assert_exact(world, spark)
-        found_now = [name.partition("/")[0] for name in hidden(world)["copied"]]
+        found_now = [name.partition("/")[0] for name in auxiliary_tables(world)["copied"]]
         assert [name for name in found_now if not name.startswith(tuple(kept) or "none")] == []
         assert len(found_now) == len(kept)

@@ -15,7 +15,7 @@ from headwater.judge import check as checking
 from headwater.judge.check import check_views
 from headwater.judge.result import ViewCheck
 from headwater.model.position import Tick
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject
 from headwater.warehouse.kept_table import KeptTable
 
@@ -49,7 +49,7 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def judged(spark: SparkSession, meant: ResolvedProject) -> dict[str, ViewCheck]:
-    return {one.view: one for one in check_views(spark, meant, None, None, unheard).views}
+    return {one.view: one for one in check_views(spark, meant, None, None, ignore_event).views}
 
 
 def test_the_certificate_names_the_engines(

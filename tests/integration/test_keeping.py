@@ -68,7 +68,7 @@ def test_every_kind_is_exact_and_asks_as_it_should(world: AuditedWorld, spark: S
     assert not catalog.views["anew"].segments, "nothing is kept beside a view that is recomputed, but replicas"
     assert {str(name) for name in catalog.replicas} == {"crm.customers", "shop.products", "shop.sales"}
     (analysis,) = world.open().analyze("asking").views
-    assert all(cost.measured is not None and cost.measured.agrees for cost in analysis.kinds), "hidden tables at lo"
+    assert all(cost.measured is not None and cost.measured.agrees for cost in analysis.kinds), "auxiliary tables at lo"
 
 
 @pytest.mark.thorough

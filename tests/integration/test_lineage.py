@@ -64,7 +64,7 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
 
 @pytest.mark.thorough
 def test_oracle_traces_at_past_ticks_while_sources_change(world: AuditedWorld, spark: SparkSession) -> None:
-    """Traced through replicas and hidden tables, and by asking the sources now: both are what the triggers noted."""
+    """Traced through replicas and auxiliary tables, and by asking the sources now: both are what the triggers noted."""
     world.write_project(VIEWS, probed=("crm.visits",), settings="[maintenance]\nbatch_ticks = 20\n")
 
     def listen(event: Event) -> None:

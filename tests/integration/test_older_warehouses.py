@@ -68,7 +68,7 @@ def test_it_is_opened_and_goes_on(spark: SparkSession, folder: Path, monkeypatch
     held, births = before.log.last_tick, {name: entry.birth for name, entry in before.catalog().views.items()}
     story = STORY.with_views(view for view in STORY.views if view.name in births)
     heard: list[Event] = []
-    monkeypatch.setattr("headwater.prove.play.unheard", heard.append)
+    monkeypatch.setattr("headwater.prove.play.ignore_event", heard.append)
     played = play_in(spark, story, folder, sources_as_left(before), done=held - len(STORY.before))
     assert not played.wrong
     assert not played.refused

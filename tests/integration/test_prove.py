@@ -24,13 +24,13 @@ TOTALS = TrialView(
 
 
 def campaign(spark: SparkSession, folder: Path) -> Campaign:
-    return Campaign(spark=spark, seed=20, folder=folder, told=lambda _: None)
+    return Campaign(spark=spark, seed=20, folder=folder, report=lambda _: None)
 
 
 def test_random_views_are_what_their_sql_gives_at_every_tick(spark: SparkSession, tmp_path: Path) -> None:
     proof = campaign(spark, tmp_path)
     told: list[ProveResult] = []
-    proof.told = told.append
+    proof.report = told.append
     found = proof.run(seconds=volume(1, 300), view_limit=None)
     assert found.is_proved
     assert found.view_count >= 4

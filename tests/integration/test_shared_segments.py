@@ -43,8 +43,8 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
-def hidden(world: AuditedWorld) -> dict[str, set[str]]:
-    """Return the hidden tables of every view."""
+def auxiliary_tables(world: AuditedWorld) -> dict[str, set[str]]:
+    """Return the auxiliary tables of every view."""
     views = Warehouse.open(str(world.open().project.warehouse)).catalog().views
     return {name: set(entry.segments) for name, entry in views.items()}
 
@@ -61,7 +61,7 @@ def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld
     world.open().run(until_idle=True)
     write(dict(world.servers), world.database, transactions=25, seed=1)
     world.open(heard.append).run(until_idle=True)
-    tables = hidden(world)
+    tables = auxiliary_tables(world)
     group = tables["by_kind"]
     assert [table.partition("_")[0] for table in group] == ["group"]
     assert tables["twin"] == tables["rich_kinds"] == group
@@ -82,10 +82,10 @@ def test_what_views_have_in_common_is_kept_and_computed_once(world: AuditedWorld
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: maintainer.heard(ViewBorn))
     assert {event.view for event in maintainer.heard(ViewBorn)} == {"where_rich"}  # type: ignore[attr-defined]
-    assert hidden(world)["where_rich"] > group, "a view that comes later finds it there"
+    assert auxiliary_tables(world)["where_rich"] > group, "a view that comes later finds it there"
     write(dict(world.servers), world.database, transactions=25, seed=3)
     world.open().run(until_idle=True, rebuild=("twin",))
-    assert not hidden(world)["twin"] & group, "who is rebuilt trusts nothing that is there"
+    assert not auxiliary_tables(world)["twin"] & group, "who is rebuilt trusts nothing that is there"
     write(dict(world.servers), world.database, transactions=25, seed=4)
     del (remaining := {**OVER, **MORE})["richness"]
     world.write_project(remaining)
@@ -113,8 +113,8 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
     assert steps["by_kind"].reason == "its SQL changed"
     assert steps["richness"].reason == "view by_kind, which it reads, changed"
     world.open().run(until_idle=True, yes=True)
-    assert not hidden(world)["by_kind"] & hidden(world)["twin"]
-    assert hidden(world)["by_kind"] == hidden(world)["rich_kinds"]
+    assert not auxiliary_tables(world)["by_kind"] & auxiliary_tables(world)["twin"]
+    assert auxiliary_tables(world)["by_kind"] == auxiliary_tables(world)["rich_kinds"]
     write(dict(world.servers), world.database, transactions=25, seed=5)
     world.open().run(until_idle=True, yes=True)
     assert_exact(world, spark)
@@ -136,14 +136,14 @@ def test_changing_a_lower_view_changes_those_above_and_it_cannot_be_dropped(
 def test_a_view_that_waits_holds_nobody_up_and_goes_on_from_its_own_tick(
     world: AuditedWorld, spark: SparkSession
 ) -> None:
-    """Both read one hidden table; the source that only one of them asks is away for a while."""
+    """Both read one auxiliary table; the source that only one of them asks is away for a while."""
     views = {
         "by_kind": BY_KIND,
         "asking": "SELECT c.id, b.kind, b.sold FROM by_kind b JOIN crm.customers c ON c.city = b.kind",
     }
     world.write_project(views, probed=("crm.customers",), settings="[maintenance]\nbatch_ticks = 10\n")
     world.open().run(until_idle=True)
-    assert hidden(world)["asking"] >= hidden(world)["by_kind"] != set()
+    assert auxiliary_tables(world)["asking"] >= auxiliary_tables(world)["by_kind"] != set()
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: len(maintainer.heard(SourceConnected)) == 2)
         world.servers["crm"].stop()

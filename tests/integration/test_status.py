@@ -16,7 +16,6 @@ from headwater.observe.status import MessageCount, SourceStatus, ViewStatus
 from headwater.project.plan_result import Action
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.row_count import row_count
 
 
 @pytest.fixture
@@ -98,10 +97,10 @@ def test_rows_messages_and_jobs_are_counted(world: AuditedWorld, spark: SparkSes
 
     warehouse = Warehouse.open(str(world.open().project.warehouse))
     table, frontier = warehouse.kept_table("mixed"), warehouse.frontier("mixed")
-    before = row_count(table, frontier)
+    before = table.row_count(frontier)
     assert table.roll_checkpoint(spark, frontier)
-    assert row_count(table, frontier) == before
-    assert row_count(table, warehouse.view("mixed").birth) == counted_at_birth(warehouse, spark)
+    assert table.row_count(frontier) == before
+    assert table.row_count(warehouse.view("mixed").birth) == counted_at_birth(warehouse, spark)
 
 
 def counted_at_birth(warehouse: Warehouse, spark: SparkSession) -> int:

@@ -3,7 +3,8 @@
 In `docs/tutorial.md`, a block marked `console` holds commands (`$ `, and `> ` where one goes on) and below each what it
 prints on standard output. `…` stands for what differs from run to run: a position, a time, a length of time; alone on
 a line it stands for any number of lines. Other blocks are not run. `headwater` runs in this process, on the Spark
-session that all tests share; bash runs everything else.
+session that all tests share; bash runs everything else. Before the page takes its project down, the Python of
+`docs/guides/read.md` runs on it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -23,7 +28,9 @@ from typer.testing import CliRunner
 from headwater.cli.entry import app_for
 from headwater.sources.embedded import EmbeddedServer
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "tutorial.md"
+DOCUMENTS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = DOCUMENTS / "tutorial.md"
+READING = DOCUMENTS / "guides" / "read.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +117,32 @@ def test_commands_print_what_the_page_shows(shell: Shell) -> None:
     commands = list(commands_in(PAGE.read_text(encoding="utf-8")))
     assert len(commands) > 15
     for command in commands:
+        if command.text.startswith("headwater teardown"):
+            run_the_guide_on_reading(Path.cwd())
         printed = shell.run(command.text)
         assert matches(command.output, printed), f"$ {command.text}\nprinted\n{printed}\nnot\n{command.output}"
+
+
+def run_the_guide_on_reading(project: Path) -> None:
+    """Run the Python of the guide on a project that has its views, and compare what the tools got."""
+    guide = READING.read_text(encoding="utf-8")
+    for written, here in {
+        "/srv/headwater/shop": str(project),
+        "/data/city_totals": str(project),
+        "at(1041)": "at(1)",
+        "2026-11-18 06:00": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
+    }.items():
+        assert written in guide
+        guide = guide.replace(written, here)
+    if find_spec("pandas") is None:  # not among the packages that `make venv` installs
+        guide = guide.replace("totals.to_pandas()", "")
+    names: dict[str, Any] = {}
+    for block in re.findall(r"^```python\n(.*?)^```$", guide, flags=re.DOTALL | re.MULTILINE):
+        exec(compile(block, str(READING), "exec"), names)  # noqa: S102 - our own page
+    assert names["totals"].to_pylist() == [{"city": "Oslo", "sales": 4, "amount": Decimal("84.75")}]
+    assert [row["amount"] for row in names["then"].to_pylist()] == [Decimal("25.50"), Decimal("19.25")]
+    assert (project / "city_totals.parquet").exists()
+    assert (project / "tick=3.parquet").exists()
 
 
 def test_what_matches() -> None:

@@ -68,7 +68,7 @@ def test_a_story_told_otherwise_is_a_broken_promise(tmp_path: Path) -> None:
     file.write_text(text, encoding="utf-8")
     shown = lab("replay", str(file))
     assert shown.exit_code == 2
-    assert "what follows from line 5 is told otherwise" in shown.stdout
+    assert "what follows from line 5 differs from the scenario" in shown.stdout
     assert "  told      view: nothing\n" in shown.stdout
 
 

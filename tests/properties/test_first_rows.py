@@ -13,6 +13,7 @@ from volume import volume
 
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.lookup import RowRequest, look_up
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.order import By, Order, can_order
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.model.position import Tick
@@ -161,5 +162,5 @@ def test_a_negative_zero_is_the_zero_that_changes_tell_of() -> None:
     showing = first_one().showing(changes, 1)
     assert showing is not None
     assert (showing.old["f"].to_pylist(), showing.changes["f"].to_pylist()) == ([0.0, 5.0], [0.0])
-    reader.absorb(changes.select(["f", "_count"]), Tick(8))
+    reader.absorb(ArrowBag.of_counted(changes.select(["f", "_count"]), Tick(8)), Tick(8))
     assert first_one().rows.to_pylist() == [{"f": 5.0, "_count": 1}]

@@ -19,7 +19,7 @@ from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.engine.batch.segment_batch import change_segments
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.segment_reader import SegmentReader
-from headwater.judge.settle_orders import settled_text
+from headwater.judge.complete_orders import judged_text
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import AllGroupTables, GroupTables
 from headwater.model.position import Tick
@@ -110,7 +110,7 @@ def check_every_tick(
     types = SelectTypes(spark=spark, view="v").columns
     compiled = compile_view("v", sql, story.relations, types, lower=lower)
     view = keep_group_tables(compiled, group_tables or AllGroupTables())
-    settled = settled_text(whole_text(sql, lower), story.relations.values())
+    settled = judged_text(whole_text(sql, lower), story.relations.values())
     right = original_states(spark, exact_sums_on_spark(settled, story.relations, types), story)
     together = {} if computed is None else computed
     readers = _born(spark, view, story, right[0])
@@ -125,7 +125,7 @@ def check_every_tick(
         for name, reader in readers.items():
             kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
             reader.absorb(kept, Tick(hi))
-        rows = [] if change is None else change.rows.to_pylist()
+        rows = [] if change is None else change.rows.table.to_pylist()
         for tick in range(lo + 1, hi + 1):
             for one in rows:
                 if one[TICK] == tick:

@@ -12,7 +12,7 @@ from headwater.advisor.candidates import AuxiliaryKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvisedTable:
-    """A table of a set: a replica of a relation, or lineage of a segment; without it, `saved` more would be spent."""
+    """A table of a set: a replica of a relation, or lineage of a segment. Without it, `saved` more would be spent."""
 
     kind: AuxiliaryKind
     of: str
@@ -76,7 +76,7 @@ class Unadvised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceResult:
-    """What `advise` answers; `written` are the changes that it made to the project file, as `[table] key = value`."""
+    """What `advise` answers. `written` are the changes that it made to the project file, as `[table] key = value`."""
 
     views: tuple[Advice, ...]
     unadvised: tuple[Unadvised, ...] = ()

@@ -28,7 +28,7 @@ from headwater.warehouse.query import Warehouse
 def advise_views(
     resolved: ResolvedProject, views: tuple[str, ...], algorithm: str, per_hour: float | None
 ) -> AdviceResult:
-    """Return advice on views; one whose parts are computed anew has no choice, and says so."""
+    """Return advice on views. A view with recomputed parts has no choice, and says so."""
     if algorithm not in ALGORITHMS:
         raise InvalidProject(
             f'there is no algorithm "{algorithm}" that gives advice',
@@ -56,21 +56,21 @@ def _advise(
     algorithm: str,
     per_hour: float | None,
 ) -> Advice:
-    known = resolved.views[name]
-    if known.algorithm.run is not None:
+    resolved_view = resolved.views[name]
+    if resolved_view.algorithm.run is not None:
         raise UnsupportedView(
             f'there is no choice of auxiliary tables for view "{name}"',
             code="HW-732",
-            detail=f'its algorithm "{known.algorithm.name}" asks the sources, and keeps nothing beside the view',
+            detail=f'its algorithm "{resolved_view.algorithm.name}" asks the sources, and keeps only the view',
             hint="remove `algorithm` from its settings to have a choice",
         )
     traced = tracing_rate(warehouse, name, per_hour)
     held = resolved.project.settings.memory.replica_held_bytes
-    measured = measure_view(warehouse, without_lineage(known.view), sources, traced, held)
-    model = cost_model(known.view, measured)
+    measured = measure_view(warehouse, without_lineage(resolved_view.view), sources, traced, held)
+    model = cost_model(resolved_view.view, measured)
     choice = ALGORITHMS[algorithm](model)
-    readings = known.readings
-    today = frozenset(_today(known.view, readings, search_space(model.structure).candidates))
+    readings = resolved_view.readings
+    today = frozenset(_today(resolved_view.view, readings, search_space(model.structure).candidates))
     pricing = _Pricing(model)
     return Advice(
         view=name,
@@ -88,7 +88,7 @@ def _advise(
 
 
 def cost_model(view: SegmentedView, measured: Measured) -> CostModel:
-    """Return what a view costs with which tables, whatever lineage it keeps today; `measured` is of it without."""
+    """Return what a view costs with which tables, whatever lineage it keeps today. `measured` is of it without."""
     plain = without_lineage(view)
     return CostModel(as_maintained(structure_of(plain, measured), plain))
 
@@ -142,13 +142,13 @@ class _Pricing:
 
 
 def _relations(measured: Measured, readings: Mapping[RelationName, Reading]) -> Iterator[MeasuredRelation]:
-    for name, known in measured.relations.items():
+    for name, statistics in measured.relations.items():
         yield MeasuredRelation(
             relation=str(name),
             reading=readings[name].value,
-            rows=round(known.tuple_num),
-            row_bytes=known.tuple_size,
-            updates_per_hour=known.update_rate,
-            rows_per_update=known.update_size,
-            trip_milliseconds=known.source.trip_cost,
+            rows=round(statistics.tuple_num),
+            row_bytes=statistics.tuple_size,
+            updates_per_hour=statistics.update_rate,
+            rows_per_update=statistics.update_size,
+            trip_milliseconds=statistics.source.trip_cost,
         )

@@ -45,7 +45,7 @@ class KindCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewAnalysis:
-    """A view's kinds of maintenance, compared over the same batches: so many, with so many ticks and changed rows."""
+    """A view's kinds of maintenance, compared over the same batches, with their ticks and changed rows."""
 
     view: str
     batch_count: int

@@ -17,8 +17,7 @@ from headwater.advisor.kind_replay import Batch, KindReplay, byte_count, copy_of
 from headwater.advisor.kinds import corrected, indexed
 from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
-from headwater.deltas.content import Content, all_rows
-from headwater.deltas.extent import Extent
+from headwater.deltas.extent import Content, Extent, all_rows
 from headwater.deltas.lookup import RowRequest, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
 from headwater.engine.batch.join_batch import base_changes
@@ -41,7 +40,6 @@ from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 
 def needed_columns(
@@ -81,7 +79,7 @@ def partners(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iter
 
 
 BATCHES = 3
-"""So many of a view's batches are replayed, the newest ones."""
+"""How many of a view's newest batches are replayed."""
 _SAMPLE_ROWS = 10_000
 KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
     (MaintenanceKind.SMR, Maintenance.RECOMPUTE_SELF),
@@ -93,12 +91,12 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 
 
 def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> ViewAnalysis:
-    """Return what each kind of maintenance costs a view; nothing of the warehouse is changed."""
+    """Return what each kind of maintenance costs a view. Nothing of the warehouse is changed."""
     warehouse = Warehouse.open(str(resolved.project.warehouse))
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
     with Snapshots(resolved.sources, resolved.relations, following) as snapshots:
         found = _Analysis(
-            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, known=resolved.views[name]
+            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, resolved_view=resolved.views[name]
         ).run()
         if snapshots.are_valid():
             return found
@@ -107,11 +105,11 @@ def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> V
     )
 
 
-def kind_in_use(known: ResolvedView) -> Maintenance:
-    """Return the kind by which a view is kept; where some relations are copied and others are not, it asks."""
-    if known.maintenance is not None:
-        return known.maintenance
-    return Maintenance.PROBE if Reading.PROBE in known.readings.values() else Maintenance.SELF
+def kind_in_use(resolved_view: ResolvedView) -> Maintenance:
+    """Return the kind by which a view is kept. Where some relations are copied and others are not, it asks."""
+    if resolved_view.maintenance is not None:
+        return resolved_view.maintenance
+    return Maintenance.PROBE if Reading.PROBE in resolved_view.readings.values() else Maintenance.SELF
 
 
 @dataclass(slots=True, kw_only=True)
@@ -120,7 +118,7 @@ class _Analysis:
     resolved: ResolvedProject
     warehouse: Warehouse
     snapshots: Snapshots
-    known: ResolvedView
+    resolved_view: ResolvedView
 
     def run(self) -> ViewAnalysis:
         forms = {recomputed: self._form(recomputed=recomputed) for recomputed in (False, True)}
@@ -140,11 +138,11 @@ class _Analysis:
 
     @property
     def _name(self) -> str:
-        return self.known.view.name
+        return self.resolved_view.view.name
 
     def _form(self, *, recomputed: bool) -> SegmentedView:
         """Return the view as it is computed if it is recomputed, or if it is not."""
-        view, chosen = self.known.view, self.known.maintenance
+        view, chosen = self.resolved_view.view, self.resolved_view.maintenance
         if recomputed == (chosen is not None and chosen.recomputes):
             return view
         types = SelectTypes(spark=self.spark, view=view.name, path=view.path).columns
@@ -160,7 +158,7 @@ class _Analysis:
 
     def _open(self) -> AcceptedLog:
         """Open the sources of the view, and the log that knows what they show."""
-        names = {relation.source for relation in self.known.view.relations}
+        names = {relation.source for relation in self.resolved_view.view.relations}
         away = sorted(self.snapshots.open(sorted(names)))
         if away:
             raise SourceUnavailable(
@@ -187,7 +185,7 @@ class _Analysis:
         log, table = self.warehouse.log, self.warehouse.kept_table(self._name)
         if span[0] < max(log.horizon(), table.horizon()):
             return False
-        relations = self.known.view.relations
+        relations = self.resolved_view.view.relations
         if any(truncated_at(log, name, span[0], log.last_tick) is not None for name in relations):
             return False
         return any(log.rows(name, columns[:1], *span).num_rows for name, columns in relations.items())
@@ -217,8 +215,8 @@ class _Analysis:
             spark=self.spark,
             relations=self.resolved.relations,
             table=self.warehouse.kept_table(self._name),
-            hidden=self.warehouse.kept_segments(self._name),
-            guarantee=self.known.guarantee,
+            auxiliary=self.warehouse.kept_segments(self._name),
+            guarantee=self.resolved_view.guarantee,
             batches=batches,
             log=log,
             snapshots=self.snapshots,
@@ -240,7 +238,7 @@ class _Analysis:
         changed = sum(
             len(bag)
             for span in batches
-            for bag in base_changes(all_rows(self.known.view.relations), Guarantee.COMPLETE, span, log).values()
+            for bag in base_changes(all_rows(self.resolved_view.view.relations), Guarantee.COMPLETE, span, log).values()
         )
         asking = measured.get(Maintenance.PROBE)
         parameters = estimate(
@@ -276,7 +274,7 @@ class _Analysis:
         return KindCost(
             kind="runtime" if kind is None else kind.name,
             maintenance=how.value,
-            in_use=how is kind_in_use(self.known),
+            in_use=how is kind_in_use(self.resolved_view),
             space=None if kind is None else corrected.space(kind, of),
             predicted=None if kind is None else corrected.rows(kind, of),
             read_rows=None if kind is None else indexed.rows(kind, of),
@@ -286,7 +284,7 @@ class _Analysis:
 
     def _view_size(self) -> Size:
         table, tick = self.warehouse.kept_table(self._name), self.warehouse.frontier(self._name)
-        rows, sample = row_count(table, tick), table.state_dataframe(self.spark, tick).limit(_SAMPLE_ROWS).toArrow()
+        rows, sample = table.row_count(tick), table.state_dataframe(self.spark, tick).limit(_SAMPLE_ROWS).toArrow()
         return Size(rows=rows, byte_count=round(rows * sample.nbytes / sample.num_rows) if sample.num_rows else 0)
 
     def _rate(self, batches: Sequence[Batch]) -> float:

@@ -29,7 +29,7 @@ _LINEAGE = {AuxiliaryKind.LINEAGE_VIEW: LineageKind.VIEW, AuxiliaryKind.SPLIT_LI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSetting:
-    """A value of the project file that is to change; None: the key goes."""
+    """A value of the project file that is to change. None removes the key."""
 
     path: tuple[str, ...]
     key: str
@@ -42,7 +42,7 @@ class ProjectSetting:
 
 
 def apply_advice(folder: Path, resolved: ResolvedProject, given: tuple[Advice, ...]) -> tuple[str, ...]:
-    """Write what was advised, and say what that changed; the file's comments and order stay."""
+    """Write what was advised, and say what that changed. The file's comments and order stay."""
     settings = wanted_settings(resolved, given)
     file = folder / PROJECT_FILE
     text = file.read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def _wanted_readings(resolved: ResolvedProject, given: tuple[Advice, ...]) -> Ma
 
 
 def set_value(text: str, path: tuple[str, ...], key: str, value: Value | None) -> str:
-    r"""Return the text with a key of a table set to a value, or without it; a table that is not there is added.
+    r"""Return the text with a key of a table set to a value, or without it. A table that is not there is added.
 
     >>> print(set_value('[views.a]  # mine\nstrict = true\n', ("views", "a"), "keep", ["x"]))
     [views.a]  # mine

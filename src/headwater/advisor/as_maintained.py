@@ -6,8 +6,8 @@
 | regroup | always | everything is computed from them; its own old rows it never asks for |
 | join, union | never | its changes follow from those of its operands, and from partners |
 
-A segment whose old rows nobody asks for has no group table, and one whose rows could not be computed from few others
-always has (`views/steps/group_tables`). Lineage is kept only of joins whose operands' rows can be told apart
+A segment whose old rows are never asked for has no group table. One whose rows cannot be computed from few others
+always has one (`views/steps/group_tables`). Lineage is kept only of joins whose operands' rows can be distinguished
 (`views/steps/keep_lineage`). While a batch is computed, partners are looked up in the operands alone: there lineage
 saves nothing.
 """
@@ -31,7 +31,7 @@ def as_maintained(structure: Structure, view: SegmentedView) -> Structure:
         choosable=frozenset(map(str, choosable_group_tables(view))),
         traceable=frozenset(map(str, joins_with_lineage(view))),
     )
-    top = engine.settled(structure.top)
+    top = engine.adapted(structure.top)
     assert isinstance(top, SegmentNode), "a segment stays one"
     return replace(structure, top=top)
 
@@ -45,13 +45,13 @@ class _Engine:
     choosable: frozenset[str]
     traceable: frozenset[str]
 
-    def settled(self, node: Node) -> Node:
+    def adapted(self, node: Node) -> Node:
         """Return a node, and all below it, with what the engine does."""
         if isinstance(node, RelationNode):
             return node
         return replace(
             node,
-            operands=tuple(self.settled(operand) for operand in node.operands),
+            operands=tuple(self.adapted(operand) for operand in node.operands),
             group_table=self._group_table(node.name),
             reads_behind=_reads_behind(self.steps[node.name]),
             may_keep_lineage=node.name in self.traceable,

@@ -55,7 +55,7 @@ NOTHING: Kept = frozenset()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchSpace:
-    """Everything that may be kept for a view; of each choice, one or none."""
+    """Everything that may be kept for a view. Of each choice, one or none."""
 
     choices: tuple[tuple[Auxiliary, ...], ...]
 

@@ -10,7 +10,7 @@ N rows of t bytes, k keys that find r rows, blocks of B bytes; milliseconds.
 
     fetch(x, k, r)     = local                 if a replica (BT) or group table (AG) of x is kept
                        = remote                if x is a relation
-                       = members(x, r) + c     if x is a segment: its groups are computed anew; c is the compute_cost
+                       = members(x, r) + c     if x is a segment: its groups are recomputed; c is the compute_cost
     join(g, x, k, r)   = min(fetch, kept lookup in g's LV or SLT + (1 − h) · fetch),    h = |SLT_x| / |T_x|
     members(g, k)      = min(local in LV, Σ local in SLT_x, Σ fetch(x, k, rows behind k groups))
 
@@ -72,15 +72,15 @@ def local(system: SystemStatistics, tuple_num: float, tuple_size: float, questio
 
 def remote(relation: RelationNode, question: Question) -> float:
     """Return what a question to a source costs: there, and on the way."""
-    known = relation.statistics
-    moved = _KEY_BYTES * question.keys + known.tuple_size * question.rows
-    there = local(known.source, known.tuple_num, known.tuple_size, question)
-    wait = known.source.wait_cost if question.is_traced else 0.0
-    return there + moved * known.source.net_cost + known.source.trip_cost + wait
+    statistics = relation.statistics
+    moved = _KEY_BYTES * question.keys + statistics.tuple_size * question.rows
+    there = local(statistics.source, statistics.tuple_num, statistics.tuple_size, question)
+    wait = statistics.source.wait_cost if question.is_traced else 0.0
+    return there + moved * statistics.source.net_cost + statistics.source.trip_cost + wait
 
 
 def write(system: SystemStatistics, tuple_num: float, tuple_size: float, changed: float) -> float:
-    """Return what it costs to change so many rows of a table."""
+    """Return what it costs to change rows of a table."""
     return min(2.0 * _blocks(system, tuple_num, tuple_size), 2.0 * changed) * system.disk_cost
 
 
@@ -98,7 +98,7 @@ class _Tables(NamedTuple):
 
 
 class CostModel:
-    """The costs of one view. `total` prices a set of auxiliary tables; the other methods are its parts."""
+    """The costs of one view. `total` prices a set of auxiliary tables. The other methods are its parts."""
 
     def __init__(self, structure: Structure) -> None:
         """Work out what does not depend on what is kept."""
@@ -155,14 +155,14 @@ class CostModel:
         """Return what it costs to keep a relation's replica, if it is kept."""
         if self._tables[relation.name].replica not in kept:
             return 0.0
-        known, update = relation.statistics, update_of(relation, self.structure.usage)
-        blocks = write(self._warehouse, known.tuple_num, known.tuple_size, update.rows)
+        statistics, update = relation.statistics, update_of(relation, self.structure.usage)
+        blocks = write(self._warehouse, statistics.tuple_num, statistics.tuple_size, update.rows)
         return update.rate * (blocks + (0.0 if self._is_held(relation) else self._warehouse.write_cost))
 
     def _is_held(self, relation: RelationNode) -> bool:
-        """Tell whether a replica is held in memory by who maintains."""
-        known = relation.statistics
-        return known.tuple_num * known.tuple_size <= self._warehouse.memory_size
+        """Tell whether the maintainer holds a replica in memory."""
+        statistics = relation.statistics
+        return statistics.tuple_num * statistics.tuple_size <= self._warehouse.memory_size
 
     # -- what a question costs ------------------------------------------------------------------------------------
 
@@ -171,28 +171,28 @@ class CostModel:
         if isinstance(node, SegmentNode):
             flow = self.flows[node.name]
             if self._has_groups(node, kept):
-                fixed = self._warehouse.read_cost if question.is_traced else 0.0  # who maintains has them in memory
+                fixed = self._warehouse.read_cost if question.is_traced else 0.0  # the maintainer has them in memory
                 return local(self._warehouse, flow.group_count, flow.group_size, question) + fixed
             return self.members(node, kept, question, self.fetched(node, kept)) + self._warehouse.compute_cost
         if self._tables[node.name].replica in kept:
-            known = node.statistics
+            statistics = node.statistics
             fixed = 0.0 if self._is_held(node) and not question.is_traced else self._warehouse.trip_cost
-            return local(self._warehouse, known.tuple_num, known.tuple_size, question) + fixed
+            return local(self._warehouse, statistics.tuple_num, statistics.tuple_size, question) + fixed
         return remote(node, question)
 
     def fetched(self, segment: SegmentNode, kept: Kept) -> Fetched:
         """Return what questions to a segment's operands cost with a set of auxiliary tables."""
-        return lambda place, question: self.fetch(segment.operands[place], kept, question)
+        return lambda index, question: self.fetch(segment.operands[index], kept, question)
 
     def members(self, segment: SegmentNode, kept: Kept, question: Question, fetched: Fetched) -> float:
         """Return what it costs to find all rows of the operands that rows of a segment come from."""
         flow = self.flows[segment.name]
         places = range(segment.fan_out)
-        from_operands = sum(fetched(place, flow.question_behind(place, question)) for place in places)
+        from_operands = sum(fetched(index, flow.question_behind(index, question)) for index in places)
         return min(self.members_kept(segment, kept, question), from_operands)
 
     def members_kept(self, segment: SegmentNode, kept: Kept, question: Question) -> float:
-        """Return the same from the segment's own LV or SLT; infinite where neither is kept."""
+        """Return the same from the segment's own LV or SLT. Infinite where neither is kept."""
         flow, found = self.flows[segment.name], [float("inf")]
         groups = min(question.rows, flow.group_count)
         rows = flow.behind(groups)
@@ -200,42 +200,42 @@ class CostModel:
             found.append(self._in_lineage_view(flow, Question(groups, rows)))
         if self._tables[segment.name].split in kept:
             places = range(segment.fan_out)
-            split = [Question(groups, flow.split_rows_met(place, rows)) for place in places]
-            found.append(sum(self._in_split_lineage(flow, place, split[place]) for place in places))
+            split = [Question(groups, flow.split_rows_met(index, rows)) for index in places]
+            found.append(sum(self._in_split_lineage(flow, index, split[index]) for index in places))
         return min(found)
 
-    def join(self, segment: SegmentNode, kept: Kept, place: int, question: Question, fetched: float) -> float:
+    def join(self, segment: SegmentNode, kept: Kept, index: int, question: Question, fetched: float) -> float:
         """Return what it costs to find an operand's rows that join a change, given what their fetch costs."""
         if not segment.is_joined_by_lineage:
             return fetched
         flow, found = self.flows[segment.name], [fetched]
-        split = flow.split_rows[place]
-        missed = (1.0 - split / flow.operand_rows[place]) * fetched
+        split = flow.split_rows[index]
+        missed = (1.0 - split / flow.operand_rows[index]) * fetched
         if self._tables[segment.name].lineage in kept:
             rows = question.rows * flow.lineage_rows / split if split else 0.0
             found.append(self._in_lineage_view(flow, Question(question.keys, rows)) + missed)
         if self._tables[segment.name].split in kept:
-            found.append(self._in_split_lineage(flow, place, question) + missed)
+            found.append(self._in_split_lineage(flow, index, question) + missed)
         return min(found)
 
     def _in_lineage_view(self, flow: SegmentFlow, question: Question) -> float:
-        known = self._warehouse
-        return local(known, flow.lineage_rows, flow.lineage_size, question) + known.read_cost
+        statistics = self._warehouse
+        return local(statistics, flow.lineage_rows, flow.lineage_size, question) + statistics.read_cost
 
-    def _in_split_lineage(self, flow: SegmentFlow, place: int, question: Question) -> float:
-        known = self._warehouse
-        return local(known, flow.split_rows[place], flow.operand_sizes[place], question) + known.read_cost
+    def _in_split_lineage(self, flow: SegmentFlow, index: int, question: Question) -> float:
+        statistics = self._warehouse
+        return local(statistics, flow.split_rows[index], flow.operand_sizes[index], question) + statistics.read_cost
 
     # -- what a segment costs, given what its operands' fetches cost -----------------------------------------------
 
     def tracing(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
-        """Return what tracing through a segment costs; its operands' own tracing is theirs."""
+        """Return what tracing through a segment costs. Its operands' own tracing is theirs."""
         found = sum(self.members(segment, kept, question, fetched) for question in self.flows[segment.name].traced)
         return self.structure.usage.query_rate * found
 
     def updating(self, segment: SegmentNode, kept: Kept, fetched: Fetched) -> float:
         """Return what it costs to find a segment's changes: to join those that reach it, and to know its old groups."""
-        cost = sum(self.joining(segment, kept, place, fetched) for place in range(segment.fan_out))
+        cost = sum(self.joining(segment, kept, index, fetched) for index in range(segment.fan_out))
         fixed = self.computing_groups(segment, kept)
         if fixed is not None:
             touches = self.flows[segment.name].touches
@@ -245,7 +245,7 @@ class CostModel:
         return cost
 
     def computing_groups(self, segment: SegmentNode, kept: Kept) -> float | None:
-        """Return what it costs to compute touched groups, besides reading what is behind; None: that is not read."""
+        """Return what it costs to compute touched groups, without reading their input. None if that is not read."""
         match segment.reads_behind:
             case ReadsBehind.ALWAYS:
                 return 0.0
@@ -254,11 +254,11 @@ class CostModel:
             case ReadsBehind.NEVER:
                 return None
 
-    def joining(self, segment: SegmentNode, kept: Kept, place: int, fetched: Fetched) -> float:
+    def joining(self, segment: SegmentNode, kept: Kept, index: int, fetched: Fetched) -> float:
         """Return what it costs to look up one operand for all changes that come through the others."""
         return sum(
-            rate * self.join(segment, kept, place, question, fetched(place, question))
-            for question, rate in self.flows[segment.name].joined[place].items()
+            rate * self.join(segment, kept, index, question, fetched(index, question))
+            for question, rate in self.flows[segment.name].joined[index].items()
         )
 
     def is_written(self, segment: SegmentNode, kept: Kept) -> bool:
@@ -269,7 +269,7 @@ class CostModel:
         return segment.group_table is GroupTable.ALWAYS or self._tables[segment.name].groups in kept
 
     def segment_writes(self, segment: SegmentNode, kept: Kept) -> float:
-        """Return what it costs to write a segment's kept tables; the topmost segment is the view, always written."""
+        """Return what it costs to write a segment's kept tables. The topmost segment is the view, always written."""
         flow = self.flows[segment.name]
         touched = min(self.structure.usage.batch_rate, sum(flow.touches.values()))
         cost = touched * self._warehouse.write_cost * self._written_tables(segment, kept)
@@ -283,11 +283,11 @@ class CostModel:
                 each += sum(
                     write(
                         self._warehouse,
-                        flow.split_rows[place],
-                        flow.operand_sizes[place],
-                        flow.split_rows_met(place, rows),
+                        flow.split_rows[index],
+                        flow.operand_sizes[index],
+                        flow.split_rows_met(index, rows),
                     )
-                    for place in range(segment.fan_out)
+                    for index in range(segment.fan_out)
                 )
             cost += rate * each
         return cost
@@ -300,12 +300,12 @@ class CostModel:
 
     def _bytes_of(self, table: Auxiliary) -> float:
         if table.kind is AuxiliaryKind.REPLICA:
-            known = next(one for one in self._relations if one.name == table.of).statistics
-            return known.tuple_num * known.tuple_size
+            statistics = next(one for one in self._relations if one.name == table.of).statistics
+            return statistics.tuple_num * statistics.tuple_size
         flow = self.flows[table.of]
         if table.kind is AuxiliaryKind.GROUP_TABLE:
             return flow.group_count * flow.group_size
         if table.kind is AuxiliaryKind.LINEAGE_VIEW:
             return flow.lineage_rows * flow.lineage_size
         places = range(flow.segment.fan_out)
-        return sum(flow.split_rows[place] * flow.operand_sizes[place] for place in places)
+        return sum(flow.split_rows[index] * flow.operand_sizes[index] for index in places)

@@ -5,11 +5,11 @@
 | join | Π rows of the operands, / the larger number of distinct values for every equal pair, · 1/distinct for each `column = value`, · 1/3 for any other condition |
 | group, aggregates | the distinct combinations of keys, but no more than rows |
 | windows | as many as before |
-| first rows | so many of each partition |
+| first rows | the limit, for each partition |
 | union | the sum of what is added |
 
 These are the estimates that databases make, and as wrong as those where columns depend on each other. What is kept has
-been counted: `known` goes before any estimate.
+been counted: `counted` goes before any estimate.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _COMPUTED_WIDTH = 8.0
 
 @dataclass(slots=True, kw_only=True)
 class RowEstimates:
-    """Rows and widths of a view's segments; each is worked out once."""
+    """Rows and widths of a view's segments. Each is worked out once."""
 
     view: SegmentedView
     relations: Mapping[RelationName, RelationMeasure]
-    known: Mapping[RelationName, float]
+    counted: Mapping[RelationName, float]
     _rows: dict[RelationName, float] = field(default_factory=dict)
     _segments: Segments = field(init=False)
 
@@ -58,7 +58,7 @@ class RowEstimates:
             return self.relations[name].rows
         if name not in self._rows:
             self._rows[name] = (
-                self.known[name] if name in self.known else self._segments[name].step.estimated_rows(self)
+                self.counted[name] if name in self.counted else self._segments[name].step.estimated_rows(self)
             )
         return self._rows[name]
 
@@ -73,7 +73,7 @@ class RowEstimates:
         return ColumnMeasure(width=found.width, distinct=min(found.distinct, max(1.0, self.rows(name))))
 
     def groups(self, name: RelationName, keys: tuple[str, ...]) -> float:
-        """Return how many different keys rows have; one group without keys."""
+        """Return how many different keys rows have. One group without keys."""
         return min(self.rows(name), prod(self.column(name, key).distinct for key in keys)) if keys else 1.0
 
     def joined(self, join: JoinView) -> float:
@@ -91,12 +91,12 @@ class RowEstimates:
 
     def _passing(self, join: JoinView, alias: str, name: RelationName) -> float:
         """Return the share of an occurrence's rows that pass its own conditions, as one guesses it."""
-        known = join.selections[alias]
-        others = sum(condition.aliases == {alias} for condition in join.conditions) - len(known)
+        selections = join.selections[alias]
+        others = sum(condition.aliases == {alias} for condition in join.conditions) - len(selections)
         shares = [
             min(1.0, len(one.values) / max(1.0, self.column(name, one.column).distinct))
             if one.compare == "equal"
             else _OTHER_CONDITION
-            for one in known
+            for one in selections
         ]
         return prod(shares) * float(_OTHER_CONDITION ** max(0, others))

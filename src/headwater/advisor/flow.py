@@ -3,7 +3,7 @@
     |LV|    = join_ratio · select_ratio · Π |T_i|         rows of the segment's lineage view; T_i are its operands
     |AG|    = max(1, aggr_ratio · |LV|)                   rows of its output
     |SLT_i| = D(|LV|, |T_i|)                              rows of operand i that are in the lineage view
-    D(rows, N) = N · (1 − e^(−rows/N))                    how many of N things are met by so many random rows
+    D(rows, N) = N · (1 − e^(−rows/N))                    how many of N things are met by random rows
 
 A tracing query asks for the rows behind `query_size` rows of the view, and so on for the rows it finds below. An update
 of a relation changes `update_size` rows; of a segment that reads it, it changes d · |LV| / |T_i| rows of the lineage
@@ -40,7 +40,7 @@ class Question:
 class Arrival:
     """A change that reaches a segment through one operand: which, how many of its rows, and of the lineage view."""
 
-    place: int
+    index: int
     operand_rows: float
     lineage_rows: float
 
@@ -78,35 +78,35 @@ class SegmentFlow:
     touches: Mapping[Touch, float]
     """What updates change here, and how often."""
 
-    def split_rows_met(self, place: int, rows: float) -> float:
-        """Return how many rows of an operand's split lineage table so many lineage rows are made of."""
-        return met(rows, self.split_rows[place])
+    def split_rows_met(self, index: int, rows: float) -> float:
+        """Return how many rows of an operand's split lineage table some lineage rows are made of."""
+        return met(rows, self.split_rows[index])
 
     def behind(self, groups: float) -> float:
-        """Return how many lineage rows so many rows of the output come from."""
+        """Return how many lineage rows some groups of the output come from."""
         return min(groups, self.group_count) * self.lineage_rows / self.group_count
 
-    def question_behind(self, place: int, question: Question) -> Question:
+    def question_behind(self, index: int, question: Question) -> Question:
         """Return what is asked of an operand to find the rows that the rows of the output come from that are found."""
         groups = min(question.rows, self.group_count)
-        rows = _made_of(self.segment, self.behind(groups), self.operand_rows[place], self.lineage_rows)
+        rows = _made_of(self.segment, self.behind(groups), self.operand_rows[index], self.lineage_rows)
         return Question(groups, rows, question.is_traced)
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """What changes a relation at once: so often, and so many rows."""
+    """Updates of a relation: how often, and how many rows each."""
 
     rate: float
     rows: float
 
 
 def update_of(relation: RelationNode, usage: UsageStatistics) -> Update:
-    """Return the updates of a relation; where they are more than batches, all those of a batch are one."""
-    known = relation.statistics
-    if known.update_rate <= usage.batch_rate:
-        return Update(known.update_rate, known.update_size)
-    return Update(usage.batch_rate, known.update_size * known.update_rate / usage.batch_rate)
+    """Return the updates of a relation. Where they are more than batches, all those of a batch are one."""
+    statistics = relation.statistics
+    if statistics.update_rate <= usage.batch_rate:
+        return Update(statistics.update_rate, statistics.update_size)
+    return Update(usage.batch_rate, statistics.update_size * statistics.update_rate / usage.batch_rate)
 
 
 def met(rows: float, things: float) -> float:
@@ -119,7 +119,7 @@ def met(rows: float, things: float) -> float:
 
 
 def _made_of(segment: SegmentNode, rows: float, operand_rows: float, lineage_rows: float) -> float:
-    """Return how many rows of an operand so many lineage rows are made of; of a union, each operand gives its share."""
+    """Return how many rows of an operand some lineage rows are made of. Of a union, each operand gives its share."""
     if isinstance(segment.statistics, UnionStatistics):
         return rows * operand_rows / lineage_rows
     return met(rows, operand_rows)
@@ -149,18 +149,18 @@ def flows_of(structure: Structure) -> Mapping[str, SegmentFlow]:
             split_rows=tuple(met(size.lineage_rows, operand.tuple_num) for operand in operands),
             traced=tuple(Question(groups, groups, is_traced=True) for groups in traced[segment.name]),
             joined=tuple(
-                _joined(place, operand, arrivals[segment.name] if segment.is_join else {})
-                for place, operand in enumerate(operands)
+                _joined(index, operand, arrivals[segment.name] if segment.is_join else {})
+                for index, operand in enumerate(operands)
             ),
             touches=touches[segment.name],
         )
     return flows
 
 
-def _joined(place: int, operand: _Size, arrivals: Mapping[Arrival, float]) -> Mapping[Question, float]:
+def _joined(index: int, operand: _Size, arrivals: Mapping[Arrival, float]) -> Mapping[Question, float]:
     found: defaultdict[Question, float] = defaultdict(float)
     for arrival, rate in arrivals.items():
-        if arrival.place != place:
+        if arrival.index != index:
             found[Question(arrival.operand_rows, met(arrival.lineage_rows, operand.tuple_num))] += rate
     return found
 
@@ -187,9 +187,9 @@ def _sizes(structure: Structure) -> Mapping[str, _Size]:
 def _size_of(node: Node) -> _Size:
     if isinstance(node, SegmentNode):
         return _size(node.statistics, [_size_of(operand) for operand in node.operands])
-    known = node.statistics
-    rows = max(1.0, known.tuple_num)  # shares of an empty relation must be defined
-    return _Size(tuple_num=rows, tuple_size=known.tuple_size, lineage_rows=0.0)
+    statistics = node.statistics
+    rows = max(1.0, statistics.tuple_num)  # shares of an empty relation must be defined
+    return _Size(tuple_num=rows, tuple_size=statistics.tuple_size, lineage_rows=0.0)
 
 
 def _size(ratios: SegmentStatistics | UnionStatistics, operands: Sequence[_Size]) -> _Size:
@@ -238,8 +238,8 @@ def _propagate(
     for segment in reversed(structure.segments):
         size = sizes[segment.name]
         found = [
-            Arrival(place, changed[operand.name], changed[operand.name] * _share(segment, size, sizes[operand.name]))
-            for place, operand in enumerate(segment.operands)
+            Arrival(index, changed[operand.name], changed[operand.name] * _share(segment, size, sizes[operand.name]))
+            for index, operand in enumerate(segment.operands)
             if operand.name in changed
         ]
         if found:

@@ -45,7 +45,7 @@ class Measured:
 
 
 def structure_of(view: SegmentedView, measured: Measured) -> Structure:
-    """Return a view's structure; a view that is recomputed is refused."""
+    """Return a view's structure. A view that is recomputed is refused."""
     translation = _Translation(view, measured)
     return Structure(top=translation.segment(view.output), usage=measured.usage, warehouse=measured.warehouse)
 
@@ -83,8 +83,8 @@ class _Translation:
                 raise UnsupportedView(
                     f'there is no choice of auxiliary tables for view "{self._view.name}"',
                     code="HW-731",
-                    detail=f"its part {segment.name} is computed anew from all rows of what it reads, whatever changed",
-                    hint="keep replicas of its relations, or see in `headwater explain` why it is computed anew",
+                    detail=f"its part {segment.name} is recomputed from all rows of its input at every change",
+                    hint="keep replicas of its relations, or see in `headwater explain` why it is recomputed",
                 )
             case _:
                 assert_never(step.needs)
@@ -102,7 +102,7 @@ class _Translation:
         return self._joined(segment, (operand,), rows_of(operand))
 
     def _joined(self, segment: Segment, operands: tuple[Node, ...], lineage_rows: float) -> SegmentNode:
-        """Return a segment whose join has so many rows."""
+        """Return a segment whose join has `lineage_rows` rows."""
         joinable = prod(rows_of(operand) for operand in operands)
         width = sum(self._width(operand) for operand in operands)
         ratios = SegmentStatistics(

@@ -1,7 +1,7 @@
 """Replay recent batches of a view by each kind of maintenance, beside the warehouse: nothing of it is changed.
 
     the change log (lo, hi]  ──►  the kind  ──►  changes, which have to be those that the view's table holds
-                                   ▲ old rows at lo: of copies, of hidden tables, or of sources that were asked now
+                                   ▲ old rows at lo: of copies, of auxiliary tables, or of sources that were asked now
 
 An answer that is read now is brought back to lo by the change log, as a maintainer's answers are. Copies of relations
 are replicas in memory, made for the purpose where the warehouse keeps none.
@@ -17,14 +17,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.advisor.analysis import MeasuredCost
-from headwater.deltas.content import all_rows
+from headwater.deltas.extent import all_rows
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.engine.batch.compute_view_delta import change_any
 from headwater.engine.batch.join_batch import ViewChange, base_changes
+from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.bootstrap.kept_segments import kept_segments, with_own_rows
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
 from headwater.engine.state.replica_base import RowsInMemory
 from headwater.engine.state.replica_reader import ReplicaReader
@@ -61,7 +61,7 @@ class KindReplay:
     spark: SparkSession
     relations: Mapping[RelationName, Relation]
     table: KeptTable
-    hidden: Mapping[str, KeptTable]
+    auxiliary: Mapping[str, KeptTable]
     guarantee: Guarantee
     batches: Sequence[Batch]
     log: AcceptedLog
@@ -73,15 +73,15 @@ class KindReplay:
     _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
-        """Return what a kind took for all batches, the first one played once before; None if it lacks what it needs."""
-        missing = [segment for segment in kept_segments(form) if segment.name.name not in self.hidden]
+        """Return what a kind took for all batches, after a first run to warm up. None if it lacks what it needs."""
+        missing = [segment for segment in kept_segments(form) if segment.name.name not in self.auxiliary]
         if missing:
             return None
         self._play(kind, form, self.batches[0])
         played = [self._play(kind, form, batch) for batch in self.batches]
-        hidden = [segment.name for segment in kept_segments(form)]
+        auxiliary = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in hidden)
+        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in auxiliary)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -98,7 +98,7 @@ class KindReplay:
         guarantee = Guarantee.STRONG if kind.recomputes else self.guarantee
         started = time.perf_counter()
         schema = self.table.changes.schema()
-        change = change_any(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
+        change = compute_view_delta(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
         seconds = time.perf_counter() - started
         asked = lookup.asked.total()
         read = {} if change is None else change.read_rows
@@ -114,18 +114,19 @@ class KindReplay:
         )
 
     def _readers(self, form: SegmentedView, lo: Tick) -> dict[RelationName, SegmentReader]:
-        hidden = {
-            segment.name: HiddenTable(
+        auxiliary = {
+            segment.name: AuxiliaryTable(
                 name=segment.name.name,
                 relation=segment.relation,
-                table=self.hidden[segment.name.name],
+                table=self.auxiliary[segment.name.name],
                 spark=self.spark,
                 settings=self.settings,
             )
             for segment in kept_segments(form)
         }
         return {
-            name: one.at(lo) for name, one in with_own_rows(self.spark, form, self.table, hidden, self.settings).items()
+            name: one.at(lo)
+            for name, one in with_own_rows(self.spark, form, self.table, auxiliary, self.settings).items()
         }
 
     def _lookup(
@@ -150,7 +151,7 @@ class KindReplay:
         if batch not in self._expected:
             self._expected[batch] = self._netted(self.table.changes_dataframe(self.spark, *batch).toArrow())
         schema = self.table.changes.schema()
-        found = self._netted(schema.empty_table() if change is None else change.rows)
+        found = self._netted(schema.empty_table() if change is None else change.rows.table)
         return not len(found.plus(self._expected[batch].negated()).net())
 
     def _netted(self, rows: pa.Table) -> ArrowBag:

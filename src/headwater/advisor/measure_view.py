@@ -26,13 +26,12 @@ from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.commit_record import BatchStatistics, Commit
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.row_count import row_count
 from headwater.warehouse.traces import traces_per_hour
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchPace:
-    """So many batches, and the milliseconds of one of their Spark jobs."""
+    """The number of batches, and the milliseconds of one of their Spark jobs."""
 
     batch_count: int
     job_milliseconds: float
@@ -40,14 +39,14 @@ class BatchPace:
 
 def batch_pace(commits: Sequence[Commit], after: Tick) -> BatchPace:
     """Return how the batches went that came beyond a tick."""
-    known = [commit.record.statistics for commit in commits]
-    batches = [one for one in known if one is not None and one.hi > after]
+    statistics = [commit.record.statistics for commit in commits]
+    batches = [one for one in statistics if one is not None and one.hi > after]
     timed = [_asked_and_joined(one) / one.spark_job_count for one in batches if one.spark_job_count]
     return BatchPace(batch_count=len(batches), job_milliseconds=1000 * median(timed) if timed else costs.JOB)
 
 
 def _asked_and_joined(batch: BatchStatistics) -> float:
-    """Return the seconds of asking and joining; asking a source is little beside a job."""
+    """Return the seconds of asking and joining. Asking a source is little beside a job."""
     return batch.seconds.get("probe", 0.0) + batch.seconds.get("spark", 0.0)
 
 
@@ -95,7 +94,7 @@ def measure_sources(resolved: ResolvedProject) -> dict[str, SourceMeasure]:
 
 
 def tracing_rate(warehouse: Warehouse, view: str, said: float | None) -> TraceRate:
-    """Return how often a view is traced: as somebody says, else as was counted, else a guess."""
+    """Return how often a view is traced: as given, else as was counted, else a guess."""
     counted = traces_per_hour(warehouse.path, view, datetime.now(UTC)) if said is None else said
     return TraceRate(per_hour=_ASSUMED_TRACES if counted is None else counted, is_counted=counted is not None)
 
@@ -107,13 +106,15 @@ def measure_view(
     traced: TraceRate,
     memory_bytes: int,
 ) -> Measured:
-    """Return what is known of a view; `view` keeps no lineage. A replica of no more bytes is held in memory."""
+    """Return the statistics of a view, which keeps no lineage. A replica of up to `memory_bytes` is in memory."""
     sizes = {name: sources[name.source].relations[name] for name in view.relations}
     kept = warehouse.kept_segments(view.name)
     frontier = warehouse.frontier(view.name)
-    known: dict[RelationName, float] = {SegmentName(name=name): float(row_count(kept[name], frontier)) for name in kept}
-    known[view.output.name] = float(row_count(warehouse.kept_table(view.name), frontier))
-    estimates = RowEstimates(view=view, relations=sizes, known=known)
+    counted: dict[RelationName, float] = {
+        SegmentName(name=name): float(kept[name].row_count(frontier)) for name in kept
+    }
+    counted[view.output.name] = float(warehouse.kept_table(view.name).row_count(frontier))
+    estimates = RowEstimates(view=view, relations=sizes, counted=counted)
     recent = recent_ticks(warehouse.log)
     rates = _update_rates(warehouse.log, view.relations, recent)
     pace = batch_pace(warehouse.commits.read(max(0, warehouse.head().sequence - _RECENT_COMMITS)), recent.after)

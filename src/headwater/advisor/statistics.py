@@ -77,7 +77,7 @@ class SegmentStatistics:
     """Groups / rows before the aggregation; 1 where there is none."""
 
     def __post_init__(self) -> None:
-        """Hold that ratios are shares; `proj_ratio` may exceed 1, as expressions may be longer than their columns."""
+        """Hold that ratios are shares. `proj_ratio` may exceed 1, as expressions may be longer than their columns."""
         ratios = (self.join_ratio, self.select_ratio, self.aggr_ratio)
         assert min(*ratios, self.proj_ratio) >= 0, "ratios are not negative"
         assert max(ratios) <= 1, "ratios are shares"
@@ -85,7 +85,7 @@ class SegmentStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionStatistics:
-    """What a union leaves of its operands' rows; nothing joins. Not in the paper, whose views have no unions."""
+    """What a union leaves of its operands' rows. Nothing joins. Not in the paper, whose views have no unions."""
 
     aggr_ratio: float = 1.0
     """Rows of the output / rows of all operands; below 1 where one is taken away from another."""

@@ -1,4 +1,4 @@
-"""A view as the cost model sees it: segments over relations and other segments, with statistics; no SQL, no columns.
+"""A view as the cost model sees it: segments over relations and other segments, with statistics. No SQL, no columns.
 
     HighProfit = σ(Salary ⋈ Profit ⋈ Store)          topmost segment, fan-out 3
       Salary   = α(Employee)                          fan-out 1
@@ -35,11 +35,11 @@ class GroupTable(Enum):
     """Whether the rows of a segment below the topmost are kept: whose choice that is."""
 
     CHOSEN = "chosen"
-    """As is chosen: the paper's segments. One that is not kept is computed anew where its old rows are needed."""
+    """By choice: the paper's segments. One that is not kept is computed again when its old rows are needed."""
     ALWAYS = "always"
     """They could not be computed from few others, so they are kept."""
     NEVER = "never"
-    """Nobody needs its old rows; changes flow through."""
+    """Its old rows are not needed; changes flow through."""
 
 
 class ReadsBehind(Enum):
@@ -48,7 +48,7 @@ class ReadsBehind(Enum):
     UNLESS_KEPT = "unless kept"
     """To compute the groups as they were, where no group table has them: the paper's segments."""
     ALWAYS = "always"
-    """Groups are computed anew from them, whatever is kept."""
+    """Groups are recomputed from them, whatever is kept."""
     NEVER = "never"
     """Changes follow from those of the operands."""
 
@@ -94,9 +94,9 @@ class Structure:
 
     def __post_init__(self) -> None:
         """Hold that a name means one thing."""
-        known: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         for node in _walk(self.top):
-            assert known.setdefault(node.name, node) == node, "a name means one relation or segment"
+            assert nodes.setdefault(node.name, node) == node, "a name means one relation or segment"
 
     @property
     def segments(self) -> tuple[SegmentNode, ...]:

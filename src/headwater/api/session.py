@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 import pyarrow as pa
 
 from headwater.api.results import QueryResult
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.unfolded import unfolded
+from headwater.deltas.on_arrow import ArrowBag, unfolded
 from headwater.engine.service.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
 from headwater.errors import NotReadable, did_you_mean
 from headwater.explain.result import ExplainResult
@@ -32,7 +31,7 @@ from headwater.model.keeping import Continuous, next_refresh
 from headwater.model.moment import AtPosition, Moment, as_moment, parse_position
 from headwater.model.position import Tick, by_log
 from headwater.model.project import Project
-from headwater.observe.events import Listener, PlanningStarted, unheard
+from headwater.observe.events import Listener, PlanningStarted, ignore_event
 from headwater.observe.status import (
     CommitStatus,
     HistoryResult,
@@ -50,7 +49,6 @@ from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if
 from headwater.warehouse.mailbox import note_release
 from headwater.warehouse.project_name import refuse_other_project
 from headwater.warehouse.query import Warehouse
-from headwater.warehouse.row_count import row_count
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -76,28 +74,28 @@ Answer = TypeVar("Answer")
 def _naming_files(
     verb: Callable[Concatenate[Headwater, Arguments], Answer],
 ) -> Callable[Concatenate[Headwater, Arguments], Answer]:
-    """Let a verb say which file of the warehouse it is that cannot be read or written, whoever met it: Spark, say."""
+    """Wrap a verb so that its errors name the file of the warehouse that cannot be read or written."""
 
     @wraps(verb)
-    def told(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
+    def wrapped(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
         with stored(str(self.project.warehouse)):
             return verb(self, *arguments, **named)
 
-    return told
+    return wrapped
 
 
 def open_project(
-    path: str | Path = ".", *, listener: Listener = unheard, spark: SparkSession | None = None
+    path: str | Path = ".", *, listener: Listener = ignore_event, spark: SparkSession | None = None
 ) -> Headwater:
     """Open the project in a folder."""
     return Headwater(load(Path(path)), listener, spark)
 
 
 class Headwater:
-    """An open project. A context manager; nothing runs in the background unless a method says so."""
+    """An open project. A context manager. Nothing runs in the background unless a method says so."""
 
     def __init__(self, project: Project, listener: Listener, spark: SparkSession | None = None) -> None:
-        """Keep what the project says; Spark and the sources are reached only when a method needs them."""
+        """Keep what the project says. Spark and the sources are reached only when a method needs them."""
         self.project = project
         self._listener = listener
         self._given_spark = spark
@@ -111,7 +109,7 @@ class Headwater:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session that everything runs on; beside one that was given, ours is another."""
+        """The Spark session that everything runs on. Beside one that was given, ours is another."""
         from headwater.spark.executors import require_shared
         from headwater.spark.session import spark_session
 
@@ -126,7 +124,7 @@ class Headwater:
 
     @_naming_files
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:
-        """Say what `run` would do; changes nothing."""
+        """Say what `run` would do. Changes nothing."""
         self._require_views(rebuild)
         self._require_own_warehouse()
         from headwater.engine.service.start import plan_run
@@ -141,7 +139,7 @@ class Headwater:
         return replace(planned, warnings=(*planned.warnings, *self._lost_sources(resolved)))
 
     def owner_sql(self, source: str) -> OwnerSqlResult:
-        """Return the statements that a source's owner has to run before `run`; Spark is not needed."""
+        """Return the statements that a source's owner has to run before `run`. Spark is not needed."""
         from headwater.project.plan_result import OwnerSqlResult
         from headwater.project.resolve import inspect_source
 
@@ -149,7 +147,7 @@ class Headwater:
         return OwnerSqlResult(source=source, statements=inspection.owner_sql, refusals=inspection.refusals)
 
     def _lost_sources(self, resolved: ResolvedProject) -> Iterator[str]:
-        """Yield what the last maintainer said of sources that it lost for good, unless their logs begin anew."""
+        """Yield what the last maintainer said of sources that it lost for good, unless they have new logs."""
         if not is_warehouse(str(self.project.warehouse)):
             return
         warehouse = self._warehouse()
@@ -170,11 +168,11 @@ class Headwater:
         yes: bool | Collection[str] = False,
         fail_fast: bool = False,
     ) -> RunResult:
-        """Maintain the views until idle, for so many ticks, or until interrupted.
+        """Maintain the views until idle, for `ticks` ticks, or until interrupted.
 
-        Unless it ends once idle, it takes up what is changed in the project's files meanwhile. What would delete the
-        history of views is refused, unless somebody says `yes`, or names the views. When a source is lost for good,
-        the views of the others go on, unless it should `fail_fast`; when all are, it fails.
+        Unless it ends once idle, it applies changes of the project's files. A change that deletes the history of
+        views is refused without `yes`, or without their names in it. When a source is lost for good, the views of the
+        others go on, unless `fail_fast` is set; when all are lost, it fails.
         """
         self._require_views(rebuild)
         self._require_own_warehouse()  # before Spark starts, which takes long
@@ -197,7 +195,7 @@ class Headwater:
 
     @_naming_files
     def status(self) -> StatusResult:
-        """Say how the warehouse is doing; neither Spark nor a source is needed."""
+        """Say how the warehouse is doing. Neither Spark nor a source is needed."""
         warehouse = self._warehouse()
         head, lease = warehouse.head(), read_lease(warehouse.path)
         last_tick = warehouse.log.last_tick
@@ -231,7 +229,7 @@ class Headwater:
                 guarantee=Guarantee(entry.guarantee),
                 birth=entry.birth,
                 frontier=frontier,
-                row_count=row_count(warehouse.kept_table(entry.name), frontier),
+                row_count=warehouse.kept_table(entry.name).row_count(frontier),
                 stopped=None
                 if stopped is None
                 else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
@@ -246,7 +244,7 @@ class Headwater:
 
     @_naming_files
     def query(self, sql: str, *, at: When | None = None, after: str | AtPosition | None = None) -> QueryResult:
-        """Run a query over the views at one tick, and return its rows as Arrow; a plain one does not need Spark."""
+        """Run a query over the views at one tick, and return its rows as Arrow. A plain one does not need Spark."""
         from headwater.engine.service.answer_query import answer
 
         question = self._ask(sql, at, after)
@@ -290,7 +288,7 @@ class Headwater:
     ) -> AdviceResult:
         """Say which auxiliary tables are worth keeping for a view, or for each of them, from what is measured now.
 
-        With `apply` it is written into the project file, for a run to take up.
+        With `apply` it is written into the project file; a running `run` applies it.
         """
         from headwater.advisor.advise import advise_views
         from headwater.advisor.apply_advice import apply_advice
@@ -326,7 +324,7 @@ class Headwater:
 
     @_naming_files
     def impact(self, position: str | AtPosition) -> ImpactResult:
-        """Return what one source transaction changed, the newest up to a position, in every view; asks no source."""
+        """Return what the newest source transaction up to a position changed in every view. Asks no source."""
         from headwater.lineage.impact import find_impact
 
         asked = position if isinstance(position, AtPosition) else parse_position(position)
@@ -345,7 +343,7 @@ class Headwater:
 
     @_naming_files
     def why_not(self, view: str, where: str, *, at: When | None = None) -> WhyNotResult:
-        """Return what keeps a row out of a view; a row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
+        """Return what keeps a row out of a view. A row is written `city = 'Oslo' AND sold = 7`, some columns or all."""
         from headwater.lineage.answer_why_not import find_why_not
         from headwater.views.text.row_text import row_pairs
 
@@ -355,9 +353,9 @@ class Headwater:
 
     @_naming_files
     def check(self, view: str | None = None, *, ticks: int | None = STATES, steps: bool = False) -> CheckResult:
-        """Recompute a view, or all of them, from the sources as they are now, and compare; nothing is stopped.
+        """Recompute a view, or all of them, from the sources as they are now, and compare. Nothing is stopped.
 
-        So many states of each are compared, spread over what can be read; None: every one. With `steps` each is also
+        `ticks` states of each are compared, spread over what can be read; None means all. With `steps` each is also
         computed by the steps that maintain the view; a view whose steps give another state than its SQL is refused.
         """
         from headwater.judge.check import check_views
@@ -369,7 +367,7 @@ class Headwater:
 
     @_naming_files
     def release(self, global_id: str) -> ReleaseResult:
-        """Let the parts of a global transaction go without each other; one that nobody waits for is refused."""
+        """Let the parts of a global transaction go without each other. An id that does not wait is refused."""
         warehouse = self._warehouse()
         waiting = {one.id: one for one in read_waiting_parts(warehouse)}
         if global_id not in waiting:
@@ -396,7 +394,7 @@ class Headwater:
 
     @_naming_files
     def refresh(self, *views: str) -> RefreshResult:
-        """Bring views up to date now, whenever they would be due."""
+        """Bring views up to date now."""
         from headwater.engine.service.refresh import refresh_views
 
         self._require_views(views)
@@ -405,9 +403,9 @@ class Headwater:
 
     @_naming_files
     def teardown(self, *, sources: tuple[str, ...] = ()) -> TeardownResult:
-        """Drop what was made at the sources, or at some of them; the warehouse folder stays readable.
+        """Drop what was made at the sources, or at some of them. The warehouse folder stays readable.
 
-        A later run reads these sources anew, and the views that read them; the other views go on.
+        A later run reads these sources and their views again; the other views go on.
         """
         from headwater.engine.service.tear_down import tear_down
 
@@ -424,14 +422,14 @@ class Headwater:
         refuse_other_project(str(self.project.warehouse), self.project.name)
 
     def _readable(self, view: str, at: When | None) -> Moment | None:
-        """Return the moment that is asked for; a view that cannot be read then is refused before Spark starts."""
+        """Return the moment that is asked for. A view that cannot be read then is refused before Spark starts."""
         self.project.view(view)
         moment = None if at is None else as_moment(at)
         self._warehouse().resolve_at(view, moment)
         return moment
 
     def _resolved(self, only: str | None = None, asked: Iterable[str | None] = ()) -> ResolvedProject:
-        """Return the project, understood; a view that is asked about must be."""
+        """Return the resolved project. The view that is asked about must be in it."""
         from headwater.project.resolve import resolve_project
 
         resolved = resolve_project(self.project, self.spark, only)
@@ -477,7 +475,7 @@ class Headwater:
                     code="HW-123",
                     detail=f"waited {wait_seconds:g} s",
                     hint="is `headwater run` running? `headwater status` says how far sources are followed, and "
-                    "when views are due; `headwater refresh VIEW` does not wait for that",
+                    "when views are refreshed; `headwater refresh VIEW` does not wait for that",
                 )
             time.sleep(_LOOK_SECONDS)  # the maintainer is another process: only its files tell how far it has come
 
@@ -487,10 +485,10 @@ class Headwater:
         followed = by_log(at for one in sources for at in one.positions).get(position.log_name)
         if followed is None:
             return False
-        sought = replace(followed, offset=followed.notation.parse(position.text))
-        if followed < sought:
+        target = replace(followed, offset=followed.notation.parse(position.text))
+        if followed < target:
             return False
-        tick = warehouse.log.tick_at(sought) or Tick(0)
+        tick = warehouse.log.tick_at(target) or Tick(0)
         record = warehouse.head().record
         going = [
             frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views
@@ -533,7 +531,7 @@ class ViewReader:
 
 @contextlib.contextmanager
 def _stopping_on_signals(going: ProjectRun) -> Iterator[None]:
-    """Let Ctrl-C and a polite kill end the run after the batch at hand, instead of in the middle of it.
+    """Let Ctrl-C and SIGTERM end the run after the current batch, instead of in the middle of it.
 
     While it only starts there is no batch, and nothing to finish: it ends at once. (While Spark starts, before this,
     the process just ends: Spark's own process notices, but not if Python tidied up in between.)

@@ -13,12 +13,12 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headwater.changelog.capture_parts import slice_capture
-from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Position, Positions, by_log
 from headwater.model.relation import Relation
 from headwater.model.settings import DEFAULTS, CaptureSettings
@@ -235,4 +235,23 @@ def altered_relation(capture: Capture) -> SourceRefused:
         detail=f"{what} (at {at}); the log of the source does not tell how the rows that were there have changed",
         hint=f"`headwater teardown --source {name.source}` and `headwater run` read this source again, with its views; "
         "those of other sources go on",
+    )
+
+
+def raise_if_lost(threads: Mapping[str, SourceThread], *, any_one: bool) -> None:
+    """Raise why sources are lost for good: if all are, or any one if that is wanted.
+
+    Views of the other sources go on, unless the run was asked to fail fast. A run that has lost all its sources ends in
+    any case: nothing would ever change, and whoever watches over the process should know.
+    """
+    lost = [thread.lost for thread in threads.values() if thread.lost is not None]
+    if not lost or (len(lost) < len(threads) and not any_one):
+        return
+    if len(lost) == 1:
+        raise lost[0]
+    raise SourceLost(
+        "all sources are lost" if len(lost) == len(threads) else "several sources are lost",
+        code="HW-602",
+        detail="\n".join(error.summary + (f": {error.detail}" if error.detail else "") for error in lost),
+        hint="\n".join(dict.fromkeys(error.hint for error in lost if error.hint)),
     )

@@ -20,7 +20,7 @@ _ANYTHING: dict[str, object] = {"allow_extra_args": True, "ignore_unknown_option
 
 
 def add_verbs_of_others(app: typer.Typer) -> None:
-    """Give the program the verbs that installed distributions bring; without the lab, one that says how to get it."""
+    """Give the program the verbs that installed distributions bring. Without the lab, one that says how to get it."""
     found = entry_points(group=GROUP)
     for name in sorted(found.names):
         try:

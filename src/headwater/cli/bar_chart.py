@@ -28,7 +28,7 @@ class Bars:
 
 
 def draw_bars(title: str, panels: Sequence[Bars]) -> str:
-    """Return panels of bars beside each other, as the text of an SVG file; bars with the same name look the same.
+    """Return panels of bars beside each other, as the text of an SVG file. Bars with the same name look the same.
 
     >>> panel = Bars(title="Space", value_label="bytes", groups=("a", "b"), bars=(("measured", (2.0, 1.0)),))
     >>> picture = draw_bars("two kinds", [panel])
@@ -69,8 +69,8 @@ def _panel(panel: Bars, colours: dict[str, str], *, left: float, right: float) -
         for number, (name, values) in enumerate(panel.bars):
             x = middle + (number - len(panel.bars) / 2) * bar_width
             height = values[place] * pixels
-            told = f"{group}, {name}: {values[place]:,g} {panel.value_label}"
-            parts.append(_rectangle(x, foot - height, bar_width, height, colours[name], told))
+            tooltip = f"{group}, {name}: {values[place]:,g} {panel.value_label}"
+            parts.append(_rectangle(x, foot - height, bar_width, height, colours[name], tooltip))
     return parts
 
 
@@ -103,7 +103,7 @@ def _text(x: float, y: float, text: str, *, anchor: str = "start", size: int = 1
     )
 
 
-def _rectangle(x: float, y: float, width: float, height: float, colour: str, told: str = "") -> str:
-    """Return a rectangle; `told` is shown when a mouse points at it."""
+def _rectangle(x: float, y: float, width: float, height: float, colour: str, tooltip: str = "") -> str:
+    """Return a rectangle, with a tooltip if there is a text for it."""
     shape = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" fill="{colour}"'
-    return f"<rect {shape}><title>{escape(told)}</title></rect>" if told else f"<rect {shape}/>"
+    return f"<rect {shape}><title>{escape(tooltip)}</title></rect>" if tooltip else f"<rect {shape}/>"

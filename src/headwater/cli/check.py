@@ -41,7 +41,7 @@ def check(
 
 
 def _count(ticks: str) -> int | None:
-    """Return how many states to compare; None: all."""
+    """Return how many states to compare. None means all."""
     if ticks == "all":
         return None
     if not ticks.isdecimal() or int(ticks) == 0:

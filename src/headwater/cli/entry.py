@@ -40,7 +40,7 @@ def main() -> None:
 
 
 def app_for(verb: str) -> typer.Typer:
-    """Return the program with one verb; with all of them where none of these is asked for."""
+    """Return the program with one verb, or with all of them if the first argument is not a verb."""
     if verb not in VERBS:
         whole: typer.Typer = import_module("headwater.cli.app").app
         return whole

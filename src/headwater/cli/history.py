@@ -16,7 +16,9 @@ def history(
     context: typer.Context,
     view: Annotated[str, typer.Argument(help="The view's name.")],
     *,
-    last: Annotated[int | None, typer.Option("--last", min=1, help="Only the newest so many commits.")] = None,
+    last: Annotated[
+        int | None, typer.Option("--last", min=1, help="Show only this many of the newest commits.")
+    ] = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,

@@ -27,7 +27,7 @@ def html_page(title: str, parts: Iterable[str]) -> str:
 
 
 def html_table(headings: Sequence[str], rows: Iterable[Sequence[str]], bad: Iterable[int] = ()) -> str:
-    """Return a table of texts; `bad` are the numbers of rows that are to be seen at once.
+    """Return a table of texts. `bad` are the numbers of rows that are to be seen at once.
 
     >>> html_table(["a"], [["<"]])
     '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;</td></tr></tbody></table>'

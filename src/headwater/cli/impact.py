@@ -31,7 +31,7 @@ def impact(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Show what one source transaction changed in every view; with --where, what derives from a source row."""
+    """Show what one source transaction changed in every view. With --where, what derives from a source row."""
     del row
     with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         if where is None:

@@ -44,7 +44,7 @@ def init(
 
 
 def create_project(folder: Path) -> InitResult:
-    """Write a new project; a folder that has something in it already is refused."""
+    """Write a new project. A folder that has something in it already is refused."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidProject(
             f'"{folder}" is there already and is not an empty folder', code="HW-119", hint="choose another name"

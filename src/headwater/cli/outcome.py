@@ -70,7 +70,7 @@ def outcome(*, as_json: bool, debug: bool) -> Iterator[OutputForm]:
 
 
 def may_ask(*, as_json: bool) -> bool:
-    """Tell whether a person is there who can be asked."""
+    """Tell whether there is a terminal to ask at."""
     return sys.stdin.isatty() and not as_json
 
 

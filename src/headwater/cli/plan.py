@@ -18,7 +18,7 @@ def plan(
     *,
     rebuild: Annotated[
         list[str] | None,
-        typer.Option("--rebuild", metavar="VIEW", help="As `run --rebuild` would: this view anew; may be repeated."),
+        typer.Option("--rebuild", metavar="VIEW", help="Plan as for `run --rebuild`; may be repeated."),
     ] = None,
     sql: Annotated[
         str | None,

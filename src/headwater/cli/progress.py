@@ -22,7 +22,7 @@ from headwater.observe.events import (
     SparkStarting,
     TransactionsAccepted,
     fan_out,
-    unheard,
+    ignore_event,
 )
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
@@ -33,7 +33,7 @@ def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
     if debug:
         yield log_event
     elif as_json:
-        yield unheard
+        yield ignore_event
     elif sys.stderr.isatty():
         with Progress(
             SpinnerColumn(),

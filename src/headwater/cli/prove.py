@@ -18,7 +18,7 @@ def prove(
     minutes: Annotated[float, typer.Option("--minutes", min=0.1, help="How long to go on.")] = 4.0,
     views: Annotated[
         int | None,
-        typer.Option("--views", min=1, help="End when so many views were accepted.", show_default="no limit"),
+        typer.Option("--views", min=1, help="End when this many views were accepted.", show_default="no limit"),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="What views and histories are drawn from.")] = 1,
     replay: Annotated[
@@ -42,14 +42,14 @@ def prove(
     """
     with outcome(as_json=as_json, debug=debug) as output:
 
-        def tell(found: ProveResult) -> None:
+        def report(found: ProveResult) -> None:
             if not as_json:
                 typer.echo(draw_proof_line(found), err=True)
 
         from headwater.prove import proof  # noqa: PLC0415 - it brings Spark
 
         result = proof.prove(
-            seconds=minutes * 60, view_limit=views, seed=seed, replay=replay, to=to, record=record, told=tell
+            seconds=minutes * 60, view_limit=views, seed=seed, replay=replay, to=to, record=record, report=report
         )
     output.show(result, draw_proof)
     if not result.is_proved:

@@ -19,9 +19,9 @@ def refresh(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Bring views up to date now that are refreshed on demand, or every so often.
+    """Bring views up to date now that are refreshed on demand, or at an interval.
 
-    A maintainer that runs does it, and this waits for it. Where none runs, this maintains them once.
+    A running maintainer does it, and this waits for it. If none runs, this maintains the views once.
     """
     with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         result = headwater.refresh(*views)

@@ -23,7 +23,7 @@ def run(
     ] = False,
     ticks: Annotated[int | None, typer.Option("--ticks", min=1, help="Stop after this many ticks.")] = None,
     rebuild: Annotated[
-        list[str] | None, typer.Option("--rebuild", metavar="VIEW", help="Compute this view anew; may be repeated.")
+        list[str] | None, typer.Option("--rebuild", metavar="VIEW", help="Compute this view again; may be repeated.")
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Do not ask before the history of views is deleted, now or later.")
@@ -43,7 +43,7 @@ def run(
     """Do what `plan` shows, then keep the views up to date.
 
     Dropping or changing a view deletes the states that could be read of it so far. If there are several, `run` asks
-    first; where nobody can be asked, it needs --yes.
+    first; without a terminal, it needs --yes.
     """
 
     def maintain(agreed: bool | tuple[str, ...]) -> RunResult:

@@ -12,7 +12,7 @@ from headwater.cli.opened import open_project, opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import outcome
 from headwater.cli.render.verbs import draw_status
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.observe.status import StatusResult
 
 _WATCH_SECONDS = 2.0
@@ -35,7 +35,7 @@ def status(
             result = headwater.status()
         output.show(result, draw_status)
         return
-    with outcome(as_json=as_json, debug=debug) as output, open_project(context, project, unheard) as headwater:
+    with outcome(as_json=as_json, debug=debug) as output, open_project(context, project, ignore_event) as headwater:
         output.show_each(_again_and_again(headwater.status), draw_status)
 
 

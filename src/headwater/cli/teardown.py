@@ -30,7 +30,7 @@ def teardown(
     """Drop what was made at the sources, after asking.
 
     At PostgreSQL these are replication slots and publications. The warehouse folder stays; the next `run` reads these
-    sources, and the views that read them, anew, while the other views go on.
+    sources and their views again, while the other views go on.
     """
     with outcome(as_json=as_json, debug=debug) as output:
         said = load(project)
@@ -38,9 +38,9 @@ def teardown(
         sources = ", ".join(chosen or (one.name for one in said.sources))
         if not yes and not may_ask(as_json=as_json):
             raise HeadwaterError(
-                f"teardown drops what the views live on at {sources}, and nobody is there to ask",
+                f"teardown drops what the views need at {sources}, and there is no terminal to ask at",
                 code="HW-130",
-                hint="say --yes",
+                hint="add --yes",
             )
         if not yes and not typer.confirm(f"drop what was made at {sources}?"):
             typer.echo("nothing was dropped")

@@ -29,7 +29,7 @@ def trace(
         bool, typer.Option("--whole-rows", help="Show all columns of source rows; their sources may have to be asked.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, help="Draw at most so many rows at each place of the tree.")
+        int, typer.Option("--limit", min=1, help="Draw at most this many rows at each node of the tree.")
     ] = _ROWS,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from headwater.deltas.selection import Selection
+from headwater.model.relation import RelationName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,3 +109,27 @@ WHOLE = Remainder(of=EVERYTHING)
 def _implies(narrow: tuple[Selection, ...], wide: tuple[Selection, ...]) -> bool:
     """Tell whether a row that passes the first list is sure to pass the second."""
     return all(any(one.implies(test) for one in narrow) for test in wide)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What is held of a relation, or needed of it: some columns of the rows of an extent.
+
+    A selection's columns are among the columns.
+
+    >>> held = Content(columns=("id", "city"))
+    >>> held.covers(Content(columns=("city",))), held.covers(Content(columns=("id", "name")))
+    (True, False)
+    """
+
+    columns: tuple[str, ...]
+    rows: Extent = EVERYTHING
+
+    def covers(self, other: Content) -> bool:
+        """Tell whether whoever needs the other finds all of it here."""
+        return set(other.columns) <= set(self.columns) and self.rows.covers(other.rows)
+
+
+def all_rows(columns: Mapping[RelationName, tuple[str, ...]]) -> dict[RelationName, Content]:
+    """Return columns of relations, of every row."""
+    return {name: Content(columns=names) for name, names in columns.items()}

@@ -23,9 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.lookup import NO_TICK
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up
 from headwater.deltas.order import Order, in_order, upto
-from headwater.deltas.summed_up import summed_up
 from headwater.model.relation import COUNT
 
 _IS_TOUCHED = "_is_touched"

@@ -111,7 +111,7 @@ class Origin(Enum):
     """Where rows were read."""
 
     VIEW = "the view"
-    HIDDEN_TABLE = "a hidden table"
+    AUXILIARY_TABLE = "an auxiliary table"
     LINEAGE_VIEW = "a lineage view"
     SPLIT_LINEAGE = "a split lineage table"
     REPLICA = "a replica"

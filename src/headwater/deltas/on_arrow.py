@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from headwater.deltas.extent import Extent, Remainder
 from headwater.deltas.indexed_rows import comparable, is_among
-from headwater.deltas.lookup import Lookup, Restriction, RowRequest, RowResult
+from headwater.deltas.lookup import NO_TICK, Lookup, Restriction, RowRequest, RowResult
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
@@ -171,9 +171,9 @@ class ArrowBag:
         return self.table.drop_columns([TICK])
 
     @property
-    def columns(self) -> list[str]:
-        """The names of the relation's columns."""
-        return [name for name in self.table.column_names if name not in (TICK, COUNT)]
+    def columns(self) -> tuple[str, ...]:
+        """The names of the rows' columns."""
+        return tuple(name for name in self.table.column_names if name not in (TICK, COUNT))
 
     def plus(self, other: ArrowBag) -> ArrowBag:
         """Return the rows of both."""
@@ -222,9 +222,25 @@ class ArrowBag:
         netted = self.net().table
         return ArrowBag(netted.filter(pc.greater(netted[COUNT], 0)))
 
+    def picked(self, columns: tuple[str, ...]) -> ArrowBag:
+        """Return the rows with these of their columns."""
+        return ArrowBag(self.table.select([*columns, TICK, COUNT]))
+
     def restamped(self, tick: Tick) -> ArrowBag:
         """Return the rows with another tick."""
         return self._with(TICK, pa.repeat(pa.scalar(tick, pa.int64()), len(self)))
+
+    def upto(self, tick: Tick) -> ArrowBag:
+        """Return the rows whose tick is not after this one."""
+        return ArrowBag(self.table.filter(pc.less_equal(self.table[TICK], tick)))
+
+    def after(self, tick: Tick) -> ArrowBag:
+        """Return the rows whose tick is after this one."""
+        return ArrowBag(self.table.filter(pc.greater(self.table[TICK], tick)))
+
+    def ticks(self) -> list[Tick]:
+        """Return the ticks that rows have, in their order."""
+        return sorted(Tick(tick) for tick in self.table[TICK].unique().to_pylist())
 
     def keys(self, columns: tuple[str, ...], like: ArrowBag, as_columns: tuple[str, ...]) -> ArrowKeys:
         """Return the distinct values of columns, cast to the types that `like` has in `as_columns`."""
@@ -257,6 +273,31 @@ class ArrowBag:
     def __len__(self) -> int:
         """Return how many entries there are."""
         return int(self.table.num_rows)
+
+
+def summed_up(rows: pa.Table) -> pa.Table:
+    """Return rows with counts and without ticks, equal ones as one, with the sum of their counts; zero sums vanish.
+
+    >>> summed_up(pa.table({"a": [1, 1, 2, 2], "_count": [1, 1, 1, -1]})).to_pylist()
+    [{'a': 1, '_count': 2}]
+    """
+    return ArrowBag.of_counted(rows, NO_TICK).net().table.select(rows.column_names)
+
+
+def unfolded(bag: ArrowBag) -> pa.Table:
+    """Return the rows of a bag as plain rows: one that counts k stands k times.
+
+    >>> unfolded(ArrowBag(pa.table({"a": [1, 2], "_count": [2, 1]}))).to_pylist()
+    [{'a': 1}, {'a': 1}, {'a': 2}]
+    """
+    counts = bag.table[COUNT].combine_chunks()
+    places = pc.list_parent_indices(
+        pa.ListArray.from_arrays(
+            pa.concat_arrays([pa.array([0], pa.int32()), pc.cast(pc.cumulative_sum(counts), pa.int32())]),
+            pa.nulls(pc.sum(counts).as_py() or 0),
+        )
+    )
+    return bag.table.select(list(bag.columns)).take(places)
 
 
 ArrowRestriction = Restriction[ArrowKeys]

@@ -160,7 +160,7 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
 
 
 def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
-    """Return what a SELECT gives over frames, by the names that it uses; none of them stays in the session.
+    """Return what a SELECT gives over frames, by the names that it uses. None of them stays in the session.
 
     Spark Connect looks at a text only when its rows are asked for. So there the frames go along with the text, and a
     text that cannot be run is found by asking for its columns.
@@ -182,7 +182,7 @@ def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) 
 
 
 def session_like(spark: SparkSession) -> SparkSession:
-    """Return a new session with the settings of this one; over Spark Connect, where each is kept for long, this one."""
+    """Return a new session with the settings of this one. Over Spark Connect, where each is kept for long, this one."""
     if is_connect(spark):
         return spark
     session = spark.newSession()
@@ -196,7 +196,7 @@ def session_like(spark: SparkSession) -> SparkSession:
 
 @cache
 def _own_settings(spark: SparkSession) -> Mapping[str, str | None]:
-    """Return the settings that a new session does not have by itself; None: it has one that this one has not."""
+    """Return the settings that a new session does not have by itself. None stands for one that only it has."""
     new, own = spark.newSession().conf.getAll, spark.conf.getAll
     return {key: own.get(key) for key in {**new, **own} if new.get(key) != own.get(key)}
 

@@ -6,6 +6,7 @@ transactions of the batch are a bag stamped with their ticks, with counts of eit
     a.plus(b) = b.plus(a)          a.plus(a.negated()).net() is empty          a.net().net() = a.net()
     a.matching(k).plus(b.matching(k)) = a.plus(b).matching(k)                  (selection is linear, `selected` too)
     a.positive().plus(a.negated().positive().negated()) = a.net()              (what came, and what went)
+    a.upto(t).plus(a.after(t)) = a        a.picked(c).plus(b.picked(c)) = a.plus(b).picked(c)
 
 Two implementations stand behind one contract: `on_arrow` (what a maintainer holds while it works on a
 batch: as large as the batch and what it reaches, never as large as the data) and `headwater_lab/in_memory/bag` (plain
@@ -21,7 +22,7 @@ from headwater.model.position import Tick
 
 
 class Keys(Protocol):
-    """A set of values to look up: distinct, none of them with a NULL (NULL equals nothing)."""
+    """A set of values to look up: distinct. Those of a join have no NULL, which equals nothing; those of groups may."""
 
     def without(self, others: Self) -> Self:
         """Return the keys that are not among the others."""
@@ -42,6 +43,11 @@ K = TypeVar("K", bound=Keys)
 class SignedBag(Protocol[K]):
     """Rows with a tick and a signed count each."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the rows' columns."""
+        ...
+
     def plus(self, other: Self) -> Self:
         """Return the rows of both."""
         ...
@@ -58,8 +64,24 @@ class SignedBag(Protocol[K]):
         """Return the netted rows whose count is above zero: what came, of a change; what is there, of a difference."""
         ...
 
+    def picked(self, columns: tuple[str, ...]) -> Self:
+        """Return the rows with these of their columns."""
+        ...
+
     def restamped(self, tick: Tick) -> Self:
         """Return the rows with another tick."""
+        ...
+
+    def upto(self, tick: Tick) -> Self:
+        """Return the rows whose tick is not after this one."""
+        ...
+
+    def after(self, tick: Tick) -> Self:
+        """Return the rows whose tick is after this one."""
+        ...
+
+    def ticks(self) -> list[Tick]:
+        """Return the ticks that rows have, in their order."""
         ...
 
     def keys(self, columns: tuple[str, ...], like: Self, as_columns: tuple[str, ...]) -> K:
@@ -67,6 +89,10 @@ class SignedBag(Protocol[K]):
 
         Values that these types cannot hold are left out, as they are equal to none of theirs.
         """
+        ...
+
+    def groups(self, columns: tuple[str, ...]) -> K:
+        """Return the distinct values of columns, NULL being a value like any other: those of a GROUP BY."""
         ...
 
     def matching(self, columns: tuple[str, ...], keys: K) -> Self:

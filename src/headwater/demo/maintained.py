@@ -1,4 +1,4 @@
-"""The maintainer in a thread of its own, so that somebody can write, look and wait beside it."""
+"""The maintainer in its own thread, so that the demo can write, look and wait."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Maintained:
     """A running maintainer, seen from another thread."""
 
     def __init__(self, spark: SparkSession, resolved: ResolvedProject, listener: Listener) -> None:
-        """Open the warehouse; nothing runs before `start`."""
+        """Open the warehouse. Nothing runs before `start`."""
         self._followed: set[str] = set()
         self._error: BaseException | None = None
         self._resolved = resolved
@@ -38,12 +38,12 @@ class Maintained:
         self._thread.start()
 
     def stop(self) -> None:
-        """End after the batch at hand."""
+        """End after the current batch."""
         self.maintainer.stop()
         self._thread.join()
 
     def require_alive(self) -> None:
-        """Raise what ended the maintainer, or what stopped a view; the demo must not go on as if nothing had."""
+        """Raise the error that ended the maintainer or stopped a view."""
         if self._error is not None:
             raise self._error
         for view in list(self.maintainer.views.values()):
@@ -82,7 +82,7 @@ class Maintained:
             self.require_alive()
             if time.monotonic() > deadline:
                 raise SourceUnavailable(
-                    "the maintainer does not come to an end",
+                    "the maintainer does not end",
                     code="HW-702",
                     detail=f"waited {seconds:.0f} s",
                     hint="is this machine very busy? Play the demo again, perhaps with --seconds 5",
@@ -97,7 +97,7 @@ class Maintained:
     def _run(self) -> None:
         try:
             self.maintainer.run(until_idle=False, ticks=None)
-        except BaseException as error:  # noqa: BLE001 - raised again by whoever looks
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that looks
             self._error = error
 
 

@@ -37,7 +37,7 @@ _SAMPLE_PARTS = 4
 
 
 def play(*, seconds: int, listener: DemoListener) -> DemoResult:
-    """Play the demo, with writers that write for so many seconds, and return what the judge found."""
+    """Play the demo, with writers that write for `seconds`, and return what the judge found."""
     started = time.perf_counter()
     listener(Scene.STARTING)
     with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside() as spark:
@@ -81,7 +81,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
 
 
 def _write(servers: Mapping[str, EmbeddedServer], maintainer: Maintained, seconds: int, listener: DemoListener) -> None:
-    """Let the writers write, slowly until the views are born and then for a while; wait until the views have it all."""
+    """Let the writers write, slowly until the views are born and then for a while. Wait until the views have it all."""
     urls = {name: server.url() for name, server in servers.items()}
     with Pulses(urls, maintainer, listener) as pulses:
         with writing(urls) as writers:
@@ -114,7 +114,7 @@ def _temporary_folder() -> Iterator[Path]:
 
 @contextmanager
 def _ending_when_terminated() -> Iterator[None]:
-    """Let a polite kill unwind like Ctrl-C, so that nothing is left behind."""
+    """Let SIGTERM unwind like Ctrl-C, so that nothing is left behind."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""How the sources and the views are doing at a moment, for whoever shows it."""
+"""The state of sources and views at a moment."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pulses:
     """Tells a listener pulses, with connections of its own. A context manager."""
 
     def __init__(self, urls: Mapping[str, str], maintainer: Maintained, listener: DemoListener) -> None:
-        """Look at these; nothing is connected before the block begins."""
+        """Watch these. Nothing is connected before the block begins."""
         self._urls = urls
         self._maintainer = maintainer.maintainer
         self._listener = listener

@@ -37,7 +37,7 @@ def recompute(
     entries = tuple(warehouse.catalog().views.values())
     last = warehouse.log.last_tick
     with ThreadPoolExecutor(1) as aside:  # Spark reads what was shown while DuckDB recomputes what should have been
-        showing = aside.submit(lambda: [shown_history(spark, warehouse, entry.name, last) for entry in entries])
+        reading = aside.submit(lambda: [stored_history(spark, warehouse, entry.name, last) for entry in entries])
         expected = replay(
             relations=relations,
             views=[
@@ -54,21 +54,20 @@ def recompute(
                 view=entry.name,
                 promised=Guarantee(entry.guarantee),
                 tick=last,
-                verdict=(verdict := grade_changes(expected[entry.name], shown, through=last)),
+                verdict=(verdict := grade_changes(expected[entry.name], stored, through=last)),
                 judged_by={DUCKDB: verdict.states_checked},
             )
-            for entry, shown in zip(entries, showing.result(), strict=True)
+            for entry, stored in zip(entries, reading.result(), strict=True)
         )
     )
 
 
-def shown_history(spark: SparkSession, warehouse: Warehouse, view: str, through: Tick) -> History:
+def stored_history(spark: SparkSession, warehouse: Warehouse, view: str, through: Tick) -> History:
     """Return what readers can see of a view: its rows at its birth, and what changed at each later tick."""
     entry = warehouse.view(view)
     birth = entry.birth
-    first = warehouse.few_entries(view, birth, [name for name, _ in entry.schema])
-    if first is None:
-        first = warehouse.view_entries(spark, view, birth).toArrow()
+    few = warehouse.few_rows(view, birth, [name for name, _ in entry.schema])
+    first = warehouse.view_entries(spark, view, birth).toArrow() if few is None else few.counted
     later = warehouse.few_changes(view, birth, through)
     if later is None:
         later = warehouse.changes_dataframe(spark, view, birth, through).toArrow()

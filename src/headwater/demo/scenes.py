@@ -37,7 +37,7 @@ class SourcePulse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewPulse:
-    """How a view is doing; None: not born yet."""
+    """The state of a view. None if it is not created yet."""
 
     name: str
     frontier: Tick | None

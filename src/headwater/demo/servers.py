@@ -26,7 +26,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 
 @contextmanager
 def running_servers(folder: Path) -> Iterator[dict[str, EmbeddedServer]]:
-    """Run one server per source for a block; they may be started while something else is."""
+    """Run one server per source for a block. They may be started while something else is."""
     # A crash of the machine would lose the demo anyway, so nothing waits for the disk.
     servers = {name: EmbeddedServer(folder / name, settings={"fsync": "off"}) for name in TABLES}
     with ExitStack() as stack:

@@ -38,10 +38,10 @@ class Role:
 
 
 class Writer(threading.Thread):
-    """Plays one role until told to stop; what went wrong stays in `error`."""
+    """Plays one role until it is stopped. `error` is what went wrong."""
 
     def __init__(self, role: Role, url: str, stop: threading.Event, seed: int) -> None:
-        """Choose the role; nothing is written before `start`."""
+        """Choose the role. Nothing is written before `start`."""
         super().__init__(name=f"writer {role.name}", daemon=True)
         self.role = role
         self.commit_count = 0
@@ -61,7 +61,7 @@ class Writer(threading.Thread):
             self.error = error
 
     def hurry(self) -> None:
-        """Write at the role's own pace from now on; before, it was slow."""
+        """Write at the role's own pace from now on. Before, it was slow."""
         self._pace = self.role.per_second
 
     def require_alive(self) -> None:
@@ -159,7 +159,7 @@ def move_store(connection: Connection, random: random.Random) -> None:
 
 
 def reopen_store(connection: Connection, random: random.Random) -> None:
-    """Close a store, or open it again; sales there go on meanwhile, since nobody tells the tills."""
+    """Close a store, or open it again. Sales there go on, because the tills are in another database."""
     store = random.choice((STORE_COUNT, STORE_COUNT + 1))
     gone = connection.execute("DELETE FROM stores WHERE store_id = %s", (store,))
     if not gone.rowcount:

@@ -23,7 +23,6 @@ from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 _RECENT_COMMITS = 50
 
@@ -72,9 +71,9 @@ class ExplainedCost:
         """The rows that are read for a changed row, in words."""
         whole = self.cost.per_commit
         read = {name: rows for name, rows in self.cost.relations.items() if rows or not whole}
-        told = [f"{_about(rows)} for a changed row of {name}" for name, rows in read.items()]
-        told += [f"{_about(whole)} at every commit in which something changed"] if whole else []
-        return f"about {', '.join(told)}" if told else "nothing"
+        parts = [f"{_about(rows)} for a changed row of {name}" for name, rows in read.items()]
+        parts += [f"{_about(whole)} at every commit in which something changed"] if whole else []
+        return f"about {', '.join(parts)}" if parts else "nothing"
 
     @property
     def against_recomputing(self) -> str:
@@ -145,7 +144,7 @@ def explain_cost(resolved: ResolvedProject, name: str) -> ExplainedCost:
         if name in warehouse.catalog().views:
             frontier = warehouse.frontier(name)
             for segment, table in warehouse.kept_segments(name).items():
-                rows[SegmentName(name=segment)] = row_count(table, frontier)
+                rows[SegmentName(name=segment)] = table.row_count(frontier)
         batch = _last_batch(warehouse, name, view.relations)
     return ExplainedCost(
         cost=view_cost(view, rows),
@@ -179,7 +178,7 @@ def _last_batch(warehouse: Warehouse, view: str, relations: Mapping[RelationName
 
 
 def _about(rows: float) -> str:
-    """Return a number of rows as an estimate is told.
+    """Return a number of rows as an estimate in words.
 
     >>> [_about(rows) for rows in (0, 1, 3.4, 12345.6)]
     ['0 rows', '1 row', '3.4 rows', '12,346 rows']

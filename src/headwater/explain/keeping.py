@@ -17,21 +17,21 @@ def keeping_lines(resolved: ResolvedProject, view: ResolvedView) -> list[str]:
     if view.maintenance is not None:
         lines.insert(0, f"  maintenance  {view.maintenance.value}")
     if view.maintenance is Maintenance.RUNTIME:
-        known = [text for name in view.readings for text in known_without_asking(resolved, view, name)]
+        texts = [text for name in view.readings for text in known_without_asking(resolved, view, name)]
         lines += [
             f"  {'knows' if index == 0 else '':12} {text}"
-            for index, text in enumerate(known or ["nothing without asking: no key or reference leads to it"])
+            for index, text in enumerate(texts or ["nothing without asking: no key or reference leads to it"])
         ]
     return lines
 
 
 def keeping_data(resolved: ResolvedProject, view: ResolvedView) -> dict[str, object]:
     """Return the same as plain data."""
-    known = {str(name): list(known_without_asking(resolved, view, name)) for name in view.readings}
+    texts = {str(name): list(known_without_asking(resolved, view, name)) for name in view.readings}
     return {
         "refresh": str(view.refresh),
         "maintenance": None if view.maintenance is None else view.maintenance.value,
-        "known": known if view.maintenance is Maintenance.RUNTIME else {},
+        "known": texts if view.maintenance is Maintenance.RUNTIME else {},
     }
 
 
@@ -43,9 +43,9 @@ def known_without_asking(resolved: ResolvedProject, view: ResolvedView, name: Re
     key = ", ".join(relation.key)
     if relation.key and set(relation.key) <= set(columns[name]):
         yield f"{name} by {key}: a row that changes in the batch"
-    for shown in shown_relations(view.view):
-        if shown.relation.name == name:
-            where = "the view" if shown.segment is None else f"hidden table {shown.segment.name}"
+    for held in shown_relations(view.view):
+        if held.relation.name == name:
+            where = "the view" if held.segment is None else f"auxiliary table {held.segment.name}"
             yield f"{name} by {key}: a row that {where} shows"
     for reference in relation.foreign_keys:
         if set(reference.parent_columns) <= set(columns.get(reference.parent, ())):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.model.project import Reading
 from headwater.model.relation import Relation
 from headwater.project.resolve import ResolvedProject, ResolvedView

@@ -16,35 +16,34 @@ from headwater.project.resolve import ResolvedProject
 from headwater.views.steps.group_tables import computed_segments, must_keep
 from headwater.views.steps.keep_lineage import without_lineage
 from headwater.views.steps.kept_lineage import KeptLineage
-from headwater.views.steps.segments import (
-    Segment,
-    SegmentedView,
-)
+from headwater.views.steps.segments import Segment, SegmentedView
 
 
 def explain_segments(resolved: ResolvedProject, name: str) -> ExplainResult:
     """Return a description to read, and the same as data."""
-    known = resolved.views[name]
-    view = known.view
-    readings = known.readings
+    resolved_view = resolved.views[name]
+    view = resolved_view.view
+    readings = resolved_view.readings
     cost = explain_cost(resolved, name)
     reasons = must_keep(without_lineage(view))
     words = StepWords.of(view)
-    told = [
-        _tell(segment, segment.step.words(segment, words), cost, _keeping(view, segment), reasons.get(segment.name, ""))
+    described = [
+        _describe(
+            segment, segment.step.words(segment, words), cost, _keeping(view, segment), reasons.get(segment.name, "")
+        )
         for segment in view.segments
     ]
-    summary = summarize(known, cost, words)
+    summary = summarize(resolved_view, cost, words)
     is_chosen = not isinstance(resolved.project.view(name).group_tables, AllGroupTables)
     lines = [
         *summary.lines,
         "",
         f"view {name}",
-        f"  guarantee    {known.guarantee.value}",
-        f"  algorithm    {known.algorithm.name}: changes flow through {len(told)} segments, the last one is the view",
-        *(line for one in told for line in _drawn(one, with_reason=is_chosen)),
-        *reading_lines(resolved, known),
-        *keeping_lines(resolved, known),
+        f"  guarantee    {resolved_view.guarantee.value}",
+        f"  algorithm    {resolved_view.algorithm.name}: {_flow(len(described))}",
+        *(line for one in described for line in _lines(one, with_reason=is_chosen)),
+        *reading_lines(resolved, resolved_view),
+        *keeping_lines(resolved, resolved_view),
         *_reasons(view),
         *tracing_lines(view),
     ]
@@ -54,13 +53,13 @@ def explain_segments(resolved: ResolvedProject, name: str) -> ExplainResult:
         text="\n".join(lines),
         data={
             "summary": summary.data,
-            "guarantee": known.guarantee.value,
-            "algorithm": known.algorithm.name,
-            **keeping_data(resolved, known),
+            "guarantee": resolved_view.guarantee.value,
+            "algorithm": resolved_view.algorithm.name,
+            **keeping_data(resolved, resolved_view),
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
-            "replicas": replicas_data(resolved, known),
-            "columns": {field.name: str(field.type) for field in known.schema},
-            "segments": told,
+            "replicas": replicas_data(resolved, resolved_view),
+            "columns": {field.name: str(field.type) for field in resolved_view.schema},
+            "segments": described,
             "cost": cost.data,
             "maintenance_sql": maintenance_queries(view),
             "tracing_sql": tracing_queries(view),
@@ -72,16 +71,20 @@ def explain_segments(resolved: ResolvedProject, name: str) -> ExplainResult:
     )
 
 
+def _flow(count: int) -> str:
+    return f"changes flow through {count} segments, the last one is the view"
+
+
 def _keeping(view: SegmentedView, segment: Segment) -> str:
     """Return where the old rows of a segment are, if any are needed."""
     if segment is view.output:
         return "the view"
     if segment.is_kept:
-        return "hidden table"
+        return "auxiliary table"
     return "computed" if segment.name in computed_segments(view) else "no"
 
 
-def _tell(segment: Segment, does: list[str], cost: ExplainedCost, kept: str, must_keep: str) -> dict[str, Any]:
+def _describe(segment: Segment, does: list[str], cost: ExplainedCost, kept: str, must_keep: str) -> dict[str, Any]:
     return {
         "name": segment.name.name,
         "step": segment.step.kind,
@@ -98,18 +101,21 @@ def _tell(segment: Segment, does: list[str], cost: ExplainedCost, kept: str, mus
 
 _KEPT = {
     "the view": "the view",
-    "hidden table": "kept",
+    "auxiliary table": "kept",
     "computed": "computed from its operands",
     "no": "flows through",
 }
 
 
-def _drawn(told: dict[str, Any], *, with_reason: bool) -> list[str]:
-    kept = _KEPT[told["kept"]]
-    origin = f", from view {told['origin']}" if told["origin"] else ""
-    head = f"  {told['name']:12} {told['step']} of {', '.join(told['inputs'])}   [{kept}{origin}]"
-    why = [f"stays kept: {told['must_keep']}"] if with_reason and told["must_keep"] else []
-    return [head, *(f"  {'':12}   {line}" for line in (*told["detail"], told["maintained"], *why, told["cost"]))]
+def _lines(described: dict[str, Any], *, with_reason: bool) -> list[str]:
+    kept = _KEPT[described["kept"]]
+    origin = f", from view {described['origin']}" if described["origin"] else ""
+    head = f"  {described['name']:12} {described['step']} of {', '.join(described['inputs'])}   [{kept}{origin}]"
+    why = [f"stays kept: {described['must_keep']}"] if with_reason and described["must_keep"] else []
+    return [
+        head,
+        *(f"  {'':12}   {line}" for line in (*described["detail"], described["maintained"], *why, described["cost"])),
+    ]
 
 
 def _reasons(view: SegmentedView) -> list[str]:
@@ -120,7 +126,7 @@ def _reasons(view: SegmentedView) -> list[str]:
 
 
 def maintenance_queries(view: SegmentedView) -> dict[str, str]:
-    """Return by segment the query that gives its changes; a union of changes and a recomputation have none."""
+    """Return by segment the query that gives its changes. A union of changes and a recomputation have none."""
     segments = {segment.name: segment for segment in view.segments}
     found = {segment.name.name: segment.step.change_plan(segment, segments).sql for segment in view.segments}
     return {name: text for name, text in found.items() if text}
@@ -144,7 +150,7 @@ def tracing_queries(view: SegmentedView) -> list[dict[str, object]]:
 
 def tracing_lines(view: SegmentedView) -> list[str]:
     """Return which joins are traced through something that is kept for it."""
-    lines = [f"{one.of.name}: {' or '.join(_places(one))}, whichever is cheapest" for one in view.lineage]
+    lines = [f"{one.of.name}: {' or '.join(_places(one))}, the cheapest of them" for one in view.lineage]
     lines = lines or ["through what its joins read; `headwater advise` says whether keeping lineage would pay"]
     return [f"  {'traced' if place == 0 else '':12} {line}" for place, line in enumerate(lines)]
 

@@ -53,11 +53,11 @@ class Summary:
         }
 
 
-def summarize(known: ResolvedView, cost: ExplainedCost, words: StepWords) -> Summary:
+def summarize(resolved_view: ResolvedView, cost: ExplainedCost, words: StepWords) -> Summary:
     """Return the five lines of a view."""
-    view = known.view
-    promise = f"{known.guarantee.value}: {_PROMISES[known.guarantee]}"
-    copied = [str(name) for name, reading in known.readings.items() if reading is Reading.REPLICA]
+    view = resolved_view.view
+    promise = f"{resolved_view.guarantee.value}: {_PROMISES[resolved_view.guarantee]}"
+    copied = [str(name) for name, reading in resolved_view.readings.items() if reading is Reading.REPLICA]
     return Summary(
         verdict=f"{view.name} is {how_maintained(view)} ({promise})",
         keeps=kept(view, copied, words),
@@ -81,15 +81,15 @@ def how_maintained(view: SegmentedView) -> str:
 
 def kept(view: SegmentedView, copied: Sequence[str], words: StepWords) -> str:
     """Return what is stored for a view."""
-    hidden = [segment for segment in view.segments[:-1] if segment.is_kept]
-    told = list(dict.fromkeys(_hidden_words(segment, words) for segment in hidden))
-    more = f" and {len(told) - _MOST_TABLES} more" if len(told) > _MOST_TABLES else ""
-    tables = f"{len(hidden)} hidden table{'' if len(hidden) == 1 else 's'} ({'; '.join(told[:_MOST_TABLES])}{more})"
+    auxiliary = [segment for segment in view.segments[:-1] if segment.is_kept]
+    texts = list(dict.fromkeys(_table_words(segment, words) for segment in auxiliary))
+    more = f" and {len(texts) - _MOST_TABLES} more" if len(texts) > _MOST_TABLES else ""
+    tables = f"auxiliary table{'' if len(auxiliary) == 1 else 's'} ({'; '.join(texts[:_MOST_TABLES])}{more})"
     replicas = f"replica{'' if len(copied) == 1 else 's'} of {', '.join(copied)}"
-    return ", ".join(["the view", *([tables] if told else []), *([replicas] if copied else [])])
+    return ", ".join(["the view", *([f"{len(auxiliary)} {tables}"] if texts else []), *([replicas] if copied else [])])
 
 
-def _hidden_words(segment: Segment, words: StepWords) -> str:
+def _table_words(segment: Segment, words: StepWords) -> str:
     keys, partition = segment.step.row_keys, segment.step.partition
     if keys is not None and partition is not None:
         return f"groups by {words.columns(partition[0], keys)}" if keys else "totals"

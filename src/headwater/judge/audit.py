@@ -15,7 +15,7 @@ from typing import TypeAlias
 from headwater.model.relation import RelationName
 
 RowText: TypeAlias = Mapping[str, str | None]
-"""A row as its columns' texts: exact for numbers, and typed again only by whoever replays it."""
+"""A row as its columns' texts: exact for numbers, and typed again only when it is replayed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ CREATE TRIGGER audit_truncate BEFORE TRUNCATE ON {table} FOR EACH STATEMENT EXEC
 
 
 def audit_sql(tables: Sequence[str]) -> str:
-    """Return the SQL that begins a history of these tables; run it before the first row comes, as their owner.
+    """Return the SQL that begins a history of these tables. Run it before the first row comes, as their owner.
 
     >>> "ON sales FOR EACH ROW" in audit_sql(["sales"])
     True

@@ -34,16 +34,16 @@ from headwater.engine.bootstrap.whole_view import computed_rows, require_same_ro
 from headwater.engine.service.wait_until_followed import MaintainersLog, wait_until_followed
 from headwater.engine.state.truncation import truncations
 from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
+from headwater.judge.complete_orders import judged_text
 from headwater.judge.grade import Observation, Verdict, grade
 from headwater.judge.replay import ReplayedView, state_of
 from headwater.judge.result import DUCKDB, SPARK, CheckResult, ViewCheck
-from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, ShownRelation, rolled_back
+from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, RelationInSnapshot, rolled_back
 from headwater.judge.sample import first_wrong, spread
-from headwater.judge.settle_orders import settled_text
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.observe.events import CheckProgress, Listener, unheard
+from headwater.observe.events import CheckProgress, Listener, ignore_event
 from headwater.project.outdated_view import refuse_outdated
 from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_contradiction, unchecked_error
@@ -64,7 +64,7 @@ def check_views(
     *,
     steps: bool = False,
 ) -> CheckResult:
-    """Check one view or all that the warehouse has, at so many ticks, None: at all.
+    """Check one view, or all that the warehouse has, at `ticks` ticks. None means all.
 
     With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
     """
@@ -76,10 +76,10 @@ def check_views(
             "the warehouse has none of the project's views yet", code="HW-430", hint="run `headwater run` first"
         )
     with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
-        shown = _stage(spark, resolved, names, Path(folder), warehouse)
+        staged_relations = _stage(spark, resolved, names, Path(folder), warehouse)
         warehouse.log.refresh()  # it is not looked at again: what happens from now on does not matter
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
-        logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in shown.items()}
+        logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in staged_relations.items()}
         try:
             checked = tuple(
                 _check_view(spark, resolved, name, warehouse, logged, ticks, listener, steps=steps) for name in names
@@ -92,13 +92,13 @@ def check_views(
 
 def _stage(
     spark: SparkSession, resolved: ResolvedProject, names: list[str], folder: Path, warehouse: Warehouse
-) -> dict[RelationName, ShownRelation]:
+) -> dict[RelationName, RelationInSnapshot]:
     """Read every relation whole, one snapshot per source, and wait until the change log knows all that was seen."""
     needed: dict[RelationName, set[str]] = {}
     for name in names:
         for relation, columns in resolved.views[name].view.relations.items():
             needed.setdefault(relation, set()).update(columns)
-    shown = {}
+    staged_relations = {}
     for source in sorted({relation.source for relation in needed}):
         settings = resolved.project.settings.bootstrap
         asked, own = resolved.sources[source], [name for name in needed if name.source == source]
@@ -108,10 +108,10 @@ def _stage(
             for relation in own:
                 described = resolved.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
-                staged = stage_relation(folder, asked, snapshot, described, wanted, WHOLE, unheard, settings)
+                staged = stage_relation(folder, asked, snapshot, described, wanted, WHOLE, ignore_event, settings)
                 files = [str(chunk.path) for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
-                shown[relation] = ShownRelation(name=relation, columns=wanted, rows=rows, seen=seen)
+                staged_relations[relation] = RelationInSnapshot(name=relation, columns=wanted, rows=rows, seen=seen)
             wait_until_followed(resolved, warehouse, positions)
             if not snapshot.is_valid(MaintainersLog(resolved=resolved, warehouse=warehouse)):
                 raise SourceUnavailable(
@@ -120,7 +120,7 @@ def _stage(
                     detail=f'source "{source}", during the check',
                     hint="run the check again",
                 )
-    return shown
+    return staged_relations
 
 
 def _check_view(
@@ -143,7 +143,7 @@ def _check_view(
     states = _States(
         spark=spark,
         view=view,
-        settled=settled_text(whole_text(view.sql, view.lower), described_relations(view.joins).values()),
+        completed=judged_text(whole_text(view.sql, view.lower), described_relations(view.joins).values()),
         own=ReplayedView(name=name, sql=entry.sql, birth=entry.birth, lower=entry.lower),
         table=warehouse.kept_table(name),
         log=warehouse.log,
@@ -185,19 +185,18 @@ def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontie
 class _States:
     """A view's states, each twice: as its SQL gives it, and as the warehouse shows it.
 
-    `settled` is its author's text, in which the judge has completed the orders that it leaves open; `own` is what it is
-    for DuckDB.
+    `completed` is its author's text with the open orders completed by the judge; `own` is the same for DuckDB.
     """
 
     spark: SparkSession
     view: SegmentedView
-    settled: str
+    completed: str
     own: ReplayedView
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]
     few: int
-    """So many rows of a relation, and of the view, are given to DuckDB."""
+    """The most rows of a relation, and of the view, that are given to DuckDB."""
 
     def oldest(self, birth: Tick) -> Tick:
         """Return the first tick at which both can be known."""
@@ -209,13 +208,13 @@ class _States:
     def right(self, tick: Tick) -> DataFrame:
         """Return what the view's SQL gives."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
-        return recompute(self.spark, self.view, self.settled, plain)
+        return recompute(self.spark, self.view, self.completed, plain)
 
     def require_steps(self, tick: Tick) -> None:
         """Refuse a view whose steps, computed whole, give another state than its SQL."""
         plain = {name: rolled_back(self.logged[name], tick) for name in self.view.relations}
         with whole_view(self.spark, self.view, plain, computed_rows) as by_steps:
-            by_text = recompute(self.spark, self.view, self.settled, plain)
+            by_text = recompute(self.spark, self.view, self.completed, plain)
             require_same_types(self.view, by_text, by_steps)
             require_same_rows(self.view, by_text, by_steps, tick)
 
@@ -228,22 +227,22 @@ class _States:
         if find_spec("duckdb") is None:
             return False
         try:
-            shown = collect_few(self.table.state_dataframe(self.spark, tick), self.few)
+            stored = collect_few(self.table.state_dataframe(self.spark, tick), self.few)
             logged = {name: self.logged[name] for name in self.view.relations}
             rows = {name: collect_few(rolled_back(one, tick), self.few) for name, one in logged.items()}
         except PySparkException:  # rows that cannot be: said when Spark judges
             return False
         few = {name: table for name, table in rows.items() if table is not None}
-        if shown is None or len(few) < len(rows):
+        if stored is None or len(few) < len(rows):
             return False
         right = state_of(tuple(described_relations(self.view.joins).values()), self.own, few)
         if right is None:
             return False
-        columns = (column.to_pylist() for column in shown.select(self.table.schema.names).columns)
+        columns = (column.to_pylist() for column in stored.select(self.table.schema.names).columns)
         return bag_key(right) == bag_key(bag_of(zip(*columns, strict=True)))
 
     def difference(self, tick: Tick) -> Difference:
-        """Return what the warehouse shows wrongly, to a reader; where its rows cannot even be read, what it holds."""
+        """Return what the warehouse shows wrongly, to a reader. Where its rows cannot even be read, what it holds."""
         try:
             return compare_frames(self.right(tick), self.table.state_dataframe(self.spark, tick))
         except PySparkException as error:
@@ -256,7 +255,7 @@ class _States:
                 code="HW-537",
                 detail=str(error).split(IMPOSSIBLE, 1)[1].splitlines()[0].strip(),
                 hint="the log took away a row that the source never had; `headwater teardown`, then `headwater run`, "
-                "reads everything anew",
+                "reads everything again",
             ) from None
 
     def is_right(self, tick: Tick) -> bool:
@@ -265,7 +264,7 @@ class _States:
 
 
 def _verdict(states: _States, claimed: Sequence[Tick], found: Mapping[Tick, Difference]) -> Verdict:
-    """Grade what was compared; whole states stay on Spark, and the grader is given something that stands for each."""
+    """Grade what was compared. Whole states stay on Spark, and the grader is given something that stands for each."""
     wrong = [tick for tick, differs in found.items() if differs]
     right: dict[Tick, Row] = {tick: (tick,) for tick in found}
     if wrong:

@@ -1,4 +1,4 @@
-"""Aggregates of doubles as the judge computes them; `views.float_sums` and `views.moments` say what they are.
+"""Aggregates of doubles as the judge computes them. `views.float_sums` and `views.moments` say what they are.
 
 >>> exact_sum([1e308, 1e308, -1e308, None]), exact_sum([0.1] * 10), exact_sum([None])
 (1e+308, 1.0, None)
@@ -23,12 +23,12 @@ Values = Sequence[float | None] | None
 
 def exact_sum(values: Values) -> float | None:
     """Return the sum of the values that are known, None if there are none."""
-    known = [value for value in values or () if value is not None]
-    if not known:
+    present = [value for value in values or () if value is not None]
+    if not present:
         return None
-    if special := [value for value in known if not math.isfinite(value)]:
+    if special := [value for value in present if not math.isfinite(value)]:
         return sum(special)
-    total = sum(map(Fraction, known))
+    total = sum(map(Fraction, present))
     try:
         return float(total)
     except OverflowError:
@@ -117,7 +117,7 @@ EXACT: dict[type[exp.Expr], Callable[..., float | None]] = {
 
 
 def _from_their_means(xs: Values, ys: Values) -> list[tuple[float, float]]:
-    """Return how far the known values are from their means, smallest first; of two columns, where both are known."""
+    """Return how far the known values are from their means, smallest first. Of two columns, where both are known."""
     pairs = sorted(
         (x + 0.0, y + 0.0) for x, y in zip(xs or (), ys or (), strict=True) if x is not None and y is not None
     )

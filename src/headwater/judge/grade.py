@@ -155,7 +155,7 @@ def grade_sequence(expected: Sequence[Bag], observed: Sequence[Bag], *, birth: T
 
 
 def _level_without_claims(right: Sequence[_StateKey], seen: Sequence[_StateKey]) -> Guarantee:
-    """Name the level of states without stuttering; where they stutter, only the levels up to weak are meant."""
+    """Name the level of states without stuttering. Where they stutter, only the levels up to weak are meant."""
     ends_right = bool(seen) and seen[-1] == right[-1]
     if right == seen:
         return Guarantee.COMPLETE

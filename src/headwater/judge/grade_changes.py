@@ -19,7 +19,7 @@ from headwater.model.position import Tick
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """A view's state at its birth, and the signed rows that came and went at each later tick; no entry: no change."""
+    """A view's state at its birth, and the signed rows of each later tick. A tick without an entry changed nothing."""
 
     birth: Tick
     start: Bag

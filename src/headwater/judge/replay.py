@@ -10,7 +10,7 @@ and what a view should be comes from another engine; so an error in capture, in 
 Every text is planned once and run at many ticks. DuckDB would plan it with the statistics of that moment, and a join
 would then miss rows that came later and lie outside of them; so statistics are switched off.
 
-The text is the author's; of its meaning only orders are changed that it leaves open (`settle_orders`).
+The text is the author's; of its meaning only orders are changed that it leaves open (`complete_orders`).
 
 Sums of doubles are exact and rounded once, as they are defined (`views.float_sums`), and computed by `exact_sum`, as
 is what is made of them (`views.moments`): those of DuckDB depend on the order of rows. DuckDB says which sums are of
@@ -39,9 +39,9 @@ from sqlglot.errors import SqlglotError
 from headwater.deltas.compare import Row, hashable_row
 from headwater.errors import UnfaithfulLog
 from headwater.judge.audit import AuditedChange
+from headwater.judge.complete_orders import columns_by_relation, output_columns, read_text, with_complete_orders
 from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
-from headwater.judge.settle_orders import known_columns, output_columns, read_text, settle_orders
 from headwater.model.position import Tick
 from headwater.model.relation import DEFAULT_SCHEMA, Relation, RelationName
 from headwater.views.laws.exact_sums import FloatAggregate, write_aggregates
@@ -84,7 +84,7 @@ class ReplayedView:
     birth: Tick
     lower: tuple[tuple[str, str], ...] = ()
     ticks: frozenset[Tick] | None = None
-    """The ticks after whose states somebody asks; without them, every one."""
+    """The ticks whose states are needed; without them, every one."""
 
 
 def replay(
@@ -100,8 +100,8 @@ def replay(
     """Return what every view should have been at its birth, and what should have changed at each tick after.
 
     `history` holds each source's entries in the order its triggers wrote them; `ticks` gives every accepted transaction
-    as (tick, source, identity), in the order of ticks, the parts of a global one with the same tick; `progress` hears
-    of every tick that was replayed. `unable` hears of every view that DuckDB cannot run, which is then left out;
+    as (tick, source, identity), in the order of ticks, the parts of a global one with the same tick; `progress` is
+    called for every tick that was replayed, `unable` for every view that DuckDB cannot run, which is then left out;
     without it, DuckDB's error is raised.
     """
     by_transaction: dict[TransactionKey, list[AuditedChange]] = defaultdict(list)
@@ -129,8 +129,8 @@ def replay(
 
 @contextmanager
 def _left_out(recomputed: dict[str, _Recomputed], view: str, unable: Callable[[str], None] | None) -> Iterator[None]:
-    """Leave out a view that DuckDB cannot run, if somebody wants to hear of it."""
-    import duckdb  # noqa: PLC0415 - only who replays needs it
+    """Leave out a view that DuckDB cannot run, if the caller collects those."""
+    import duckdb  # noqa: PLC0415 - only a replay needs it
 
     try:
         yield
@@ -144,11 +144,11 @@ def _left_out(recomputed: dict[str, _Recomputed], view: str, unable: Callable[[s
 def state_of(
     relations: Sequence[Relation], view: ReplayedView, rows: Mapping[RelationName, pa.Table]
 ) -> Counter[Row] | None:
-    """Return what a view's text gives over rows of relations; None if DuckDB cannot run it.
+    """Return what a view's text gives over rows of relations, or None if DuckDB cannot run it.
 
     Columns that rows lack do not matter to the text, and are NULL.
     """
-    import duckdb  # noqa: PLC0415 - only who replays needs it
+    import duckdb  # noqa: PLC0415 - only a replay needs it
 
     try:
         with _Stage(relations) as stage:
@@ -197,7 +197,7 @@ class _Stage:
     """The base relations in DuckDB, after the transactions that were applied so far. A context manager."""
 
     def __init__(self, relations: Sequence[Relation]) -> None:
-        import duckdb  # noqa: PLC0415 - only who replays needs it
+        import duckdb  # noqa: PLC0415 - only a replay needs it
         from duckdb.func import FunctionNullHandling  # noqa: PLC0415 - as above
 
         self.connection: duckdb.DuckDBPyConnection = duckdb.connect()
@@ -212,7 +212,7 @@ class _Stage:
             columns = ", ".join(f"{_quoted(column.name)} {_duckdb_type(column.type)}" for column in relation.columns)
             run(f"CREATE TABLE {_place(relation.name)} ({columns})")
         self._relations = {relation.name: relation for relation in relations}
-        self.columns = known_columns(relations)
+        self.columns = columns_by_relation(relations)
         for relation in relations:
             run(f"PREPARE {_quoted(f'into {relation.name}')} AS {_insert_sql(relation)}")
             run(f"PREPARE {_quoted(f'from {relation.name}')} AS {_delete_sql(relation)}")
@@ -233,7 +233,7 @@ class _Stage:
         self.connection.close()
 
     def add_views(self, above: str, lower: Mapping[str, exp.Expr]) -> str:
-        """Let DuckDB know the views that another one reads; return the schema in which it finds them by their names."""
+        """Make the views that another one reads in DuckDB, and return the schema that holds them."""
         if not lower:
             return "main"
         schema = f"below_{above}"
@@ -245,7 +245,7 @@ class _Stage:
         return schema
 
     def text(self, tree: exp.Expr) -> str:
-        """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined; all names are quoted."""
+        """Return a query of Spark's as DuckDB's, with its sums of doubles as they are defined. All names are quoted."""
         return write_aggregates(tree, self._are_floating, _exact_call).sql(dialect="duckdb", identify=True)
 
     def _are_floating(self, text: str) -> list[bool]:
@@ -286,17 +286,17 @@ class _Stage:
 
 
 class _Recomputed:
-    """One view's right states, told as changes."""
+    """One view's right states, as changes."""
 
     def __init__(self, stage: _Stage, view: ReplayedView) -> None:
         self.view = view
         self._run = stage.connection.execute
-        known = dict(stage.columns)
+        relation_columns = dict(stage.columns)
         below = {}
         for name, sql in view.lower:
-            below[name] = settle_orders(read_text(sql), known)
-            known[(name,)] = output_columns(below[name], known)
-        own = settle_orders(read_text(view.sql), known)
+            below[name] = with_complete_orders(read_text(sql), relation_columns)
+            relation_columns[(name,)] = output_columns(below[name], relation_columns)
+        own = with_complete_orders(read_text(view.sql), relation_columns)
         self.relations = {
             _relation_name(table) for tree in (*below.values(), own) for table in tree.find_all(exp.Table)
         }
@@ -310,7 +310,7 @@ class _Recomputed:
         self._changes: dict[Tick, Counter[Row]] = {}
 
     def look(self, tick: Tick, changed: set[RelationName]) -> None:
-        """Recompute the view after a tick, unless nobody asks for it or nothing that it reads has changed."""
+        """Recompute the view after a tick, if the tick is needed and something that the view reads has changed."""
         self._is_stale |= bool(changed & self.relations)
         is_asked = self.view.ticks is None or tick in self.view.ticks
         if not (self._is_stale and is_asked):
@@ -329,7 +329,7 @@ class _Recomputed:
 
 
 def _bag(result: duckdb.DuckDBPyConnection) -> Counter[Row]:
-    """Return the rows of a result; moments with a zone by way of Arrow: DuckDB's own way needs another library."""
+    """Return the rows of a result. Moments with a zone by way of Arrow: DuckDB's own way needs another library."""
     if any(str(column[1]) == "TIMESTAMP WITH TIME ZONE" for column in result.description or ()):
         columns = result.to_arrow_table().columns
         rows: list[Row] = list(zip(*(column.to_pylist() for column in columns), strict=True))
@@ -366,7 +366,7 @@ def _literal(value: str | None) -> str:
 
 
 def _parameter(spark_type: str) -> str:
-    """Return the SQL that reads a bound text as a value of a type; PostgreSQL writes bytes in hex, after two signs."""
+    """Return the SQL that reads a bound text as a value of a type. PostgreSQL writes bytes in hex, after two signs."""
     return "unhex(substr(?, 3))" if spark_type == "binary" else f"CAST(? AS {_duckdb_type(spark_type)})"
 
 

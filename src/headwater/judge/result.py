@@ -34,7 +34,7 @@ class ViewCheck:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """What the judge found; `rewriting` is what it changed in the views' texts before it ran them."""
+    """What the judge found. `rewriting` is what it changed in the views' texts before it ran them."""
 
     views: tuple[ViewCheck, ...]
     rewriting: str = REWRITING
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoResult:
-    """What the demo showed: so many transactions of so many sources, and what the judge found.
+    """What the demo showed: counts of transactions and sources, and what the judge found.
 
     `answer_count` answers came from probed sources; `corrected_answer_count` of them had seen transactions they should
     not have, or missed some, and were corrected by rebasing.

@@ -1,4 +1,4 @@
-"""A relation's rows at a tick, from what one snapshot of its source showed later: for a judge, and for nobody else.
+"""A relation's rows at a tick, from what one snapshot of its source showed later. Only the judge uses it.
 
 Maintenance and readers have ways of their own to bring rows to a tick. A judge that used them would repeat their
 mistakes, so this one shares nothing with them but the change log. It says the law in one grouping of the whole
@@ -25,7 +25,7 @@ from headwater.warehouse.log_rows import spark_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownRelation:
+class RelationInSnapshot:
     """A relation as a snapshot showed it: plain rows of some of its columns, and which transactions were seen."""
 
     name: RelationName
@@ -41,37 +41,37 @@ class LoggedRelation:
     `ticks` are those of the source's transactions, each with whether it was seen.
     """
 
-    shown: ShownRelation
+    snapshot: RelationInSnapshot
     changes: DataFrame
     ticks: tuple[tuple[Tick, bool], ...]
 
     @classmethod
-    def read(cls, spark: SparkSession, shown: ShownRelation, log: ChangeLog, since: Tick) -> Self:
-        """Read what the log holds after a tick; no state before that tick can be asked for."""
-        known = _known(shown, log)
-        after = min([since, *(Tick(at - 1) for at, seen in known if not seen)])
-        changes = spark_rows(spark, log, shown.name, shown.columns, after=after, upto=log.last_tick)
-        kept = replace(shown, rows=shown.rows.persist())
-        return cls(shown=kept, changes=changes.coalesce(1).persist(), ticks=tuple(known))
+    def read(cls, spark: SparkSession, snapshot: RelationInSnapshot, log: ChangeLog, since: Tick) -> Self:
+        """Read what the log holds after a tick. No state before that tick can be asked for."""
+        sightings = _sightings(snapshot, log)
+        after = min([since, *(Tick(at - 1) for at, seen in sightings if not seen)])
+        changes = spark_rows(spark, log, snapshot.name, snapshot.columns, after=after, upto=log.last_tick)
+        kept = replace(snapshot, rows=snapshot.rows.persist())
+        return cls(snapshot=kept, changes=changes.coalesce(1).persist(), ticks=tuple(sightings))
 
     def release(self) -> None:
         """Give the cached rows back."""
-        self.shown.rows.unpersist()
+        self.snapshot.rows.unpersist()
         self.changes.unpersist()
 
 
-def _known(shown: ShownRelation, log: ChangeLog) -> list[tuple[Tick, bool]]:
-    """Return the ticks of a relation's source, in order, and whether they were seen; one that was half seen is refused.
+def _sightings(snapshot: RelationInSnapshot, log: ChangeLog) -> list[tuple[Tick, bool]]:
+    """Return the ticks of a relation's source, in order, and whether they were seen. One that was half seen is refused.
 
     A source has several transactions in one tick where global transactions crossed, and the log does not tell their
     rows apart.
     """
-    accepted = log.transactions(shown.name.source, log.horizon(), log.last_tick)
-    known = [(at, shown.seen.sees(one.identity, one.position.log)) for at, one in accepted]
-    by_tick = dict(known)
-    if any(by_tick[at] is not seen for at, seen in known):
+    accepted = log.transactions(snapshot.name.source, log.horizon(), log.last_tick)
+    sightings = [(at, snapshot.seen.sees(one.identity, one.position.log)) for at, one in accepted]
+    by_tick = dict(sightings)
+    if any(by_tick[at] is not seen for at, seen in sightings):
         raise SourceUnavailable(
-            f'the snapshot of source "{shown.name.source}" saw a part of a tick',
+            f'the snapshot of source "{snapshot.name.source}" saw a part of a tick',
             code="HW-539",
             detail="it was taken between two of its transactions that became one tick",
             hint="run the check again",
@@ -123,15 +123,15 @@ def correction(ticks: Sequence[tuple[Tick, bool]], tick: Tick) -> Correction:
 
 
 def rolled_back(relation: LoggedRelation, tick: Tick) -> DataFrame:
-    """Return a relation's plain rows at a tick; reading them fails if a row would be there fewer than zero times."""
-    shown, due = relation.shown, correction(relation.ticks, tick)
-    looked_at = (F.col(TICK) > due.after) & (F.col(TICK) <= due.upto)
-    signed = F.col(COUNT) * F.expr(due.sign_sql())
+    """Return a relation's plain rows at a tick. Reading them fails if a row would be there fewer than zero times."""
+    snapshot, needed = relation.snapshot, correction(relation.ticks, tick)
+    looked_at = (F.col(TICK) > needed.after) & (F.col(TICK) <= needed.upto)
+    signed = F.col(COUNT) * F.expr(needed.sign_sql())
     corrections = relation.changes.where(looked_at).withColumn(COUNT, signed).drop(TICK)
-    columns = [f"`{column}`" for column in shown.columns]
-    both = shown.rows.select(*columns, F.lit(1).cast("bigint").alias(COUNT)).unionByName(corrections)
+    columns = [f"`{column}`" for column in snapshot.columns]
+    both = snapshot.rows.select(*columns, F.lit(1).cast("bigint").alias(COUNT)).unionByName(corrections)
     counted = both.groupBy(*columns).agg(F.sum(COUNT).alias(COUNT)).where(F.col(COUNT) != 0)
-    impossible = F.raise_error(F.concat(F.lit(f"{IMPOSSIBLE} {shown.name}: "), F.to_json(F.struct(*columns))))
+    impossible = F.raise_error(F.concat(F.lit(f"{IMPOSSIBLE} {snapshot.name}: "), F.to_json(F.struct(*columns))))
     times = F.when(F.col(COUNT) < 0, impossible).otherwise(F.array_repeat(F.lit(0), F.col(COUNT).cast("int")))
     return counted.select(*columns, F.explode(times)).select(*columns)
 

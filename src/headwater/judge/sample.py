@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from headwater.model.position import Tick
 
 STATES = 8
-"""How many states of a view are recomputed unless somebody wants more."""
+"""How many states of a view are recomputed by default."""
 
 
 def spread(ticks: Sequence[Tick], count: int | None) -> list[Tick]:
-    """Return so many of the ticks, spread evenly, the first and the last among them; all of them for None.
+    """Return `count` of the ticks, spread evenly, the first and the last among them. None means all.
 
     >>> spread([Tick(tick) for tick in range(10, 111)], 5)
     [10, 35, 60, 85, 110]

@@ -12,10 +12,10 @@ from headwater.deltas.compare import format_row
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped
 from headwater.engine.state.tick_reader import TickReader
-from headwater.engine.state.typed_row import typed_row
 from headwater.lineage.obstacles import Obstacle
 from headwater.lineage.result import Pending, WhyNotResult
 from headwater.lineage.trace_view import shown_tick
+from headwater.lineage.typed_row import typed_row
 from headwater.lineage.why_not import why_not
 from headwater.model.moment import Moment
 from headwater.model.position import Tick

@@ -5,7 +5,7 @@ outputs are the row's values. The lineage of a row is what its derivations are m
 
     TQ(T) = Split( σ conditions (o0 ⋈ o1 ⋈ ...) ⋉ T )                               (paper 004, §3.3)
 
-Tables are numbered (`PLACE`), and a derivation is told by the numbers of its rows: equal rows stay apart, and no value
+Tables are numbered (`PLACE`), and a derivation is the numbers of its rows: equal rows stay apart, and no value
 has to be carried or compared twice.
 
 Where a union takes rows away (`twins`), the derivations that are taken away are those that have a partner:
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from headwater.engine.state.sought import PLACE
-from headwater.engine.state.twins import Twin
+from headwater.lineage.twins import Twin
 from headwater.views.steps.join import Condition, JoinView, Output
 from headwater.views.text.spark_text import quoted, spark_text
 
@@ -70,7 +70,7 @@ def real_sql(join: JoinView, tables: Mapping[str, str], sought: str, columns: Se
 
 
 def outputs_sql(join: JoinView, tables: Mapping[str, str]) -> str:
-    """Return the query for the outputs of derivations, each different row once; tables are as those of `real_sql`."""
+    """Return the query for the outputs of derivations, each different row once. Tables are as those of `real_sql`."""
     first, *others = [o.alias for o in join.occurrences]
     tests = [f"{quoted(alias)}.{_PLACE} = {quoted(first)}.{_PLACE}" for alias in others]
     values = ", ".join(f"{spark_text(output.expression)} AS {quoted(output.name)}" for output in join.outputs)

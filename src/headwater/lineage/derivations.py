@@ -12,7 +12,6 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowResult
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import OF, PLACE, Sought, numbered
 from headwater.engine.state.tick_lookup import Run
-from headwater.engine.state.twins import Twin
 from headwater.lineage.derivation_sql import (
     SOUGHT,
     is_possible_only,
@@ -21,6 +20,7 @@ from headwater.lineage.derivation_sql import (
     possible_sql,
     real_sql,
 )
+from headwater.lineage.twins import Twin
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
 

@@ -3,7 +3,7 @@
     marked rows of a relation ──► outputs of derivations that have one ──► groups with their keys ──► ... ──► view rows
 
 What is found is enough and may be too much: a union's minus is not looked at, and windows and recomputed segments are
-taken whole. Whoever wants to know traces what is found, and sees which rows come back to the marked ones.
+taken whole. The caller traces what is found, and sees which rows come back to the marked ones.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def deriving(
 
 
 class _Forward:
-    """One step; `marks` has the rows of its inputs that may derive from marked ones."""
+    """One step. `marks` has the rows of its inputs that may derive from marked ones."""
 
     def __init__(self, rows: SegmentRows, marks: Mapping[RelationName, pa.Table]) -> None:
         self._rows = rows

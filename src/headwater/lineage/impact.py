@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.summed_up import summed_up
+from headwater.deltas.on_arrow import ArrowBag, summed_up
 from headwater.errors import NotReadable
 from headwater.lineage.result import ChangedRows, ImpactResult
 from headwater.model.guarantee import Guarantee
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find_impact(spark: Callable[[], SparkSession], warehouse: Warehouse, position: AtPosition) -> ImpactResult:
-    """Return what the source's newest transaction up to a position changed; the views say, nobody is asked.
+    """Return what the source's newest transaction up to a position changed, from the views' changes. Asks no source.
 
     Spark is needed only where it changed many rows.
     """

@@ -50,7 +50,7 @@ class Blocked:
 
 
 def find_obstacle(rows: SegmentRows, reader: RelationName, join: JoinView, sought: Sought) -> Blocked | None:
-    """Return where the derivations of sought rows end; None if there are some."""
+    """Return where the derivations of sought rows end, or None if there are some."""
     whatever = replace(join, conditions=())  # rows that fail a condition are looked at, too: it may be the obstacle
     found = rows.reach(reader, whatever, sought)
     return _JoinWalk(rows=rows, join=join, sought=sought, found=found).first()
@@ -79,12 +79,14 @@ class _JoinWalk:
         return None
 
     def _tests(self, alias: str, bound: Sequence[str]) -> Iterator[JoinTest]:
-        """Yield what can be tested once an occurrence is bound, and not before; what may fail comes last."""
+        """Yield what can be tested once an occurrence is bound, and not before. What may fail comes last."""
         every = [*self._outputs(), *self._conditions()]
-        due = [test for test in every if alias in test.aliases and test.aliases <= set(bound)]
+        testable = [test for test in every if alias in test.aliases and test.aliases <= set(bound)]
         if len(bound) == 1:
-            due += [test for test in every if not test.aliases]
-        yield from sorted(due, key=lambda test: (test.of.fallible, len(test.aliases) > 1, isinstance(test.of, Output)))
+            testable += [test for test in every if not test.aliases]
+        yield from sorted(
+            testable, key=lambda test: (test.of.fallible, len(test.aliases) > 1, isinstance(test.of, Output))
+        )
 
     def _conditions(self) -> Iterator[JoinTest]:
         for condition in self.join.conditions:
@@ -138,10 +140,10 @@ class _JoinWalk:
         self, occurrence: Occurrence, others: Sequence[str], passed: Sequence[JoinTest]
     ) -> ArrowRestriction | None:
         """Return the values under which a partner is missing: those of the rows that came so far."""
-        known = [test for test in passed if test.aliases <= set(others)]
+        earlier_tests = [test for test in passed if test.aliases <= set(others)]
         for other in others:
             place = f"SELECT DISTINCT {quoted(other)}.{quoted(PLACE)} AS {quoted(PLACE)}"
-            came = self.found[other].rows.table.take(self._run(place, others, known)[PLACE])
+            came = self.found[other].rows.table.take(self._run(place, others, earlier_tests)[PLACE])
             within = led_to(occurrence, other, self.join, {other: replace(self.found[other], rows=ArrowBag(came))})
             if within is not None:
                 return within

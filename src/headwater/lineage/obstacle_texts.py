@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowRestriction
 from headwater.engine.state.sought import Sought
-from headwater.engine.state.twins import Twin
 from headwater.lineage.join_obstacles import Blocked
 from headwater.lineage.obstacles import Missing, Obstacle, ObstacleKind
+from headwater.lineage.twins import Twin
 from headwater.model.relation import RelationName, SegmentName
 from headwater.views.steps.computed import First
 from headwater.views.steps.join import JoinView, Output
@@ -26,7 +26,7 @@ _EXAMPLES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObstacleTexts:
-    """Writes obstacles of one view; `outputs` are its columns, which need no explaining."""
+    """Writes obstacles of one view. `outputs` are its columns, which need no explaining."""
 
     outputs: tuple[str, ...]
     segments: Mapping[RelationName, Segment]
@@ -46,8 +46,8 @@ class ObstacleTexts:
                 missing = Missing(relation=name, within=within)
         elif test is not None and isinstance(test.of, Output):
             wanted = self.format_value(sought.rows[test.of.name][0].as_py())
-            known = join.output_names == self.outputs
-            called = test.of.name if known else self.words.of_expression(test.of.expression, join)
+            is_output = join.output_names == self.outputs
+            called = test.of.name if is_output else self.words.of_expression(test.of.expression, join)
             text = f"{called} is not {wanted}{self._examples(blocked, join, called)}"
         else:
             assert test is not None, "a condition that is not true is known"
@@ -64,7 +64,7 @@ class ObstacleTexts:
         return f"there is another value: {', or '.join(dict.fromkeys(texts))}"
 
     def not_first(self, first: First, place: int | None) -> str:
-        """Return that a row is beyond LIMIT, or before OFFSET; `place` is where it stands in the order, if known."""
+        """Return that a row is beyond LIMIT, or before OFFSET. `place` is where it stands in the order, if known."""
         if first.offset:
             shown = f"places {first.offset + 1:,} to {first.last:,} are shown"
         else:
@@ -107,15 +107,17 @@ class ObstacleTexts:
         return f"{' or '.join(texts)}{more}"
 
     def _examples(self, blocked: Blocked, join: JoinView, of: str = "") -> str:
-        """Return values that do not do; of one column alone, if they have it."""
+        """Return values that do not fit, of one column alone if they have it."""
         read = {o.alias: o.relation.name for o in join.occurrences}
         every = [held for example in blocked.examples for held in example]
-        told = {(alias, column) for alias, column in every if self._named(read[alias], column) == of} or set(every)
+        named_columns = {(alias, column) for alias, column in every if self._named(read[alias], column) == of} or set(
+            every
+        )
         texts = [
             " and ".join(
                 f"{self._named(read[alias], column)} = {self.format_value(value)}"
                 for (alias, column), value in example.items()
-                if (alias, column) in told
+                if (alias, column) in named_columns
             )
             for example in blocked.examples
         ]

@@ -31,7 +31,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Obstacle:
-    """The first thing on the way that keeps a row out, in a sentence; `missing` rows of a relation would remove it."""
+    """The first thing on the way that keeps a row out, in a sentence. `missing` rows of a relation would remove it."""
 
     kind: ObstacleKind
     text: str

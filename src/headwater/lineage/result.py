@@ -98,7 +98,7 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyNotResult:
-    """What keeps a row out of a view at a tick, the first obstacle on every way to it; none: it is there."""
+    """What keeps a row out of a view at a tick: the first obstacle on every path to it. None if the row is there."""
 
     view: str
     tick: Tick

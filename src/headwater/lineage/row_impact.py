@@ -15,12 +15,12 @@ from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import PLACE, numbered, same_values
 from headwater.engine.state.tick_lookup import Run
 from headwater.engine.state.tick_reader import TickReader
-from headwater.engine.state.typed_row import typed_row
 from headwater.errors import NotReadable, did_you_mean
 from headwater.lineage.forward import deriving, may_derive
 from headwater.lineage.result import DerivedRows, RowImpactResult
 from headwater.lineage.trace import trace
 from headwater.lineage.trace_view import select_rows, shown_tick
+from headwater.lineage.typed_row import typed_row
 from headwater.model.moment import Moment
 from headwater.model.relation import Relation
 from headwater.project.outdated_view import refuse_outdated
@@ -46,15 +46,15 @@ def find_row_impact(
 
 
 def _relation(resolved: ResolvedProject, text: str) -> Relation:
-    known = {str(name): relation for name, relation in resolved.relations.items()}
-    if text not in known:
+    relations = {str(name): relation for name, relation in resolved.relations.items()}
+    if text not in relations:
         raise NotReadable(
             f'no view reads a relation "{text}"',
             code="HW-137",
-            detail=f"views read: {', '.join(sorted(known))}",
-            hint=did_you_mean(text, tuple(known), otherwise="write SOURCE.TABLE, as a view's SQL does"),
+            detail=f"views read: {', '.join(sorted(relations))}",
+            hint=did_you_mean(text, tuple(relations), otherwise="write SOURCE.TABLE, as a view's SQL does"),
         )
-    return known[text]
+    return relations[text]
 
 
 def _in_view(

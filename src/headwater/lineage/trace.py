@@ -28,15 +28,15 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.deltas.lookup import Origin
-from headwater.deltas.unfolded import unfolded
+from headwater.deltas.on_arrow import unfolded
 from headwater.engine.state.reach import restrict
 from headwater.engine.state.rewritings import Lineages
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.engine.state.tick_lookup import Cost, Run, TickLookup
-from headwater.engine.state.twins import Member, Twin, added_members
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.traced import Traced
+from headwater.lineage.twins import Member, Twin, added_members
 from headwater.model.relation import COUNT, RelationName, SegmentName
 from headwater.views.steps.derivation import (
     FromEverything,
@@ -89,8 +89,8 @@ def own_first(every: Sequence[Traced], own: Sequence[Traced]) -> Iterator[Traced
             yield one
             continue
         waiting.remove(mine)
-        known = set(_rows(mine.rows))
-        is_own = [row in known for row in _rows(one.rows)]
+        own_rows = set(_rows(mine.rows))
+        is_own = [row in own_rows for row in _rows(one.rows)]
         order = sorted(range(len(is_own)), key=lambda place: not is_own[place])
         yield replace(one, rows=one.rows.take(order), below=tuple(_moved(below, order) for below in one.below))
 
@@ -117,7 +117,7 @@ def trace(
     wanted: Mapping[RelationName, tuple[str, ...]],
     cost: Cost,
 ) -> tuple[Traced, ...]:
-    """Return what rows of a view derive from; `#of` at the top tells the place of the selected row.
+    """Return what rows of a view derive from. `#of` at the top tells the place of the selected row.
 
     `wanted` are the columns to show of each relation, at least those that the view reads. By `cost` it is chosen what
     of the lineage that is kept is read.
@@ -210,7 +210,7 @@ class _Tracer:
         return Traced(name=segment.name, title=title, origin=whole.origin or Origin.COMPUTED, rows=rows, below=below)
 
     def _called(self, name: RelationName, columns: Sequence[str]) -> dict[str, str]:
-        """Return what columns mean to the view's author; two that mean the same are told apart."""
+        """Return what columns mean to the view's author. Equal meanings get different names."""
         called: dict[str, str] = {}
         for column in columns:
             text = self._words.of_column(name, column)
@@ -232,7 +232,7 @@ class _Tracer:
         return sought_rows(rows, segment.relation.column_names, found[OF], read.origin)
 
     def _union(self, segment: Segment, members: Sequence[Signed], sought: Sought) -> Iterator[Traced]:
-        """Yield what sought rows of a union derive from in its members; columns go by their order."""
+        """Yield what sought rows of a union derive from in its members. Columns go by their order."""
         for member in added_members(members, self._segments):
             own = member.join.output_names if isinstance(member, Member) else self._columns(member)
             called = dict(zip(segment.relation.column_names, own, strict=True))

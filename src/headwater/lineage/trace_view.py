@@ -75,7 +75,7 @@ def trace_view(
 
 
 def select_rows(entries: DataFrame, where: str | None, name: str, schema: pa.Schema) -> pa.Table:
-    """Return the rows of a view for which a condition is true, each once, with `_count`; entries sum up to its rows."""
+    """Return the rows of a view for which a condition is true, each once, with `_count`. Entries sum up to its rows."""
     try:
         rows = net(entries, schema.names)
         found = to_arrow(rows if where is None else rows.where(where))

@@ -20,11 +20,11 @@ from headwater.engine.state.reach import restrict
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.sought import OF, PLACE, Sought, numbered, same_values, sought_rows
 from headwater.engine.state.tick_lookup import Run, TickLookup
-from headwater.engine.state.twins import Member, added_members
 from headwater.lineage.derivations import find_derivations
 from headwater.lineage.join_obstacles import find_obstacle
 from headwater.lineage.obstacle_texts import FormatValue, ObstacleTexts
 from headwater.lineage.obstacles import Obstacle, ObstacleKind
+from headwater.lineage.twins import Member, added_members
 from headwater.model.relation import COUNT, RelationName, SegmentName
 from headwater.views.steps.computed import First
 from headwater.views.steps.derivation import (
@@ -58,7 +58,7 @@ def why_not(
 
 
 class _Walk:
-    """One walk; a step yields nothing if it has a sought row."""
+    """One walk. A step yields nothing if it has a sought row."""
 
     def __init__(self, rows: SegmentRows, texts: ObstacleTexts) -> None:
         self._rows = rows
@@ -109,9 +109,9 @@ class _Walk:
         """Yield why rows with the sought keys are missing, or what there is instead of the sought values."""
         if self._matching(segment, sought).num_rows:
             return
-        known = tuple(column for column in sought.columns if column in passed)
-        narrower = sought_rows(sought.rows, known, sought.rows[OF])
-        below = list(self.segment(self._segments[name], narrower.renamed(tuple(passed[one] for one in known))))
+        passed_columns = tuple(column for column in sought.columns if column in passed)
+        narrower = sought_rows(sought.rows, passed_columns, sought.rows[OF])
+        below = list(self.segment(self._segments[name], narrower.renamed(tuple(passed[one] for one in passed_columns))))
         if below:
             yield from below
         elif first is not None:

@@ -1,1 +1,1 @@
-"""③ From a batch of ticks to the exact change of a view at each of them; pure."""
+"""③ From a batch of ticks to the exact change of a view at each of them. Pure."""

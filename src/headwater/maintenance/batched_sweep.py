@@ -21,7 +21,7 @@ Invariants
      changes can join and not the whole connected component of the data.
   4. Rows found twice, through two neighbours, count once: both findings are exact parts of the same bag.
   5. A row that fails a selection of its occurrence leads nowhere: nothing is asked for it. One that fails those of
-     every occurrence of its relation is left out of answers and log alike, so whoever answers need not have it.
+     every occurrence of its relation is left out of answers and log alike, so an answer need not have it.
 
 Guarantee: complete; each tick of the batch gets its own exact change. `strong` stamps all of the batch `hi`.
 Cost: at most n + γ - 1 probes for a batch of any size (`visit_trees`); SWEEP needs m (n - 1) for m transactions.
@@ -40,8 +40,7 @@ from typing import Any
 from headwater.deltas.extent import Extent
 from headwater.deltas.lookup import B, RowRequest, RowResult, restricted
 from headwater.maintenance.probe_plan import VisitTree
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -52,7 +51,7 @@ _Steps = Generator[Sequence[RowRequest[Any]], Sequence[RowResult[Any]], None]
 
 
 def batched_sweep(view: JoinView, lo: Tick, changes: Mapping[RelationName, B], log: Log[B]) -> Sweep[B]:
-    """Ask for what the changes after `lo` can join; return the rows of each relation, old ones stamped `lo`.
+    """Ask for what the changes after `lo` can join, and return the rows of each relation, old ones stamped `lo`.
 
     `changes` holds the batch's signed rows of every relation of the view, stamped with their ticks.
     """
@@ -110,16 +109,16 @@ class _Reach:
 
     def _visit(self, visits: Sequence[tuple[str, str]]) -> _Steps:
         """Find the rows of each first occurrence that the second one leads to."""
-        due = []
+        questions = []
         for node, neighbour in visits:
             pairs = self._edges[node, neighbour]
             columns = tuple(own for own, _ in pairs)
             relation = self._relation[node]
             leading = self._side(neighbour, away_from=node)
             keys = leading.keys(tuple(theirs for _, theirs in pairs), self._changes[relation], columns)
-            due.append((node, neighbour, relation, columns, keys))
-        yield from self._ask([(relation, columns, keys) for _, _, relation, columns, keys in due])
-        for node, neighbour, relation, columns, keys in due:
+            questions.append((node, neighbour, relation, columns, keys))
+        yield from self._ask([(relation, columns, keys) for _, _, relation, columns, keys in questions])
+        for node, neighbour, relation, columns, keys in questions:
             if (relation, columns) in self._found:
                 self._through[node, neighbour] = self._found[relation, columns].matching(columns, keys)
 
@@ -135,14 +134,14 @@ class _Reach:
         """Ask for what was not asked before, and keep the rebased answers."""
         missing: dict[tuple[RelationName, tuple[str, ...]], Any] = {}
         for relation, columns, keys in wishes:
-            place = (relation, columns)
+            key = (relation, columns)
             if keys is None:
-                if place not in self._found:
-                    missing[place] = None
+                if key not in self._found:
+                    missing[key] = None
                 continue
-            new = keys.without(self._asked[place]) if place in self._asked else keys
+            new = keys.without(self._asked[key]) if key in self._asked else keys
             if len(new):
-                missing[place] = missing[place].plus(new) if place in missing else new
+                missing[key] = missing[key].plus(new) if key in missing else new
         if not missing:
             return
         probes = tuple(
@@ -151,8 +150,8 @@ class _Reach:
         )
         answers = yield probes
         for probe, answer in zip(probes, answers, strict=True):
-            place = (probe.relation, probe.columns)
+            key = (probe.relation, probe.columns)
             rows = rebase(probe, answer, self._log, self._lo).selected(self._extents[probe.relation])
-            self._found[place] = self._found[place].plus(rows) if place in self._found else rows
+            self._found[key] = self._found[key].plus(rows) if key in self._found else rows
             if probe.keys is not None:
-                self._asked[place] = self._asked[place].plus(probe.keys) if place in self._asked else probe.keys
+                self._asked[key] = self._asked[key].plus(probe.keys) if key in self._asked else probe.keys

@@ -16,7 +16,7 @@ from headwater.deltas.on_arrow import ArrowBag
 from headwater.maintenance.probe_plan import VisitTree
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.model.position import Tick
-from headwater.model.relation import TICK, RelationName
+from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
 
 MOST_COMBINATIONS = 4_000_000
@@ -43,16 +43,12 @@ def pieces(
 
 
 def _upto(bags: Bags, upto: Tick) -> Bags:
-    return {
-        relation: ArrowBag(bag.table.filter(pc.less_equal(bag.table[TICK], upto))) for relation, bag in bags.items()
-    }
+    return {relation: bag.upto(upto) for relation, bag in bags.items()}
 
 
 def _fold(bag: ArrowBag, upto: Tick) -> ArrowBag:
     """Return the bag with everything up to a tick netted into old rows of that tick."""
-    past = pc.less_equal(bag.table[TICK], upto)
-    old = ArrowBag(bag.table.filter(past)).restamped(upto).net()
-    return old.plus(ArrowBag(bag.table.filter(pc.invert(past))))
+    return bag.upto(upto).restamped(upto).net().plus(bag.after(upto))
 
 
 def estimate_combinations(view: JoinView, bags: Bags) -> int:

@@ -33,7 +33,7 @@ from headwater.model.relation import ForeignKey, Relation, RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known(Generic[B]):
-    """The rows that a relation had under some keys before the batch, and these keys; under others it is not known."""
+    """The rows that a relation had under some keys before the batch, and these keys. Under others it is not known."""
 
     keys: Any
     rows: B

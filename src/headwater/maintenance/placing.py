@@ -1,6 +1,6 @@
 """Placing: where in the order of a source's ticks an answer belongs, if anywhere.
 
-An answer of a live source saw a set of its transactions. Whoever needs channels that keep their order can use it only
+An answer of a live source saw a set of its transactions. An algorithm that needs channels in order can use it only
 if that set is the source's ticks up to one of them: the answer is then delivered after that tick and before the next.
 
     ticks of s         3    5    6    8          5 was delivered when the question was asked
@@ -24,13 +24,13 @@ from operator import itemgetter
 from headwater.model.position import Tick
 from headwater.model.transaction import Seen
 
-Known = Iterable[tuple[Tick, int, str]]
+AcceptedTicks = Iterable[tuple[Tick, int, str]]
 """A source's ticks after `after`, in order, with what readers know their transactions by: an identity, in a log.
 
 Some may share a tick."""
 
 
-def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None:
+def place(accepted: AcceptedTicks, seen: Seen, after: Tick, delivered: Tick) -> Tick | None:
     """Return the last tick that an answer saw, if it saw all before it, all that was delivered, and nothing after it.
 
     >>> from headwater.model.transaction import SeenUpTo
@@ -39,7 +39,7 @@ def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None
     6
     """
     upto, is_over = after, False
-    for tick, sights in _by_tick(known, seen):
+    for tick, sights in _by_tick(accepted, seen):
         if sights == {True} and not is_over:
             upto = tick
             continue
@@ -49,7 +49,7 @@ def place(known: Known, seen: Seen, after: Tick, delivered: Tick) -> Tick | None
     return upto
 
 
-def seen_upto(known: Known, seen: Seen, after: Tick) -> Tick:
+def seen_upto(accepted: AcceptedTicks, seen: Seen, after: Tick) -> Tick:
     """Return the last tick of a source up to which everything was seen.
 
     >>> from headwater.model.transaction import SeenUpTo
@@ -57,18 +57,18 @@ def seen_upto(known: Known, seen: Seen, after: Tick) -> Tick:
     >>> seen_upto([(Tick(5), 55, ""), (Tick(6), 60, ""), (Tick(8), 80, "")], seen, Tick(3))
     5
     """
-    for tick, sights in _by_tick(known, seen):
+    for tick, sights in _by_tick(accepted, seen):
         if sights != {True}:
             break
         after = tick
     return after
 
 
-def is_half_seen(known: Known, seen: Seen) -> bool:
+def is_half_seen(accepted: AcceptedTicks, seen: Seen) -> bool:
     """Tell whether of some tick one transaction was seen and another was not: such an answer can be brought nowhere."""
-    return any(len(sights) > 1 for _, sights in _by_tick(known, seen))
+    return any(len(sights) > 1 for _, sights in _by_tick(accepted, seen))
 
 
-def _by_tick(known: Known, seen: Seen) -> Iterable[tuple[Tick, set[bool]]]:
-    for tick, parts in groupby(known, key=itemgetter(0)):
+def _by_tick(accepted: AcceptedTicks, seen: Seen) -> Iterable[tuple[Tick, set[bool]]]:
+    for tick, parts in groupby(accepted, key=itemgetter(0)):
         yield tick, {seen.sees(identity, log) for _, identity, log in parts}

@@ -15,41 +15,34 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic
 
-from headwater.deltas.lookup import B, RowRequest, RowResult, Sight
+from headwater.deltas.lookup import B, RowRequest, RowResult
 from headwater.deltas.signed_bag import Keys
-from headwater.maintenance.published.messages import Fragment
 from headwater.maintenance.published.terms import TermStep
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 
 Correct = Callable[[RowRequest[Any], RowResult[Any], Log[Any], Tick], Any]
 """How an answer is brought to a tick: `rebase`."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Kept(Generic[B]):
-    request: RowRequest[Any]
-    result: RowResult[B]
+_Key = tuple[RelationName, tuple[str, ...]]
 
 
 @dataclass(slots=True, kw_only=True)
 class ProbeCache(Generic[B]):
-    """The executed probes of one transaction; `like` has a bag of each relation, whose column types keys take."""
+    """The executed probes of one transaction. `like` has a bag of each relation, whose column types keys take."""
 
     like: Mapping[RelationName, B]
     log: Log[B]
     correct: Correct = rebase
-    _kept: dict[tuple[RelationName, tuple[str, ...]], list[_Kept[B]]] = field(default_factory=dict)
+    _kept: dict[_Key, list[tuple[RowRequest[Any], RowResult[B]]]] = field(default_factory=dict)
 
-    def keep(self, fragment: Fragment[B], sight: Sight) -> None:
+    def keep(self, request: RowRequest[Any], result: RowResult[B]) -> None:
         """Take in what a source found, and what it had seen by then."""
-        place = (fragment.request.relation, fragment.request.columns)
-        self._kept.setdefault(place, []).append(_Kept(fragment.request, fragment.result(sight)))
+        self._kept.setdefault((request.relation, request.columns), []).append((request, result))
 
     def missing(self, relation: RelationName, step: TermStep, leading: B | None) -> Keys | None:
-        """Return the keys of a step that were not asked for; None stands for the whole relation."""
+        """Return the keys of a step that were not asked for. None stands for the whole relation."""
         if leading is None:
             return None
         keys = self._keys(relation, step, leading, step.columns)
@@ -62,40 +55,38 @@ class ProbeCache(Generic[B]):
     def rows(self, relation: RelationName, step: TermStep, leading: B | None, tick: Tick) -> B:
         """Return the rows of a tick that a step leads to, as far as they were asked for."""
         columns = self._covering(relation, step, leading)
-        place = (relation, step.columns if columns is None else columns)
+        key = (relation, step.columns if columns is None else columns)
         if leading is None:
-            return self._whole(place, tick)
+            return self._whole(key, tick)
         keys: Any = self._keys(relation, step, leading, step.columns)
-        if place[1] == ():
-            whole: B = self._whole(place, tick).matching(step.columns, keys)
+        if key[1] == ():
+            whole: B = self._whole(key, tick).matching(step.columns, keys)
             return whole
         found: B = self.like[relation].matching(step.columns, keys.without(keys))
-        remaining: Any = self._keys(relation, step, leading, place[1])
-        for kept in self._kept.get(place, []):
-            other = remaining.without(kept.request.keys)
+        remaining: Any = self._keys(relation, step, leading, key[1])
+        for request, result in self._kept.get(key, []):
+            other = remaining.without(request.keys)
             hit = remaining.without(other)
             remaining = other
             if len(hit):
-                probe = kept.request.with_keys(hit)
-                answer = replace(kept.result, rows=kept.result.rows.matching(place[1], hit))
-                found = found.plus(self.correct(probe, answer, self.log, tick))
-        return found if place[1] == step.columns else found.matching(step.columns, keys)
+                answer = replace(result, rows=result.rows.matching(key[1], hit))
+                found = found.plus(self.correct(request.with_keys(hit), answer, self.log, tick))
+        return found if key[1] == step.columns else found.matching(step.columns, keys)
 
-    def _whole(self, place: tuple[RelationName, tuple[str, ...]], tick: Tick) -> B:
-        kept = self._kept[place][0]
-        rows: B = self.correct(kept.request, kept.result, self.log, tick)
+    def _whole(self, key: _Key, tick: Tick) -> B:
+        rows: B = self.correct(*self._kept[key][0], self.log, tick)
         return rows
 
     def _covering(self, relation: RelationName, step: TermStep, leading: B | None) -> tuple[str, ...] | None:
-        """Return the columns of probes that together hold all that a step leads to; None if there are none."""
+        """Return the columns of probes that together hold all that a step leads to, or None if there are none."""
         if (relation, ()) in self._kept:
             return ()
         if leading is None:
             return None
-        known = [place for place in self._kept if place[0] == relation and set(place[1]) <= set(step.columns)]
-        for place in [(relation, step.columns), *known]:
-            if not len(self._uncovered(place, self._keys(relation, step, leading, place[1]))):
-                return place[1]
+        usable = [key for key in self._kept if key[0] == relation and set(key[1]) <= set(step.columns)]
+        for key in [(relation, step.columns), *usable]:
+            if not len(self._uncovered(key, self._keys(relation, step, leading, key[1]))):
+                return key[1]
         return None
 
     def _keys(self, relation: RelationName, step: TermStep, leading: B, columns: tuple[str, ...]) -> Keys:
@@ -104,8 +95,8 @@ class ProbeCache(Generic[B]):
         keys: Keys = leading.keys(tuple(theirs[column] for column in columns), self.like[relation], columns)
         return keys
 
-    def _uncovered(self, place: tuple[RelationName, tuple[str, ...]], keys: Any) -> Keys:
-        for kept in self._kept.get(place, []):
-            keys = keys.without(kept.request.keys)
+    def _uncovered(self, key: _Key, keys: Any) -> Keys:
+        for request, _ in self._kept.get(key, []):
+            keys = keys.without(request.keys)
         uncovered: Keys = keys
         return uncovered

@@ -98,7 +98,7 @@ def _tree(part: list[str], neighbours: Mapping[str, list[str]]) -> VisitTree:
 
 
 def _connected_dominating_set(part: list[str], neighbours: Mapping[str, list[str]]) -> list[str]:
-    """Return a smallest set of connected nodes that every other node is next to; for large graphs, just a small one."""
+    """Return a smallest set of connected nodes that every other node is next to. For large graphs, just a small one."""
     if len(part) > _LARGEST_EXACT:
         return _reachable(part[0], {node for node in part if len(neighbours[node]) > 1} | {part[0]}, neighbours)
     for size in range(1, len(part) + 1):

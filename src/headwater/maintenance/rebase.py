@@ -6,7 +6,7 @@ What an answer saw is a *set* of transactions, not a number: a database can show
 (A waits for a synchronous standby). The rule is per answer, never per row: an empty answer needs it too.
 
     source     A ──────► B ──► answer           log: A B C          needed: t = A
-    seen       no        yes                    − B (seen, later)   + A (not seen, due)
+    seen       no        yes                    − B (seen, later)   + A (not seen, needed)
 
 Only changes under the probed keys count: outside of them the answer says nothing.
 
@@ -15,12 +15,24 @@ Paper 001 attaches versions to rows (its Lemma 1); 229 of 1,000 simulated runs e
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
-from headwater.deltas.lookup import B, RowRequest, RowResult, SawTicks
+from headwater.deltas.lookup import B, B_co, RowRequest, RowResult, SawTicks, Sight
 from headwater.errors import ImpossibleChange
-from headwater.maintenance.questions import Log
 from headwater.model.position import Tick
+from headwater.model.relation import RelationName
+
+
+class Log(Protocol[B_co]):
+    """The accepted transactions, as far as an algorithm may look: all that a result saw are known by then."""
+
+    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were seen and whose tick is after this one."""
+        ...
+
+    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B_co:
+        """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
+        ...
 
 
 def rebase(probe: RowRequest[Any], answer: RowResult[B], log: Log[B], tick: Tick) -> B:

@@ -52,7 +52,7 @@ class Layout:
         return Layout(sources=sources, neighbours=neighbours, closure=closure)
 
     def reachable(self, bound: Bound) -> tuple[str, ...]:
-        """Return the occurrences that can be asked for next; one that no equality leads to only when no other is left.
+        """Return the occurrences that can be asked for next. One that no equality leads to only when no other is left.
 
         >>> Layout.of({"a": "x", "b": "x", "c": "x"}, ["ab"], closure=False).reachable(frozenset("ab"))
         ('c',)
@@ -100,7 +100,7 @@ def plan(layout: Layout, terms: Iterable[Bound]) -> tuple[str, ...]:
 
 
 class _Moves:
-    """Where visits lead to; the same sets of bound occurrences come up again and again, so they are remembered."""
+    """Where visits lead to. The same sets of bound occurrences come up again and again, so they are remembered."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
@@ -115,7 +115,7 @@ class _Moves:
         return tuple(source for source in self._sources if any(source in self._from(bound) for bound in state))
 
     def after(self, state: _State, source: str) -> _State:
-        """Return the state after a visit; terms that have bound the same occurrences are one from then on."""
+        """Return the state after a visit. Terms that have bound the same occurrences are one from then on."""
         return tuple(dict.fromkeys(self._from(bound).get(source, bound) for bound in state))
 
     def _from(self, bound: Bound) -> Mapping[str, Bound]:
@@ -127,7 +127,7 @@ class _Moves:
 
 
 def _along_a_tree(moves: _Moves, state: _State) -> tuple[str, ...]:
-    """Return visits along a tree of the join graph: from the leaves to the root, and back; those of use."""
+    """Return the useful visits along a tree of the join graph: from the leaves to the root, and back."""
     neighbours = moves.layout.neighbours
     edges = [(alias, near) for alias, others in neighbours.items() for near in others]
     trees = plan_visits(neighbours, edges)

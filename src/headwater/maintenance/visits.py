@@ -4,7 +4,7 @@
 
 Every visit asks the source that a minimum plan names next (`visit_plan`), for all terms, about everything that is next
 to what they have bound. With closure a source goes on by itself to its own next occurrences and returns, for each, the
-rows it found *and the keys it looked for*: fragments, not a join.
+rows it found *and the keys it looked for*, not a join.
 
 Coverage. Rebasing may put back a row that the source no longer had; where it leads on to was then not looked for. The
 executed keys tell: a term goes on only if all of its keys were asked for, else the next visit asks for the uncovered
@@ -74,7 +74,7 @@ def layout_of(view: JoinView, *, closure: bool) -> Layout:
 def visit_sources(
     view: JoinView, begun: Begun, log: ViewHistory[Any], manner: Manner
 ) -> Questions[tuple[Term[Any], ...]]:
-    """Bind every occurrence of every term; return the terms of which something can come."""
+    """Bind every occurrence of every term, and return the terms of which something can come."""
     visits = _Visits(view, begun, log, manner)
     while True:
         visits.bind()
@@ -86,9 +86,9 @@ def visit_sources(
         else:
             source = plan(visits.layout, unfinished)[0]
             answered = yield source, visits.parts(source)
-        for fragments in answered.fragments:
-            for fragment in fragments:
-                visits.cache.keep(fragment, answered.sight)
+        for part in answered.results:
+            for request, result in part:
+                visits.cache.keep(request, result)
 
 
 class _Visits:
@@ -112,12 +112,12 @@ class _Visits:
 
     def bind(self) -> None:
         """Bind every occurrence of every term whose rows are known."""
-        for place, start in enumerate(self._starts):
-            while (following := self._bound_further(place, start)) is not None:
-                self.terms[place] = following
+        for index, start in enumerate(self._starts):
+            while (following := self._bound_further(index, start)) is not None:
+                self.terms[index] = following
 
-    def _bound_further(self, place: int, start: str) -> Term[Any] | None:
-        term = self.terms[place]
+    def _bound_further(self, index: int, start: str) -> Term[Any] | None:
+        term = self.terms[index]
         if term.is_empty:
             return None
         for alias in self.layout.reachable(frozenset(term.bound)):
@@ -125,7 +125,7 @@ class _Visits:
             for step in self._steps(term, alias):
                 leading = None if step.via is None else term.bound[step.via]
                 covered = self.cache.is_covered(relation, step, leading)
-                if self._manner.may_bind(covered=covered, queried=(place, alias) in self._queried):
+                if self._manner.may_bind(covered=covered, queried=(index, alias) in self._queried):
                     tick = self._begun.needed(alias, start)
                     return term.bind(alias, self.cache.rows(relation, step, leading, tick))
         return None
@@ -139,9 +139,9 @@ class _Visits:
                     if step.via is None or not self._manner.looks(self._view, step):
                         continue
                     keys: Any = self.cache.missing(self._relation(alias), step, term.bound[step.via])
-                    known = self._looked.get(alias)
-                    if len(new := keys if known is None else keys.without(known)):
-                        self._looked[alias] = new if known is None else known.plus(new)
+                    earlier = self._looked.get(alias)
+                    if len(new := keys if earlier is None else keys.without(earlier)):
+                        self._looked[alias] = new if earlier is None else earlier.plus(new)
                         also: Any = asked[alias].keys if alias in asked else new
                         asked[alias] = QueryPart(carried={}, steps=(step,), keys=new.plus(also))
         return tuple(asked.values())
@@ -149,13 +149,13 @@ class _Visits:
     def parts(self, source: str) -> tuple[QueryPart[Any], ...]:
         """Return what to ask a source: the missing keys of everything next to what any term has bound, once."""
         asked: dict[tuple[Any, ...], QueryPart[Any]] = {}
-        for place, term in enumerate(self.terms):
+        for index, term in enumerate(self.terms):
             if term.is_empty or len(term.bound) == len(self.layout.sources):
                 continue
             bound = frozenset(term.bound)
             first = [alias for alias in self.layout.reachable(bound) if self.layout.sources[alias] == source]
             left = self.layout.after_visit(bound, source) - bound - set(first)
-            self._queried |= {(place, alias) for alias in (*first, *left)}
+            self._queried |= {(index, alias) for alias in (*first, *left)}
             for alias in first:
                 step = self._steps(term, alias)[0]
                 leading = None if step.via is None else term.bound[step.via]
@@ -168,7 +168,7 @@ class _Visits:
     def _paths(
         self, step: TermStep, keys: Keys | None, left: Sequence[str]
     ) -> list[tuple[tuple[TermStep, ...], Keys | None]]:
-        """Return a step and all that follows it at its source; and what follows from changes that are known already."""
+        """Return a step and all that follows it at its source, and what follows from the changes at the warehouse."""
         steps = [step]
         for _ in left:
             reached = [one.alias for one in steps]
@@ -189,16 +189,16 @@ class _Visits:
         return paths
 
     def _merge(self, asked: dict[tuple[Any, ...], QueryPart[Any]], steps: tuple[TermStep, ...], keys: Any) -> None:
-        """Add a question; one that asks the same way as another only adds its keys to it."""
+        """Add a question. One that asks the same way as another only adds its keys to it."""
         places = [step.alias for step in steps]
         shape = tuple(
-            (self._relation(step.alias), step.columns, step.via_columns if place else (), _place(places, step.via))
-            for place, step in enumerate(steps)
+            (self._relation(step.alias), step.columns, step.via_columns if index else (), _place(places, step.via))
+            for index, step in enumerate(steps)
         )
-        known = asked.get(shape)
-        if known is not None and known.keys is not None and keys is not None:
-            keys = known.keys.plus(keys)
-        asked[shape] = QueryPart(carried={}, steps=known.steps if known else steps, keys=keys)
+        earlier = asked.get(shape)
+        if earlier is not None and earlier.keys is not None and keys is not None:
+            keys = earlier.keys.plus(keys)
+        asked[shape] = QueryPart(carried={}, steps=earlier.steps if earlier else steps, keys=keys)
 
     def _steps(self, term: Term[Any], alias: str) -> tuple[TermStep, ...]:
         return steps_to(self._view, alias, term.bound) or (TermStep(alias=alias, via=None),)
@@ -217,5 +217,5 @@ def _below(step: TermStep, steps: Sequence[TermStep]) -> tuple[TermStep, ...]:
 
 
 def _place(aliases: Sequence[str], alias: str | None) -> int:
-    """Return how many-th step another one follows; -1 for the first, which follows what the warehouse sent."""
+    """Return the number of the step that another one follows, or -1 for the first, which follows the warehouse."""
     return aliases.index(alias) if alias in aliases else -1

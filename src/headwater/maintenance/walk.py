@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, TypeVar
 
-from headwater.deltas.lookup import B, Sight
-from headwater.maintenance.published.messages import Answered, Fragment, Query, QueryPart
+from headwater.deltas.lookup import B, RowRequest, RowResult
+from headwater.maintenance.published.messages import Answered, Query, QueryPart
 from headwater.maintenance.published.terms import Term, TermStep, steps_from
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
 from headwater.views.steps.join import JoinView
 
@@ -24,8 +23,8 @@ R = TypeVar("R")
 Questions = Generator[tuple[str, tuple[QueryPart[Any], ...]], Answered[Any], R]
 """Yields a source and what to ask it, is sent the answer, returns what it found."""
 
-Correct = Callable[[Fragment[Any], Sight], Any]
-"""What an answer is taken for: a fragment of it, and what it saw, give the rows of the occurrence it is about."""
+Correct = Callable[[RowRequest[Any], RowResult[Any]], Any]
+"""What an answer is taken for: a request and its result give the rows of the occurrence that they are about."""
 
 
 def walk(
@@ -44,7 +43,7 @@ def walk_as_answered(view: JoinView, term: Term[B]) -> Questions[Term[B]]:
     for step in steps_from(view, set(term.bound)):
         if term.is_empty:
             return term
-        (term,) = yield from _bind(view, step, (term,), lambda fragment, _: fragment.rows)
+        (term,) = yield from _bind(view, step, (term,), lambda _, result: result.rows)
     return term
 
 
@@ -55,7 +54,7 @@ def bind_step(
 
     An occurrence that is read whole is read once for all of them.
     """
-    return _bind(view, step, terms, lambda only, sight: rebase(only.request, only.result(sight), log, needed))
+    return _bind(view, step, terms, lambda request, result: rebase(request, result, log, needed))
 
 
 def _bind(
@@ -64,14 +63,14 @@ def _bind(
     carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
     source = view.occurrence(step.alias).relation.name.source
     answered = yield source, tuple(QueryPart(carried=rows, steps=(step,)) for rows in carried)
-    found = [correct(only, answered.sight) for (only,) in answered.fragments]
+    found = [correct(*only) for (only,) in answered.results]
     if step.via is None:
         found *= len(terms)
     return tuple(term.bind(step.alias, rows) for term, rows in zip(terms, found, strict=True))
 
 
 class Walks(Generic[R]):
-    """Questions in the air: numbers the queries, and leads every answer back to who asked."""
+    """Open questions: numbers the queries, and returns every answer to its asker."""
 
     def __init__(self) -> None:
         """Begin with nothing in the air."""
@@ -86,12 +85,12 @@ class Walks(Generic[R]):
         return not self._open
 
     def start(self, questions: Questions[R]) -> tuple[int, Sequence[Query[Any]]]:
-        """Begin to ask; return a number for it, and the first query, if there is one."""
+        """Begin to ask, and return a number for it, and the first query, if there is one."""
         self._started += 1
         return self._started, self._go_on(questions, self._started, None)
 
     def take(self, answered: Answered[Any]) -> Sequence[Query[Any]]:
-        """Lead an answer to who asked for it; return the next query, if there is one."""
+        """Give an answer to its asker, and return the next query, if there is one."""
         started, questions = self._open.pop(answered.number)
         return self._go_on(questions, started, answered)
 

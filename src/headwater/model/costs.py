@@ -1,4 +1,4 @@
-"""What things cost on two cores, as the benches in bench/results have measured it; each stands here once.
+"""What things cost on two cores, as the benches in bench/results have measured it. Each stands here once.
 
 `explain`, `advise`, `analyze`, `trace` and lookups compare these with each other: whether to recompute a view, what to
 keep, where to read rows. They decide how something is done, never what a view shows. What a warehouse or a source can

@@ -15,7 +15,7 @@ from enum import Enum
 
 
 class Guarantee(Enum):
-    """A level of consistency; the better one is the greater one.
+    """A level of consistency. The better one is the greater one.
 
     >>> Guarantee.COMPLETE > Guarantee.STRONG > Guarantee.NONE
     True

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 
 class Maintenance(Enum):
-    """Paper 002's kinds: recomputed or incremental, from replicas or by asking, or whichever a batch allows."""
+    """Paper 002's kinds: recomputed or incremental, from replicas or by asking, or decided per batch."""
 
     SELF = "self"
     PROBE = "probe"
@@ -35,7 +35,7 @@ class AllGroupTables:
 
 @dataclass(frozen=True, slots=True)
 class TheseGroupTables:
-    """Of the segments whose old rows are needed, these have group tables; the others are computed where they can be."""
+    """Of the segments whose old rows are needed, these have group tables. The others are computed where they can be."""
 
     names: tuple[str, ...]
     """As `explain` shows them."""
@@ -68,7 +68,7 @@ class Every:
 
 @dataclass(frozen=True, slots=True)
 class OnDemand:
-    """The view is brought up to date when somebody asks for it."""
+    """The view is brought up to date on request."""
 
     def __str__(self) -> str:
         """Return it as the project file writes it."""
@@ -79,7 +79,7 @@ Refresh: TypeAlias = Continuous | Every | OnDemand
 
 
 def next_refresh(refresh: Refresh, refreshed_at: datetime) -> datetime | None:
-    """Return when a view is due that was last brought up to date at a time; None: always, or when asked for.
+    """Return when a view that was refreshed at a time is to be refreshed next. None means always, or on demand.
 
     >>> next_refresh(Every(seconds=600, text="10 min"), datetime(2026, 1, 1, 12, 0))
     datetime.datetime(2026, 1, 1, 12, 10)

@@ -61,7 +61,7 @@ Moment: TypeAlias = AtTick | AtPosition | AtTime
 
 
 def parse_moment(text: str) -> Moment:
-    """Return the moment that a text names; a time without a zone is UTC.
+    """Return the moment that a text names. A time without a zone is UTC.
 
     >>> parse_moment("42")
     AtTick(tick=42)
@@ -72,20 +72,20 @@ def parse_moment(text: str) -> Moment:
     >>> str(parse_moment("2026-11-15 10:30"))
     '2026-11-15T10:30:00+00:00'
     """
-    said = text.strip()
-    if re.fullmatch(r"[0-9]+", said):
-        return AtTick(tick=Tick(int(said)))
-    if match := _LOG_AND_POSITION.fullmatch(said):
+    written = text.strip()
+    if re.fullmatch(r"[0-9]+", written):
+        return AtTick(tick=Tick(int(written)))
+    if match := _LOG_AND_POSITION.fullmatch(written):
         source, log = split_log_name(match[1])
         return AtPosition(source=source, log=log, text=match[2])
     try:
-        return AtTime(time=_with_zone(datetime.fromisoformat(said)))
+        return AtTime(time=_with_zone(datetime.fromisoformat(written)))
     except ValueError:
         raise _not_a_moment(f'"{text}"') from None
 
 
 def parse_position(text: str) -> AtPosition:
-    """Return the position that a text names; anything else is refused.
+    """Return the position that a text names. Anything else is refused.
 
     >>> str(parse_position("shop:0/16B3748"))
     'shop:0/16B3748'
@@ -120,9 +120,9 @@ def as_moment(value: int | str | datetime | Moment) -> Moment:
             return value
 
 
-def _not_a_moment(said: str) -> NotReadable:
+def _not_a_moment(written: str) -> NotReadable:
     return NotReadable(
-        f"{said} is not a moment",
+        f"{written} is not a moment",
         code="HW-120",
         detail="it is neither a tick, nor SOURCE:POSITION, nor an ISO time",
         hint='write for instance 42, shop:0/16B3748, or "2026-11-15T10:30:00Z"',

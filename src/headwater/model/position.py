@@ -47,7 +47,7 @@ class Notation:
         return f"{shown}{self.separator}{offset & ((1 << self.low_bits) - 1):{self._format}}"
 
     def parse(self, text: str) -> int:
-        """Return the offset that a text means; any other text is refused.
+        """Return the offset that a text means. Any other text is refused.
 
         >>> hex(LSN.parse("1/ff"))
         '0x1000000ff'
@@ -146,7 +146,7 @@ class Position:
         return self.offset <= other.offset
 
     def written(self) -> list[object]:
-        """Return the position as it is stored beside its log's name; PostgreSQL's notation goes without saying.
+        """Return the position as it is stored beside its log's name. PostgreSQL's notation is the default.
 
         >>> Position(source="shop", history="71:1", offset=90).written()
         ['71:1', 90]
@@ -182,7 +182,7 @@ def split_log_name(name: str) -> tuple[str, str]:
 
 
 def by_log(positions: Iterable[Position]) -> dict[str, Position]:
-    """Return positions by the names of their logs; the last of each log counts."""
+    """Return positions by the names of their logs. The last of each log counts."""
     return {position.log_name: position for position in positions}
 
 

@@ -1,6 +1,6 @@
 """What a project says: its sources, how relations are read, its views and how each is kept. Frozen, without secrets.
 
-A source's URL is kept as it is written, with `${VARIABLE}` in it, and filled in only when somebody connects.
+A source's URL is kept as it is written, with `${VARIABLE}` in it, and filled in only when a source is connected to.
 
 How a relation is read is chosen once per relation, for all views: `[relations."shop.sales"] reading = "probe"`, or else
 `[defaults] reading`. A view may choose for itself (`maintenance =`), where this does not contradict what is said of a
@@ -37,14 +37,14 @@ class Reading(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainTicks:
-    """History reaches back so many ticks."""
+    """History reaches back this number of ticks."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetainFor:
-    """History reaches back so many seconds."""
+    """History reaches back this number of seconds."""
 
     seconds: float
 
@@ -61,7 +61,7 @@ SOURCE_KEYS = ("url", "statement_timeout", "probe_connections")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDeclaration:
-    """A source as the project file declares it; `url_text` still has its `${VARIABLE}`s."""
+    """A source as the project file declares it. `url_text` still has its `${VARIABLE}`s."""
 
     name: str
     url_text: str
@@ -72,7 +72,7 @@ class SourceDeclaration:
     """What else it says; the kind of source knows what that means."""
 
     def url(self, environment: Mapping[str, str]) -> str:
-        """Return the URL with its variables filled in; an unset one is refused by its name.
+        """Return the URL with its variables filled in. An unset one is refused by its name.
 
         >>> declaration = SourceDeclaration(name="shop", url_text="postgresql://me:${PW}@db/shop",
         ...     statement_timeout_seconds=60, probe_connections=4, declared_in="headwater.toml:5")
@@ -100,19 +100,19 @@ class ViewFile:
     guarantee: Guarantee | None
     """None: whatever the algorithm guarantees."""
     algorithm: str
-    """As it is written: which names there are is known by those who maintain."""
+    """As it is written; the algorithms' names are checked later."""
     strict: bool = False
-    """Whether a view is refused that would have to be computed anew, in whole, rather than incrementally."""
+    """Whether a view is refused that would have to be recomputed from all its rows."""
     keep: tuple[LineageWish, ...] = ()
-    """The lineage that is kept beside the view; which segments there are is known by those who compile."""
+    """The lineage that is kept beside the view; the segments' names are checked when it is compiled."""
     maintenance: Maintenance | None
     """None: incremental, each relation read as `[relations]` and `[defaults]` say."""
     refresh: Refresh
     group_tables: GroupTables = field(default_factory=AllGroupTables)
-    """Which segments have group tables; which there are is known by those who compile."""
+    """Which segments have group tables; their names are checked when the view is compiled."""
     is_compared_at_birth: bool = True
     """Whether it is computed twice when it is born, by its SQL and by its steps, and refused if they differ."""
-    shown: str = ""
+    path_text: str = ""
     """Its file as errors name it: views/NAME.sql, perhaps in a folder there."""
 
 
@@ -171,30 +171,30 @@ class Project:
         return self.readings.get(relation, self.default_reading)
 
     def source(self, name: str) -> SourceDeclaration:
-        """Return a source by its name; one that is not declared is refused."""
-        known = tuple(source.name for source in self.sources)
-        if name not in known:
-            raise unknown_source(name, known, PROJECT_FILE)
-        return self.sources[known.index(name)]
+        """Return a source by its name. One that is not declared is refused."""
+        names = tuple(source.name for source in self.sources)
+        if name not in names:
+            raise unknown_source(name, names, PROJECT_FILE)
+        return self.sources[names.index(name)]
 
     def view(self, name: str) -> ViewFile:
-        """Return a view by its name; one that has no file is refused."""
-        known = tuple(view.name for view in self.views)
-        if name not in known:
+        """Return a view by its name. One that has no file is refused."""
+        names = tuple(view.name for view in self.views)
+        if name not in names:
             raise InvalidProject(
                 f'there is no view "{name}"',
                 code="HW-114",
-                detail=f"the project has {', '.join(known) or 'no views'}",
-                hint=did_you_mean(name, known, otherwise=f"write {VIEWS_FOLDER}/{name}.sql"),
+                detail=f"the project has {', '.join(names) or 'no views'}",
+                hint=did_you_mean(name, names, otherwise=f"write {VIEWS_FOLDER}/{name}.sql"),
             )
-        return self.views[known.index(name)]
+        return self.views[names.index(name)]
 
 
-def unknown_source(name: str, known: tuple[str, ...], where: str) -> InvalidProject:
+def unknown_source(name: str, names: tuple[str, ...], where: str) -> InvalidProject:
     """Return the refusal of a source that is not declared."""
     return InvalidProject(
         f'there is no source "{name}" ({where})',
         code="HW-118",
-        detail=f"the project has {', '.join(known) or 'no sources'}",
-        hint=did_you_mean(name, known, otherwise=f"declare [sources.{name}]"),
+        detail=f"the project has {', '.join(names) or 'no sources'}",
+        hint=did_you_mean(name, names, otherwise=f"declare [sources.{name}]"),
     )

@@ -62,9 +62,9 @@ class ColumnUse(Enum):
     READ = "read"
     """Some view reads it, from the first row of the log on."""
     FIRST_READ = "read for the first time"
-    """Views read it that are computed from the rows that are there now: what the log told of it before is not used."""
+    """Views read it that are computed from the rows that are there now: what the log said of it before is not used."""
     UNREAD = "not read"
-    """No view reads it. It is NULL in the change log where its source no longer tells of it."""
+    """No view reads it. It is NULL in the change log where its source no longer sends it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +78,13 @@ class Column:
 
     @property
     def arrow_field(self) -> pa.Field:
-        """The Arrow field that holds this column; every column may be NULL."""
+        """The Arrow field that holds this column. Every column may be NULL."""
         return pa.field(self.name, arrow_type(self.type))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationName:
-    """Which table of which source; of a segment, `SegmentName`.
+    """The name of a table at a source. Segments have a `SegmentName`.
 
     >>> str(RelationName(source="shop", schema="public", name="sales"))
     'shop.sales'
@@ -105,7 +105,7 @@ class RelationName:
         return (self.source, self.schema, self.name) < (other.source, other.schema, other.name)
 
     def __str__(self) -> str:
-        """Return the name as a view's SQL writes it; the default schema is left out."""
+        """Return the name as a view's SQL writes it. The default schema is left out."""
         middle = "" if self.schema == DEFAULT_SCHEMA else f"{self.schema}."
         return f"{self.source}.{middle}{self.name}"
 
@@ -153,7 +153,7 @@ def written_name(source: str, name: str, schema: str = DEFAULT_SCHEMA) -> Relati
 
 
 class Identity(Enum):
-    """What a source's log tells of the old row when a row is changed or deleted."""
+    """What a source's log has of the old row when a row is changed or deleted."""
 
     FULL = "full"
     KEY = "key"
@@ -164,7 +164,7 @@ class Identity(Enum):
 class ForeignKey:
     """Columns whose values, where none is NULL, are those of exactly one row of another table of the same source.
 
-    Only what holds after every statement is told of: neither deferrable nor left unchecked for older rows.
+    Only keys that hold after every statement: neither deferrable nor unchecked for older rows.
     """
 
     columns: tuple[str, ...]
@@ -192,7 +192,7 @@ class Relation:
     foreign_keys: tuple[ForeignKey, ...] = ()
 
     def column(self, name: str) -> Column:
-        """Return the column of that name; asking for one that is not there is a bug of the caller."""
+        """Return the column of that name. Asking for one that is not there is a bug of the caller."""
         return next(column for column in self.columns if column.name == name)
 
     @property

@@ -117,14 +117,14 @@ class CaptureSettings:
     login_longest_seconds: Seconds = 30.0
     """The longest such pause."""
     report_interval_seconds: Seconds = 5.0
-    """How often a source is told what is durable here, at least; more often if its own timeout is short."""
+    """How often, at least, what is durable here is acknowledged to a source; more often if its own timeout is short."""
     partition_check_interval_seconds: Pause = 10.0
     """How often the catalog of a source is asked whether partitions were attached or detached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchSettings:
-    """One batch of maintenance; `[maintenance]` says how large it is and how long it waits."""
+    """One batch of maintenance. `[maintenance]` says how large it is and how long it waits."""
 
     recomputed_ticks: Count = 100
     """Ticks in one batch of a view that is recomputed at every tick; other views wait for it no longer."""
@@ -224,7 +224,7 @@ class ServiceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of a project, in groups; a group is a table `[settings.NAME]` of the project file."""
+    """All settings of a project, in groups. A group is a table `[settings.NAME]` of the project file."""
 
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     batch: BatchSettings = field(default_factory=BatchSettings)

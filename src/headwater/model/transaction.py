@@ -21,7 +21,7 @@ ORDINAL = "_ordinal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transaction:
-    """One transaction of one source: where its commit ends in the log, who it is, when it committed.
+    """One transaction of one source: where its commit ends in the log, its identity, when it committed.
 
     `identity` is what readers know it by, within its log: a transaction id, or the offset of its position.
     `gid` is the id under which it was prepared as part of a global transaction, if it was and the log tells.
@@ -70,7 +70,7 @@ class Seen(Protocol):
         ...
 
     def written(self) -> dict[str, Any]:
-        """Return it as JSON holds it; the same source reads it (`Source.read_seen`)."""
+        """Return it as JSON holds it. The same source reads it (`Source.read_seen`)."""
         ...
 
 
@@ -90,7 +90,7 @@ class SeenUpTo:
     """Those that were logged before, and became visible later."""
 
     def sees(self, identity: int, log: str) -> bool:
-        """Tell whether the committed transaction with this identity was visible; there is one log."""
+        """Tell whether the committed transaction with this identity was visible. There is one log."""
         del log
         return identity <= self.last and identity not in self.hidden
 

@@ -1,7 +1,7 @@
 """Everything that happens while a warehouse is maintained, as one stream of typed events.
 
-Logs, progress bars, `run --json`, metrics and the dashboard are renderings of this stream. Whoever makes something
-happen says so once, to one listener; `fan_out` lets several listen. Listeners are called on the thread on which the
+Logs, progress bars, `run --json`, metrics and the dashboard are renderings of this stream. The code that does something
+reports it once, to one listener; `fan_out` lets several listen. Listeners are called on the thread on which the
 event happened and must be quick; they change nothing.
 """
 
@@ -18,7 +18,7 @@ from headwater.model.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkStarting:
-    """Spark is being started; that takes seconds."""
+    """Spark is being started. That takes seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class SourceConnected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDisconnected:
-    """A source did not answer; it will be tried again."""
+    """A source did not answer. It will be tried again."""
 
     source: str
     error: HeadwaterError
@@ -55,7 +55,7 @@ class SourceDisconnected:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceGone:
-    """What we need from a source is lost for good; its views stop."""
+    """What we need from a source is lost for good. Its views stop."""
 
     source: str
     error: HeadwaterError
@@ -140,7 +140,7 @@ class ViewComputed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMaintenanceTested:
-    """Whether the ticks (lo, hi] of a view could be computed without asking: so many keys were known, all or some."""
+    """Whether the ticks (lo, hi] of a view could be computed without asking, and how many keys were known."""
 
     view: str
     lo: Tick
@@ -151,7 +151,7 @@ class SelfMaintenanceTested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchCommitted:
-    """All kept tables moved from tick lo to tick hi; `seconds` per part (probe, Spark, commit, …)."""
+    """All kept tables moved from tick lo to tick hi. `seconds` per part (probe, Spark, commit, …)."""
 
     lo: Tick
     hi: Tick
@@ -169,7 +169,7 @@ class ViewBorn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewStopped:
-    """A view cannot go past a tick; the others go on."""
+    """A view cannot go past a tick. The others go on."""
 
     view: str
     tick: Tick
@@ -185,14 +185,14 @@ class ViewDropped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectChanged:
-    """The project's files were changed and are taken up; these steps follow."""
+    """The project's files were changed. These steps follow."""
 
     steps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectRefused:
-    """The project's files were changed and cannot be taken up; what ran before goes on."""
+    """The project's files were changed and are invalid. The old project goes on."""
 
     error: HeadwaterError
 
@@ -215,7 +215,7 @@ class WarehouseUpgraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WarehouseAdopted:
-    """A warehouse did not say which project it belongs to; from now on it is this one's."""
+    """A warehouse did not say which project it belongs to. From now on it is this one's."""
 
     project: str
     warehouse: str
@@ -223,7 +223,7 @@ class WarehouseAdopted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
-    """So many rows of a relation have been read; the estimate is the source's own and may be off."""
+    """How many rows of a relation have been read. The estimate is the source's own and may be off."""
 
     relation: RelationName
     rows_read: int
@@ -233,7 +233,7 @@ class BootstrapProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckProgress:
-    """So many states of a view have been recomputed and compared."""
+    """How many states of a view have been recomputed and compared."""
 
     view: str
     states_checked: int
@@ -260,7 +260,7 @@ class Housekept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
-    """Everything accepted is committed; the sources were followed to where they stood when asked."""
+    """Everything accepted is committed. The sources were followed to where they stood when asked."""
 
     tick: Tick
 
@@ -297,8 +297,8 @@ Event: TypeAlias = (
 Listener: TypeAlias = Callable[[Event], None]
 
 
-def unheard(event: Event) -> None:
-    """Listen to nothing: what a session does unless somebody wants to hear."""
+def ignore_event(event: Event) -> None:
+    """Ignore an event: the default listener of a session."""
     del event
 
 

@@ -24,7 +24,7 @@ _MOST_LOOKS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """How far behind; `seconds` is None while nothing has been accepted that would tell."""
+    """The lag of a source. `seconds` is None until a transaction was accepted."""
 
     distance: Distance
     seconds: float | None
@@ -34,7 +34,7 @@ class Lag:
     """Where a source's logs ended, look by look. One thread looks, another asks: what is read is replaced whole."""
 
     def __init__(self, distance: Callable[[Position, Position], Distance]) -> None:
-        """Know nothing yet; the source says how far two positions are apart."""
+        """Begin without measurements. The source says how far two positions are apart."""
         self._distance = distance
         self._looks: Mapping[str, tuple[tuple[datetime, Position], ...]] = {}
 
@@ -48,7 +48,7 @@ class Lag:
         self._looks = found
 
     def behind(self, accepted: Positions, committed_at: datetime | None, now: datetime) -> Behind | None:
-        """Return how far a source's logs are behind in all, and the one that is longest behind; None: not known.
+        """Return how far a source's logs are behind in all, and the one that is longest behind, or None if not known.
 
         Not known is what was never looked at.
 

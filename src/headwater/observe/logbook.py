@@ -1,4 +1,4 @@
-"""Events as log lines: one short sentence each, at the level at which a person would want to be told."""
+"""Events as log lines: one short sentence each, at the level at which a person wants to read it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOGGER = logging.getLogger("headwater")
 
 
 def log_event(event: Event) -> None:
-    """Write an event to the logger `headwater`; this is a listener."""
+    """Write an event to the logger `headwater`. This is a listener."""
     level, sentence = level_of(event), sentence_of(event)
     _LOGGER.log(level, "%s", sentence)
 
@@ -105,9 +105,9 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             read = sum(event.read_rows.values())
             what = f'view "{view}" computed for {_ticks(Tick(lo + 1), hi)}'
             return f"{what}: {_rows(changed)} changed, {read} read, {row_count} in the view"
-        case SelfMaintenanceTested(view=view, lo=lo, hi=hi, suffices=suffices, known_key_count=known):
+        case SelfMaintenanceTested(view=view, lo=lo, hi=hi, suffices=suffices, known_key_count=key_count):
             asked = "no source was asked" if suffices else "sources were asked for the rest"
-            return f'view "{view}", {_ticks(Tick(lo + 1), hi)}: {known} keys were known, {asked}'
+            return f'view "{view}", {_ticks(Tick(lo + 1), hi)}: {key_count} keys were known, {asked}'
         case BatchCommitted(lo=lo, hi=hi, row_count=row_count, seconds=seconds):
             parts = ", ".join(f"{part} {spent:.2f}" for part, spent in seconds.items())
             total = sum(seconds.values())
@@ -119,9 +119,9 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
         case ViewDropped(view=view):
             return f'view "{view}" is no longer kept'
         case ProjectChanged(steps=steps):
-            return f"the project was changed and is taken up: {', '.join(steps) or 'no view changes'}"
+            return f"the project was changed: {', '.join(steps) or 'no view changes'}"
         case ProjectRefused(error=error):
-            return f"the project was changed and is not taken up, what ran goes on: {error.summary}. {_why(error)}"
+            return f"the project was changed and is refused, the old one goes on: {error.summary}. {_why(error)}"
         case ProjectWarned(warning=warning):
             return f"warning: {warning}"
         case WarehouseAdopted(project=project, warehouse=warehouse):

@@ -15,7 +15,7 @@ from headwater.observe.status import MessageCount, SelfMaintenanceCount
 
 
 class Messages:
-    """Counts probes and answers; a listener, which may be called on any thread."""
+    """Counts probes and answers. A listener, which may be called on any thread."""
 
     def __init__(self) -> None:
         """Begin at zero, now."""
@@ -52,12 +52,12 @@ source='shop', view='v')]
 
     def _add_test(self, event: SelfMaintenanceTested) -> None:
         with self._lock:
-            known = self._tested.get(event.view, SelfMaintenanceCount(view=event.view))
+            count = self._tested.get(event.view, SelfMaintenanceCount(view=event.view))
             self._tested[event.view] = replace(
-                known,
-                batch_count=known.batch_count + 1,
-                unasked_count=known.unasked_count + event.suffices,
-                known_key_count=known.known_key_count + event.known_key_count,
+                count,
+                batch_count=count.batch_count + 1,
+                unasked_count=count.unasked_count + event.suffices,
+                known_key_count=count.known_key_count + event.known_key_count,
             )
 
     def tested(self) -> Sequence[SelfMaintenanceCount]:

@@ -13,7 +13,7 @@ from headwater.observe.events import Listener, ProbeAnswered, ProbeCount
 
 @dataclass(slots=True)
 class ProbeStats:
-    """What sources were asked, by relation; empty if nothing was asked."""
+    """What sources were asked, by relation, or empty if nothing was asked."""
 
     by_relation: dict[RelationName, ProbeCount] = field(default_factory=dict)
     seconds: dict[RelationName, float] = field(default_factory=dict)

@@ -69,7 +69,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewStatus:
-    """From which tick to which a view is readable, and its rows at the last one; None: not born yet."""
+    """From which tick to which a view is readable, and its rows at the last one. None if it is not created yet."""
 
     name: str
     guarantee: Guarantee
@@ -92,7 +92,7 @@ class CommitStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainerStatus:
-    """Who holds the warehouse's lease, and whether it still shows signs of life."""
+    """Who holds the warehouse's lease, and whether it still sends heartbeats."""
 
     holder: str
     epoch: int
@@ -116,7 +116,7 @@ class WaitingPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseResult:
-    """A global transaction whose parts need not wait for each other any more; done at once if somebody maintains."""
+    """A global transaction whose parts need not wait for each other any more. A running maintainer does it at once."""
 
     released: WaitingPart
     maintained: bool
@@ -137,7 +137,7 @@ class SelfMaintenanceCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusResult:
-    """How the whole warehouse is doing; the change log holds the ticks `log_first` to `log_last`.
+    """How the whole warehouse is doing. The change log holds the ticks `log_first` to `log_last`.
 
     `messages` is what was asked since `messages_since`, when the last maintainer began.
     """
@@ -166,7 +166,7 @@ class RefreshedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefreshResult:
-    """Views that were brought up to date, by whoever maintains the warehouse or by nobody else."""
+    """Views that were brought up to date, by a running maintainer or by this process."""
 
     views: tuple[RefreshedView, ...]
     maintained: bool

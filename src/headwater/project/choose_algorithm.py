@@ -1,4 +1,4 @@
-"""Which algorithm maintains a view, and what it promises; a view that lacks what it needs is refused."""
+"""Which algorithm maintains a view, and what it promises. A view that lacks what it needs is refused."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def view_guarantee(file: ViewFile, view: SegmentedView) -> Guarantee:
 
 
 def promised_guarantee(file: ViewFile) -> Guarantee:
-    """Return what readers of a view may rely on; more than its algorithm can give is refused."""
+    """Return what readers of a view may rely on. More than its algorithm can give is refused."""
     described = chosen_algorithm(file)
     if file.guarantee is None:
         return described.guarantee

@@ -53,25 +53,25 @@ def check_keeping(file: ViewFile, described: DescribedAlgorithm) -> None:
 
 
 def _reading(file: ViewFile, relation: RelationName, project: Project) -> Reading:
-    said = project.readings.get(relation)
+    declared = project.readings.get(relation)
     if file.maintenance is None:
         return project.reading(relation)
     if file.maintenance is Maintenance.RUNTIME:
-        return said or Reading.PROBE
+        return declared or Reading.PROBE
     needed = Reading.REPLICA if file.maintenance.reads_replicas else Reading.PROBE
-    if said not in (None, needed):
+    if declared not in (None, needed):
         raise InvalidProject(
             f'view "{file.name}" cannot be kept by "{file.maintenance.value}" ({PROJECT_FILE})',
             code="HW-140",
-            detail=f'it reads {relation}, and [relations."{relation}"] says reading = "{said.value}" for all views',
+            detail=f'it reads {relation}, and [relations."{relation}"] says reading = "{declared.value}" for all views',
             hint="remove one of the two lines",
         )
     return needed
 
 
-def _unlike_algorithm(file: ViewFile, said: str, described: DescribedAlgorithm) -> InvalidProject:
+def _unlike_algorithm(file: ViewFile, declared: str, described: DescribedAlgorithm) -> InvalidProject:
     return InvalidProject(
-        f'view "{file.name}" cannot have {said} with algorithm "{described.name}" ({PROJECT_FILE})',
+        f'view "{file.name}" cannot have {declared} with algorithm "{described.name}" ({PROJECT_FILE})',
         code="HW-141",
         detail=f"{described.name} asks the sources for every transaction when it arrives",
         hint="remove one of the two lines",

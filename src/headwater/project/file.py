@@ -126,7 +126,7 @@ def parse_quantity(text: str, unit: Unit) -> float | None:
 
 
 def name_obstacle(name: str) -> str:
-    """Return why a text cannot be a project's name; empty if it can.
+    """Return why a text cannot be a project's name, or empty if it can.
 
     >>> name_obstacle("shop"), name_obstacle(" ")
     ('', 'it is empty')
@@ -144,16 +144,16 @@ def _project_name(table: TomlTable) -> str:
 
 
 def _warehouse(table: TomlTable, folder: Path) -> Path:
-    """Return the warehouse's folder; a path that cannot be one, or would mix it with the project, is refused."""
-    said = table.words("path", "warehouse")
+    """Return the warehouse's folder. A path that cannot be one, or would mix it with the project, is refused."""
+    value = table.words("path", "warehouse")
     hint = 'name a folder of its own on this machine: path = "warehouse"'
-    if "://" in said:
-        raise table.refusal("path", f'"{said}" is not on this machine; object stores cannot be used yet', hint=hint)
-    path = Path(folder, Path(said).expanduser())
-    if not said.strip() or path.resolve() in (folder.resolve(), *folder.resolve().parents):
-        raise table.refusal("path", f'"{said}" is the project\'s own folder, or one around it', hint=hint)
+    if "://" in value:
+        raise table.refusal("path", f'"{value}" is not on this machine; object stores cannot be used yet', hint=hint)
+    path = Path(folder, Path(value).expanduser())
+    if not value.strip() or path.resolve() in (folder.resolve(), *folder.resolve().parents):
+        raise table.refusal("path", f'"{value}" is the project\'s own folder, or one around it', hint=hint)
     if path.resolve() == (folder / VIEWS_FOLDER).resolve():
-        raise table.refusal("path", f'"{said}" is the folder of the views\' files', hint=hint)
+        raise table.refusal("path", f'"{value}" is the folder of the views\' files', hint=hint)
     if path.exists() and not path.is_dir():
         raise table.refusal("path", f'"{path}" is not a folder', hint=hint)
     return path
@@ -176,7 +176,7 @@ def _source(name: str, table: TomlTable) -> SourceDeclaration:
 
 
 def _option(table: TomlTable, key: str) -> Option:
-    """Return what only a kind of source knows the meaning of; it refuses what it does not know."""
+    """Return what only a kind of source knows the meaning of. It refuses what it does not know."""
     value = table.values[key]
     if not isinstance(value, str | int | float):
         raise table.refusal(key, "a text, a number or a truth value belongs here")
@@ -284,7 +284,7 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
 
 
 def _view_files(folder: Path) -> dict[str, Path]:
-    """Return the files of views by their names, in folders too; what editors keep beside them (`.#x.sql`) is none."""
+    """Return the files of views by their names, in folders too. What editors keep beside them (`.#x.sql`) is none."""
     files: dict[str, Path] = {}
     found = (file for file in folder.rglob("*") if file.suffix.lower() == ".sql")
     for file in sorted(found, key=lambda file: (file.stem, file)):
@@ -295,28 +295,28 @@ def _view_files(folder: Path) -> dict[str, Path]:
             raise InvalidProject(
                 f'two files are the view "{file.stem}"',
                 code="HW-170",
-                detail=" and ".join(_shown(one, folder) for one in (files[file.stem], file)),
-                hint="a view is named like its file, in whichever folder that is: rename one of them",
+                detail=" and ".join(_path_text(one, folder) for one in (files[file.stem], file)),
+                hint="a view is named like its file, in any folder: rename one of them",
             )
         files[file.stem] = file
     return files
 
 
-def _shown(file: Path, folder: Path) -> str:
+def _path_text(file: Path, folder: Path) -> str:
     return f"{VIEWS_FOLDER}/{file.relative_to(folder).as_posix()}"
 
 
 def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
-    shown = _shown(file, folder)
-    _check_name(name, "view", shown)
+    path_text = _path_text(file, folder)
+    _check_name(name, "view", path_text)
     try:
         sql = file.read_text(encoding="utf-8-sig")  # some editors begin a file with a byte order mark
     except UnicodeDecodeError as error:
-        raise InvalidProject(f"{shown} is not UTF-8 text", code="HW-107", detail=str(error)) from None
+        raise InvalidProject(f"{path_text} is not UTF-8 text", code="HW-107", detail=str(error)) from None
     except OSError as error:
         raise unreadable(file, error) from None
     if not sql.strip():
-        raise InvalidProject(f"{shown} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
+        raise InvalidProject(f"{path_text} is empty", code="HW-116", hint="write one SELECT into it, or remove it")
     choices = tuple(level.value for level in (Guarantee.COMPLETE, Guarantee.STRONG))
     is_said = "guarantee" in settings.values
     return ViewFile(
@@ -331,7 +331,7 @@ def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: b
         refresh=_refresh(settings),
         group_tables=_group_tables(settings),
         is_compared_at_birth=settings.truth("compare_at_birth", default=True),
-        shown=shown,
+        path_text=path_text,
     )
 
 
@@ -340,15 +340,15 @@ def _keep(table: TomlTable) -> tuple[LineageWish, ...]:
     if "keep" not in table.values:
         return ()
     wishes: dict[str, LineageWish] = {}
-    for said in table.list_of_words("keep"):
-        kind, _, of = said.partition(":")
+    for value in table.list_of_words("keep"):
+        kind, _, of = value.partition(":")
         if kind not in {one.value for one in LineageKind} or not of:
             raise table.refusal(
                 "keep",
-                f'"{said}" does not say what to keep',
+                f'"{value}" does not say what to keep',
                 hint='write "lineage:SEGMENT" or "split:SEGMENT"; `headwater explain VIEW --full` shows them',
             )
-        wishes[said] = LineageWish(kind=LineageKind(kind), of=of)
+        wishes[value] = LineageWish(kind=LineageKind(kind), of=of)
     return tuple(wishes.values())
 
 
@@ -356,8 +356,8 @@ def _group_tables(table: TomlTable) -> GroupTables:
     """Return the wish of "all", "none", or a list of segments."""
     if isinstance(table.values.get("group_tables"), list):
         return TheseGroupTables(table.list_of_words("group_tables"))
-    said = _choice(table, "group_tables", "all", ("all", "none"))
-    return AllGroupTables() if said == "all" else TheseGroupTables(())
+    value = _choice(table, "group_tables", "all", ("all", "none"))
+    return AllGroupTables() if value == "all" else TheseGroupTables(())
 
 
 def _maintenance(table: TomlTable) -> Maintenance | None:
@@ -388,13 +388,13 @@ def _reading(table: TomlTable, default: str | None) -> Reading:
 
 
 def _choice(table: TomlTable, key: str, default: str | None, choices: tuple[str, ...]) -> str:
-    said = table.words(key, default)
-    if said not in choices:
+    value = table.words(key, default)
+    if value not in choices:
         either = " or ".join(f'"{choice}"' for choice in choices)
         raise table.refusal(
-            key, f'it is {either}, not "{said}"', hint=did_you_mean(said, choices, otherwise=f"choose {either}")
+            key, f'it is {either}, not "{value}"', hint=did_you_mean(value, choices, otherwise=f"choose {either}")
         )
-    return said
+    return value
 
 
 def _retention(table: TomlTable) -> Retention:

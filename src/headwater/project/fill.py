@@ -1,4 +1,4 @@
-"""How a replica comes to hold what is needed: read anew, or widened by reading just what it lacks.
+"""How a replica is filled: read as a whole, or widened by reading just what it lacks.
 
 Let H be the rows and columns that it holds, N those that are needed, both at one tick; `without` and `of` are extents.
 
@@ -8,7 +8,7 @@ Let H be the rows and columns that it holds, N those that are needed, both at on
 
 What is read is brought to the tick as anything that is read (`recompute.rows_at`), by the log's rows of the same
 remainder: a row that an update moves from H's rows to the others is taken out of one and comes into the other. What is
-held and no longer needed goes by the way; as long as nothing lacks, a replica may hold more than is needed.
+held and no longer needed is dropped then; as long as nothing lacks, a replica may hold more than is needed.
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ from enum import Enum
 
 import pyarrow as pa
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Extent, Remainder
+from headwater.deltas.extent import Content, Extent, Remainder
 from headwater.model.relation import Relation, arrow_type
 
 
 class Way(Enum):
     """How a replica is filled."""
 
-    ANEW = "read anew"
+    WHOLE = "read whole"
     MORE_ROWS = "widened by rows"
     MORE_COLUMNS = "widened by columns"
 
@@ -41,15 +40,15 @@ class Fill:
     rows: Remainder
 
 
-def fill_anew(content: Content) -> Fill:
-    """Return how a replica is filled of which there is nothing."""
-    return Fill(content=content, way=Way.ANEW, columns=content.columns, rows=Remainder(of=content.rows))
+def fill_whole(content: Content) -> Fill:
+    """Return how a replica that does not exist yet is filled."""
+    return Fill(content=content, way=Way.WHOLE, columns=content.columns, rows=Remainder(of=content.rows))
 
 
 def fill(relation: Relation, needed: Content, held: Content | None) -> Fill | None:
-    """Return how a replica comes to hold what is needed; None: it does."""
+    """Return what has to be read into a replica, or None if it holds what is needed."""
     if held is None:
-        return fill_anew(needed)
+        return fill_whole(needed)
     if held.covers(needed):
         return None
     lacking = [name for name in needed.columns if name not in held.columns]
@@ -60,7 +59,7 @@ def fill(relation: Relation, needed: Content, held: Content | None) -> Fill | No
     if held.rows.covers(needed.rows) and relation.key and set(relation.key) <= set(held.columns):
         columns = relation.in_order({*relation.key, *lacking, *needed.rows.columns})
         return Fill(content=needed, way=Way.MORE_COLUMNS, columns=columns, rows=Remainder(of=needed.rows))
-    return fill_anew(needed)
+    return fill_whole(needed)
 
 
 def is_meant(rows: Extent, relation: Relation) -> bool:

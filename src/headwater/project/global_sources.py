@@ -18,24 +18,26 @@ _ID_TYPES = ("string", "smallint", "int", "bigint")
 
 
 def global_sources(resolved: ResolvedProject) -> GlobalSources | None:
-    """Return the sources whose parts wait for each other; None if nobody's do.
+    """Return the sources whose parts wait for each other, or None if there are none.
 
-    A source that nobody follows, or no relation of which has the column, sends no parts, so nobody waits for them.
+    A source that is not followed, or has no relation with the column, sends no parts, so none are waited for.
     """
-    said = resolved.project.global_transactions
-    if said is None:
+    declared = resolved.project.global_transactions
+    if declared is None:
         return None
-    names = tuple(name for name in said.sources if name in resolved.sources and _sends_parts(resolved, said, name))
-    return GlobalSources(names=names, ids=said.ids) if len(names) > 1 else None
+    names = tuple(
+        name for name in declared.sources if name in resolved.sources and _sends_parts(resolved, declared, name)
+    )
+    return GlobalSources(names=names, ids=declared.ids) if len(names) > 1 else None
 
 
-def _sends_parts(resolved: ResolvedProject, said: GlobalTransactions, source: str) -> bool:
-    match said.ids:
+def _sends_parts(resolved: ResolvedProject, declared: GlobalTransactions, source: str) -> bool:
+    match declared.ids:
         case IdColumn():
-            return bool(_carriers(resolved, said.ids, source))
+            return bool(_carriers(resolved, declared.ids, source))
         case PreparedId():
             return True
-    assert_never(said.ids)
+    assert_never(declared.ids)
 
 
 def _carriers(resolved: ResolvedProject, column: IdColumn, source: str) -> list[Relation]:
@@ -45,18 +47,18 @@ def _carriers(resolved: ResolvedProject, column: IdColumn, source: str) -> list[
 
 def with_global_transactions(resolved: ResolvedProject) -> ResolvedProject:
     """Return a project that can mean its global transactions, with a warning for each source that sends no parts."""
-    said = resolved.project.global_transactions
-    if said is None:
+    declared = resolved.project.global_transactions
+    if declared is None:
         return resolved
-    if isinstance(said.ids, IdColumn):
-        _check_types(resolved, said, said.ids)
-    _check_algorithms(resolved, said)
-    return replace(resolved, warnings=(*resolved.warnings, *_warnings(resolved, said)))
+    if isinstance(declared.ids, IdColumn):
+        _check_types(resolved, declared, declared.ids)
+    _check_algorithms(resolved, declared)
+    return replace(resolved, warnings=(*resolved.warnings, *_warnings(resolved, declared)))
 
 
-def _check_types(resolved: ResolvedProject, said: GlobalTransactions, column: IdColumn) -> None:
+def _check_types(resolved: ResolvedProject, declared: GlobalTransactions, column: IdColumn) -> None:
     """Refuse ids of a type that has no one text."""
-    for relation in (one for name in said.sources for one in _carriers(resolved, column, name)):
+    for relation in (one for name in declared.sources for one in _carriers(resolved, column, name)):
         if relation.column(column.name).type not in _ID_TYPES:
             raise InvalidProject(
                 f'column "{column.name}" of {relation.name} cannot hold the ids of global transactions',
@@ -66,10 +68,10 @@ def _check_types(resolved: ResolvedProject, said: GlobalTransactions, column: Id
             )
 
 
-def _check_algorithms(resolved: ResolvedProject, said: GlobalTransactions) -> None:
+def _check_algorithms(resolved: ResolvedProject, declared: GlobalTransactions) -> None:
     """Refuse a view that cannot take the parts of several sources at once."""
     for name, view in resolved.views.items():
-        parts = sorted({relation.source for relation in view.view.relations} & set(said.sources))
+        parts = sorted({relation.source for relation in view.view.relations} & set(declared.sources))
         if view.algorithm.run is not None and len(parts) > 1:
             raise UnsupportedView(
                 f'view "{name}" cannot be kept by {view.algorithm.name}: it reads {" and ".join(parts)}',
@@ -79,13 +81,13 @@ def _check_algorithms(resolved: ResolvedProject, said: GlobalTransactions) -> No
             )
 
 
-def _warnings(resolved: ResolvedProject, said: GlobalTransactions) -> Iterator[str]:
+def _warnings(resolved: ResolvedProject, declared: GlobalTransactions) -> Iterator[str]:
     """Yield a warning for every source that should send parts and cannot."""
-    for name in said.sources:
+    for name in declared.sources:
         if name not in resolved.sources:
-            yield f'[global_transactions] names source "{name}", which no view reads: nobody waits for its parts'
-        elif not _sends_parts(resolved, said, name):
+            yield f'[global_transactions] names source "{name}", which no view reads: its parts are not waited for'
+        elif not _sends_parts(resolved, declared, name):
             yield (
                 f'no relation of source "{name}" that a view reads has the column of [global_transactions]: '
-                f"nobody waits for its parts"
+                f"its parts are not waited for"
             )

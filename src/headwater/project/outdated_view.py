@@ -15,5 +15,5 @@ def refuse_outdated(entry: ViewEntry, view: SegmentedView) -> None:
             code="HW-536",
             detail="its SQL, that of a view it reads, or the columns that complete its order were changed, and the "
             "warehouse still keeps the old one",
-            hint="wait until it is built anew (`headwater status`), then try again",
+            hint="wait until it is built again (`headwater status`), then try again",
         )

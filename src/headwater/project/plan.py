@@ -35,7 +35,7 @@ class Kept:
     replicas: Mapping[RelationName, ReplicaEntry]
     """Those that can be read on."""
     lost_sources: frozenset[str] = frozenset()
-    """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read anew."""
+    """Sources whose log does not go on where the warehouse stopped: what was read from them has to be read again."""
     claims: Mapping[str, SlotClaim] = field(default_factory=dict)
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     """How far the views have come."""
@@ -51,7 +51,7 @@ class Consent:
 
     @classmethod
     def of(cls, yes: bool | Collection[str]) -> Self:
-        """Return the consent that somebody gives who says yes, or yes to these views.
+        """Return the consent of a yes, or of a yes to these views.
 
         >>> Consent.of(["sales"]).missing({"sales": "…", "stock": "…"})
         ('stock',)
@@ -81,7 +81,7 @@ class RunPlan:
     failed: Mapping[str, HeadwaterError] = field(default_factory=dict)
     """Views that stay as they are, if they are there, because they were not understood."""
     rebuilt: frozenset[str] = frozenset()
-    """The views that are computed anew because somebody asked for it."""
+    """The views that are computed again on request."""
     lost_sources: frozenset[str] = frozenset()
     claims: Mapping[str, SlotClaim] = field(default_factory=dict)
     """By which slot each source will be followed."""
@@ -94,7 +94,7 @@ class RunPlan:
         return self.created + self.changed
 
     def require(self, consent: Consent) -> None:
-        """Refuse to go on if history is lost that nobody agreed to lose."""
+        """Refuse to go on if history would be lost without consent."""
         missing = consent.missing(self.lost_history)
         if not missing:
             return
@@ -110,7 +110,7 @@ class RunPlan:
 
 
 def make_plan(resolved: ResolvedProject, kept: Kept, rebuild: Sequence[str] = ()) -> RunPlan:
-    """Return what has to be done; a view in `rebuild` is computed anew whatever it says."""
+    """Return what has to be done. A view in `rebuild` is computed again in any case."""
     created, changed, same = [], [], []
     reasons: dict[str, str] = {}
     for name, view in resolved.views.items():
@@ -151,7 +151,7 @@ def make_plan(resolved: ResolvedProject, kept: Kept, rebuild: Sequence[str] = ()
 
 
 def _why_changed(view: ResolvedView, entry: ViewEntry, kept: Kept, *, rebuilt: bool) -> str:
-    """Return why a view has to be computed anew; empty if it goes on."""
+    """Return why a view has to be computed again, or an empty text if it goes on."""
     lost = _lost(view, entry, kept)
     below = [name for name, sql in view.view.lower_texts if (name, sql) not in entry.lower]
     columns = tuple((field.name, str(field.type)) for field in view.schema)
@@ -170,7 +170,7 @@ def _why_changed(view: ResolvedView, entry: ViewEntry, kept: Kept, *, rebuilt: b
 
 
 def _lost(view: ResolvedView, entry: ViewEntry, kept: Kept) -> list[str]:
-    """Return the sources of a view whose log does not go on: its states so far lead to nothing, whoever agrees."""
+    """Return the sources of a view whose log does not go on: its states cannot be continued."""
     return sorted({*entry.gaps, *({name.source for name in view.view.relations} & kept.lost_sources)})
 
 
@@ -184,7 +184,7 @@ def _why_reordered(entry: ViewEntry) -> str:
 def _told(way: Fill) -> str:
     """Return what is read for a replica, in words."""
     match way.way:
-        case Way.ANEW:
+        case Way.WHOLE:
             rows = "" if way.content.rows.is_everything else f" of rows with {way.content.rows}"
             return f"copy {', '.join(way.content.columns)}{rows}"
         case Way.MORE_ROWS:
@@ -197,7 +197,7 @@ def _told(way: Fill) -> str:
 
 
 def _reason(plan: RunPlan, view: ResolvedView) -> str:
-    """Return why a view is created, changed or kept, in words, and whether nobody compares it when it is born."""
+    """Return why a view is created, changed or kept, in words, and whether it is not compared when it is created."""
     name = view.view.name
     unchecked = name in plan.born and not view.is_compared_at_birth
     return plan.reasons.get(name, "") + ("; its steps are not compared with its SQL" if unchecked else "")
@@ -208,7 +208,7 @@ def show_plan(plan: RunPlan, resolved: ResolvedProject) -> PlanResult:
     steps = [PlanStep(action=Action.DROP, subject=Subject.VIEW, name=name, reason=_DROPPED) for name in plan.dropped]
     steps += [
         PlanStep(
-            action=Action.BOOTSTRAP if way.way is Way.ANEW else Action.WIDEN,
+            action=Action.BOOTSTRAP if way.way is Way.WHOLE else Action.WIDEN,
             subject=Subject.REPLICA,
             name=str(relation),
             reason=_told(way),

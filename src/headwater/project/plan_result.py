@@ -32,7 +32,7 @@ class Subject(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanStep:
-    """One thing that `run` will do, and why; `row_estimate` says how much a bootstrap has to read."""
+    """One thing that `run` will do, and why. `row_estimate` says how much a bootstrap has to read."""
 
     action: Action
     subject: Subject
@@ -43,7 +43,7 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnerSql:
-    """A statement that only the owner of a source's tables may run; `ours` if our account may run it itself."""
+    """A statement that only the owner of a source's tables may run. `ours` if our account may run it itself."""
 
     source: str
     statement: str

@@ -7,23 +7,22 @@ project. A view over which Headwater itself fails is left out, and told: the oth
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial, reduce
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Extent
+from headwater.deltas.extent import Content, Extent
 from headwater.errors import ErrorList, HeadwaterError, InvalidProject
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, Maintenance, Refresh
-from headwater.model.project import VIEWS_FOLDER, PreparedId, Project, Reading, ViewFile
-from headwater.model.relation import DEFAULT_SCHEMA, Relation, RelationName
+from headwater.model.project import VIEWS_FOLDER, IdColumn, PreparedId, Project, Reading, ViewFile
+from headwater.model.relation import DEFAULT_SCHEMA, Column, ColumnUse, Relation, RelationName
 from headwater.project.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
 from headwater.project.choose_reading import check_keeping, require_copied, view_readings
 from headwater.project.global_sources import with_global_transactions
@@ -141,30 +140,30 @@ class ResolvedProject:
 
 
 def connect_sources(project: Project) -> dict[str, Source]:
-    """Return the project's sources; nothing is connected yet."""
-    return {said.name: connect_source(project, said.name) for said in project.sources}
+    """Return the project's sources. Nothing is connected yet."""
+    return {source.name: connect_source(project, source.name) for source in project.sources}
 
 
 def connect_source(project: Project, name: str) -> Source:
-    """Return one of the project's sources; nothing is connected yet."""
+    """Return one of the project's sources. Nothing is connected yet."""
     return registry.connect(_settings(project, name))
 
 
 def _settings(project: Project, name: str) -> SourceSettings:
     parts = project.global_transactions
     prepared = parts.sources if parts is not None and isinstance(parts.ids, PreparedId) else ()
-    said = project.source(name)
+    source = project.source(name)
     return SourceSettings(
         name=name,
-        url=partial(said.url, os.environ),
+        url=partial(source.url, os.environ),
         project=project.name,
-        probe_timeout_seconds=said.statement_timeout_seconds,
-        connection_limit=said.probe_connections,
+        probe_timeout_seconds=source.statement_timeout_seconds,
+        connection_limit=source.probe_connections,
         tells_prepared=name in prepared,
         memory=SourceMemory(str(project.warehouse), name),
         project_settings=project.settings,
-        declared_in=said.declared_in,
-        options=said.options,
+        declared_in=source.declared_in,
+        options=source.options,
     )
 
 
@@ -181,8 +180,8 @@ class _Named:
 
 
 def _named(project: Project, errors: ErrorList, failed: dict[str, HeadwaterError], only: str | None = None) -> _Named:
-    """Read the texts of views; what is wrong with one is an error, and the view is left out."""
-    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=file.shown) for file in project.views}
+    """Read the texts of views. What is wrong with one is an error, and the view is left out."""
+    texts = {file.name: ViewText(name=file.name, sql=file.sql, path=file.path_text) for file in project.views}
     lower: dict[str, tuple[ViewText, ...]] = {}
     relations: dict[str, tuple[RelationName, ...]] = {}
     for name, text in texts.items():
@@ -197,15 +196,15 @@ def _named(project: Project, errors: ErrorList, failed: dict[str, HeadwaterError
 
 
 def require_addresses(project: Project) -> None:
-    """Refuse a project that does not say where a source is that views read; nothing is connected."""
+    """Refuse a project that does not say where a source is that views read. Nothing is connected."""
     named = _named(project, ErrorList(), {})
-    for said in project.sources:
-        if named.of_source(said.name):
-            registry.require_kind(_settings(project, said.name))
+    for source in project.sources:
+        if named.of_source(source.name):
+            registry.require_kind(_settings(project, source.name))
 
 
 def inspect_source(project: Project, name: str) -> Inspection:
-    """Return what a source says of the relations that views read, and what it still needs; Spark is not asked."""
+    """Return what a source says of the relations that views read, and what it still needs. Needs no Spark."""
     errors = ErrorList()
     project.source(name)
     named = _named(project, errors, {})
@@ -222,9 +221,9 @@ def resolve_project(
 ) -> ResolvedProject:
     """Ask the sources about the relations that views name, then declare every view and let Spark type it.
 
-    All mistakes are told at once: those of views, and what stands in the way at sources.
+    All mistakes are reported at once: those of views, and obstacles at sources.
 
-    `only` one view may be wanted, of which somebody wants to know something; nothing can be maintained by that.
+    With `only`, just this view is resolved, to answer a question; nothing can be maintained by that.
     """
     if not project.views:
         raise InvalidProject(
@@ -238,7 +237,7 @@ def resolve_project(
     named = _named(project, errors, failed, only)
     sources: dict[str, Source] = {}
     inspections: dict[str, Inspection] = {}
-    for name in (said.name for said in project.sources if named.of_source(said.name)):
+    for name in (source.name for source in project.sources if named.of_source(source.name)):
         with errors.gathered():
             sources[name] = connect(project, name)
             misnamed = dict(_default_schema_named(named.of_source(name), sources[name].default_schema))
@@ -249,7 +248,7 @@ def resolve_project(
     found: dict[str, ResolvedView] = {}
     files = [file for file in project.views if file.name in named.lower]
     for file in sorted(files, key=lambda file: len(named.lower[file.name])):
-        lower = named.lower[file.name]  # a mistake in a view is told of that view, not of one that reads it
+        lower = named.lower[file.name]  # a mistake in a view is reported for that view, not for one that reads it
         is_whole = only is not None or all(text.name in found for text in lower)
         if is_whole and catalog.keys() >= set(named.relations[file.name]):
             with errors.gathered(), _left_out(file.name, failed):
@@ -294,7 +293,7 @@ def _default_schema_named(names: Iterable[RelationName], schema: str) -> Iterato
 
 @contextmanager
 def _left_out(view: str, failed: dict[str, HeadwaterError]) -> Iterator[None]:
-    """Note that Headwater fails over a view, so that the others can go on; a mistake of its author's is raised."""
+    """Record that Headwater failed to compile a view, so that the others can go on. An author's mistake is raised."""
     try:
         yield
     except Exception as error:  # what is not the view's own is raised again
@@ -345,13 +344,13 @@ def _resolve_view(
 def _segmented(
     file: ViewFile, lower: tuple[ViewText, ...], relations: tuple[Relation, ...], spark: SparkSession
 ) -> SegmentedView:
-    """Return the segments of a view; the same for the same texts and relations, which somebody who traces has often."""
+    """Return the segments of a view. They are cached by texts and relations, because traces ask for them often."""
     compiled = compile_view(
         file.name,
         file.sql,
         {relation.name: relation for relation in relations},
-        SelectTypes(spark=spark, view=file.name, path=file.shown, own=file.sql).columns,
-        path=file.shown,
+        SelectTypes(spark=spark, view=file.name, path=file.path_text, own=file.sql).columns,
+        path=file.path_text,
         strict=file.strict,
         lower=lower,
         recomputed=file.maintenance is not None and file.maintenance.recomputes,
@@ -360,7 +359,34 @@ def _segmented(
 
 
 def output_schema(view: SegmentedView, spark: SparkSession) -> pa.Schema:
-    """Return the types of a view's columns as Spark finds them; what Spark cannot type is refused in its words."""
+    """Return the types of a view's columns as Spark finds them. What Spark cannot type is refused in its words."""
     typed = SelectTypes(spark=spark, view=view.name, path=view.path, own=view.sql).schema(view.whole, view.described)
     arrow = to_arrow_schema(typed, timezone="UTC")
     return pa.schema([pa.field(field.name, field.type) for field in arrow])
+
+
+def followed_relations(
+    resolved: ResolvedProject, source: str, going: Collection[str], held: Mapping[RelationName, Collection[str]]
+) -> tuple[Relation, ...]:
+    """Return the relations of a source that views read, and for each column what views do with it.
+
+    Views that are `going` on, and replicas with the columns that they have `held` so far, need every row of the log;
+    the other views begin with what the source holds now.
+    """
+    said = resolved.project.global_transactions
+    ids = {said.ids.name} if said is not None and source in said.sources and isinstance(said.ids, IdColumn) else set()
+
+    def used(name: RelationName, column: Column) -> ColumnUse:
+        readers = [view for view, one in resolved.views.items() if column.name in _needed(one.needs, name)]
+        if column.name in ids or column.name in held.get(name, ()) or any(view in going for view in readers):
+            return ColumnUse.READ
+        return ColumnUse.FIRST_READ if readers else ColumnUse.UNREAD
+
+    return tuple(
+        replace(relation, columns=tuple(replace(one, use=used(relation.name, one)) for one in relation.columns))
+        for relation in resolved.followed(source)
+    )
+
+
+def _needed(needs: Mapping[RelationName, Content], name: RelationName) -> Collection[str]:
+    return {*needs[name].columns, *needs[name].rows.columns} if name in needs else ()

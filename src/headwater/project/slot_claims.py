@@ -2,7 +2,7 @@
 
     claim (durable) ──► make the slot ──► begin: note where it starts (durable) ──► follow
 
-A source that was told to forget its log forgets it for everybody who follows by the same slot. So every warehouse has
+A source that deletes its log deletes it for all followers of the same slot. So every warehouse has
 slots of its own: their names end in a random part and are recorded in the mark of the change log before they are made.
 A warehouse that was copied has the same record. It is found out by comparing: what a source has forgotten lies beyond
 what the change log holds only if another told it (`require_held`). A source that holds its log for nobody is followed
@@ -40,7 +40,7 @@ class SlotOrigin(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotClaim:
-    """The slot by which a source will be followed; `name` is None for a new one, which has none yet."""
+    """The slot by which a source will be followed. `name` is None for a new one, which has none yet."""
 
     origin: SlotOrigin
     name: str | None
@@ -48,13 +48,17 @@ class SlotClaim:
     """The project's other slots at the source."""
 
 
-def claim_slots(log: ChangeLog | None, sources: Mapping[str, Source], known: Collection[str]) -> dict[str, SlotClaim]:
-    """Look by which slot every source will be followed; changes nothing.
+def claim_slots(
+    log: ChangeLog | None, sources: Mapping[str, Source], read_sources: Collection[str]
+) -> dict[str, SlotClaim]:
+    """Look by which slot every source will be followed. Changes nothing.
 
-    `known` are the sources that the warehouse has read. A source that has forgotten more than the log holds is refused.
+    `read_sources` are those that the warehouse has read. A source that has deleted more than the log holds is refused.
     """
     return {
-        name: _claim(name, log, source.slots(), name in known) if source.abilities.holds_log else _claim_name(name, log)
+        name: _claim(name, log, source.slots(), name in read_sources)
+        if source.abilities.holds_log
+        else _claim_name(name, log)
         for name, source in sources.items()
     }
 
@@ -85,7 +89,7 @@ def _claim(source: str, log: ChangeLog | None, slots: ProjectSlots, is_known: bo
 def take_slot(claim: SlotClaim, source: Source, relations: Sequence[RelationName], log: ChangeLog) -> None:
     """Make a source keep its log for this warehouse alone, and note from where on the change log will hold it.
 
-    Views that have to be built anew for a new slot are marked before this is called.
+    Views that have to be built again for a new slot are marked before this is called.
     """
     if claim.origin is SlotOrigin.ADOPTED:
         assert claim.name is not None, "what is adopted is there"
@@ -105,7 +109,7 @@ def take_slot(claim: SlotClaim, source: Source, relations: Sequence[RelationName
 
 
 def left_slot(source: str, slot: SlotState) -> LeftSlot:
-    """Return a slot that is not ours as a person is told of it."""
+    """Return a warning about a slot that is not ours."""
     return LeftSlot(
         source=source,
         slot=slot.name,

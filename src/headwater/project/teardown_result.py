@@ -25,7 +25,7 @@ class LeftSlot:
     what: str
     """What the source calls it, with its name."""
     drop: str
-    """What somebody runs at the source to get rid of it."""
+    """The statement that drops it at the source."""
 
     def __str__(self) -> str:
         """Say what it does to the source, and how to get rid of it.
@@ -38,14 +38,14 @@ class LeftSlot:
         used = "is in use" if self.is_in_use else "is not in use"
         return (
             f"{self.what} {used} and holds back {self.held_bytes / 1024 / 1024:,.0f} MB of the "
-            "source's log: another warehouse of this project follows by it, or it was left behind; if nobody needs it: "
+            "source's log: another warehouse of this project follows by it, or it was left there; if it is not needed: "
             f"{self.drop}"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeardownResult:
-    """What was dropped at the sources, what was left to others, what could not be reached; the warehouse stays."""
+    """What was dropped at the sources, what was left to others, what could not be reached. The warehouse stays."""
 
     dropped: tuple[Dropped, ...]
     failed: tuple[Dropped, ...]

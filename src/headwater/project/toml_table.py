@@ -41,7 +41,7 @@ class TomlTable:
                 )
 
     def table(self, key: str) -> TomlTable:
-        """Return the table under a key; one that is not there is empty."""
+        """Return the table under a key. One that is not there is empty."""
         value = self.values.get(key, {})
         if not isinstance(value, dict):
             raise self.refusal(key, f"a table [{'.'.join((*self.path, key))}] belongs here, not {value!r}")
@@ -53,7 +53,7 @@ class TomlTable:
             yield key, self.table(key)
 
     def words(self, key: str, default: str | None = None) -> str:
-        """Return the text under a key; without a default it must be there."""
+        """Return the text under a key. Without a default it must be there."""
         value = self.values.get(key, default)
         if value is None:
             raise InvalidProject(
@@ -64,7 +64,7 @@ class TomlTable:
         return value
 
     def list_of_words(self, key: str) -> tuple[str, ...]:
-        """Return the texts in the list under a key; it must be there."""
+        """Return the texts in the list under a key. It must be there."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise self.refusal(key, f'a list of texts belongs here; write {key} = ["…", "…"]')
@@ -85,7 +85,7 @@ class TomlTable:
         return value
 
     def refusal(self, key: str, detail: str, hint: str = "") -> InvalidProject:
-        """Return the error that says why the value under a key cannot be meant; the caller raises it."""
+        """Return the error that says why the value under a key cannot be meant. The caller raises it."""
         return InvalidProject(
             f'"{key}" in {self.title} of {self.where(key)} cannot be read', code="HW-103", detail=detail, hint=hint
         )

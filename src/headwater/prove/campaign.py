@@ -32,15 +32,15 @@ _MOST_VIEWS = 30
 """Views of one trial share its history, its batches and its commits; the first trial shows how long a view takes."""
 _SHOWN_LINES = 4
 _SIZES = (2, 3, 3, 4, 4, 4, 4, 5, 5, 6, 7)
-"""So many constructs are put on top of each other."""
+"""How many constructs are put on top of each other."""
 _MOST_WIDTH = 3
 """A batch of many ticks computes all combinations of its changes: joins on top of each other take the power of them."""
 _MOST_SHRUNK = 5
-"""So many failures of a run are made small: each takes as long as a trial or two."""
+"""How many failures of a run are shrunk: each takes as long as a trial or two."""
 _PUBLISHED = tuple(name for name in NAMES if name != DEFAULT_ALGORITHM)
 _PUBLISHED_SHARE = 0.06
 _REFUSALS = 3
-"""After so many refusals, and none accepted, a pair is tried alone: is it the pair that is refused?"""
+"""After this many refusals, and none accepted, a pair is tried alone: is it the pair that is refused?"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Campaign:
     seed: int
     folder: Path
     """Where trials that fail are written."""
-    told: Callable[[ProveResult], None]
+    report: Callable[[ProveResult], None]
     file: Path | None = None
     """The record that is read and added to."""
     record: Record = field(init=False)
@@ -62,20 +62,20 @@ class Campaign:
         self.record = read_record(self.file)
 
     def run(self, *, seconds: float, view_limit: int | None) -> ProveResult:
-        """Play trials until the time is over, or so many views were accepted."""
+        """Play trials until the time is over, or enough views were accepted."""
         began, view_count = time.monotonic(), _FIRST_VIEWS
         while view_count and (view_limit is None or len(self.record.texts) < view_limit):
             started = time.monotonic()
             number = self.record.trials[str(self.seed)]
             self.play(self.draw(self.seed * 100_000 + number, view_count))
-            self.told(self.result())
+            self.report(self.result())
             now = time.monotonic()
             left = seconds - (now - began)
             view_count = min(_MOST_VIEWS, max(int(left / ((now - started) / view_count)), 0))
         return self.result()
 
     def replay(self, trial: Trial) -> None:
-        """Play a trial as it is; one that is wrong stays in its file."""
+        """Play a trial as it is. One that is wrong stays in its file."""
         played = play_aside(self.spark, trial)
         found = self._counted(trial, played)
         found.wrong += [_told(wrong, "", wrong.difference.text(_SHOWN_LINES)) for wrong in played.wrong]
@@ -160,7 +160,7 @@ class Campaign:
         return chosen
 
     def result(self) -> ProveResult:
-        """Return what was found so far, in this run and those that the record tells of."""
+        """Return what was found so far, in this run and in the recorded ones."""
         record, ruled_out = self.record, self.record.ruled_out()
         every = [pair_name(one, other) for one, other in combinations(CONSTRUCTS, 2)]
         return ProveResult(
@@ -181,7 +181,7 @@ class Campaign:
 
 
 def _worth(chosen: Sequence[str], name: str, drawn: Counter[str], ruled_out: Collection[str]) -> float:
-    """Return how many pairs a construct would bring that are seldom; one that is refused by rule spoils the view."""
+    """Return how many rare pairs a construct would add. A pair that is refused by rule spoils the view."""
     pairs = [pair_name(one, name) for one in chosen]
     return sum(-1000 if pair in ruled_out else max(PAIR_GOAL - drawn[pair], 0) for pair in pairs)
 

@@ -55,7 +55,7 @@ class DrawnQuery:
 
 @dataclass
 class Chance:
-    """A source of choices; the same seed gives the same ones."""
+    """A source of choices. The same seed gives the same ones."""
 
     random: random.Random
     names: int = field(default=0)
@@ -91,7 +91,7 @@ class Chance:
         return item
 
     def column(self, item: Item, alias: str, kind: str = INT) -> str:
-        """Return a column of a type; where there is none, an expression of that type over another column."""
+        """Return a column of a type. Where there is none, an expression of that type over another column."""
         fitting = [name for name, type_ in item.columns if _family(type_) == kind]
         if fitting:
             return f"{alias}.{self.random.choice(fitting)}"

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.deltas.compare import Difference, difference
-from headwater.demo.recompute import shown_history
+from headwater.demo.recompute import stored_history
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.start import start_maintainer
 from headwater.errors import HeadwaterError
@@ -32,7 +32,7 @@ from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import AllGroupTables, Continuous, Maintenance, TheseGroupTables
 from headwater.model.position import Tick, by_log
 from headwater.model.project import DEFAULT_ALGORITHM, Project, Reading, RetainTicks, SourceDeclaration, ViewFile
-from headwater.observe.events import unheard
+from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject, resolve_project
 from headwater.prove.chance import RELATIONS
 from headwater.prove.trial import Trial, TrialView
@@ -43,7 +43,7 @@ from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 60.0
 _SPARK_STATES = 24
-"""So many states of a view are judged by Spark at most, where DuckDB cannot: each is a query."""
+"""The most states of a view that Spark judges, where DuckDB cannot: each is a query."""
 _SHOWN_LINES = 4
 
 
@@ -82,7 +82,7 @@ def play_aside(spark: SparkSession, trial: Trial) -> Played:
 
 
 def sources_of(trial: Trial, done: int = 0) -> dict[str, ScriptedSource]:
-    """Return the sources of a trial, before its views are born or after so many of its transactions."""
+    """Return the sources of a trial, before its views are created or after `done` of its transactions."""
     sources = {
         name: ScriptedSource(name, tuple(one for one in RELATIONS if one.name.source == name))
         for name in sorted({relation.name.source for relation in RELATIONS})
@@ -95,14 +95,14 @@ def sources_of(trial: Trial, done: int = 0) -> dict[str, ScriptedSource]:
 def play_in(
     spark: SparkSession, trial: Trial, folder: Path, sources: Mapping[str, ScriptedSource], done: int = 0
 ) -> Played:
-    """Play a trial from after so many of its transactions, which the warehouse in the folder holds already."""
+    """Play a trial after its first transactions, which the warehouse in the folder holds already."""
     played = Played()
     views = _accepted(spark, trial, folder, sources, played)
     if not views:
         return played
     resolved = _resolved(spark, views, folder, sources)
     trial = trial.of_sources(resolved.sources)
-    maintainer = start_maintainer(spark, resolved, unheard)
+    maintainer = start_maintainer(spark, resolved, ignore_event)
     try:
         maintainer.begin()
         _settle(maintainer, played)
@@ -208,9 +208,9 @@ def _settle(maintainer: Maintainer, played: Played) -> None:
 def _compare(spark: SparkSession, trial: Trial, resolved: ResolvedProject, path: str, played: Played) -> None:
     """Compare what readers see of every view with what its text gives, at every tick."""
     warehouse = Warehouse.open(path)
-    told = warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
+    accepted = warehouse.log.transactions(None, Tick(0), warehouse.log.last_tick)
     history = Truth(
-        transactions=(*trial.before, *trial.after), ticks=[(tick, one.source, one.identity) for tick, one in told]
+        transactions=(*trial.before, *trial.after), ticks=[(tick, one.source, one.identity) for tick, one in accepted]
     )
     entries = warehouse.catalog().views
     born = [view for view in trial.views if view.name in entries]
@@ -241,12 +241,12 @@ def _compare_view(
     right: History | None,
     played: Played,
 ) -> None:
-    """Compare the states that a view claims, as DuckDB has them; where it has none, or others, Spark is asked."""
-    shown = shown_history(spark, warehouse, view.name, max(claimed))
-    suspects = claimed if right is None else _different(right, shown, claimed)
+    """Compare the states that a view claims, as DuckDB has them. Where it has none, or others, Spark is asked."""
+    stored = stored_history(spark, warehouse, view.name, max(claimed))
+    suspects = claimed if right is None else _different(right, stored, claimed)
     if right is not None and suspects:
         first = min(suspects)
-        differs = difference(state_at(right, first), state_at(shown, first))
+        differs = difference(state_at(right, first), state_at(stored, first))
         played.disagreed[view.name] = f"at tick {first}: {differs.text(_SHOWN_LINES)}"
     judged = spread(sorted(suspects), _SPARK_STATES)
     played.states[view.name] = len(claimed - suspects) + len(judged)
@@ -254,7 +254,7 @@ def _compare_view(
         played.judged_by_spark.add(view.name)
     try:
         for tick, expected in zip(judged, truth.on_spark(spark, view, judged), strict=True):
-            differs = difference(expected, state_at(shown, tick))
+            differs = difference(expected, state_at(stored, tick))
             if differs:
                 played.wrong.append(Wrong(view=view, tick=tick, difference=differs))
                 played.disagreed.pop(view.name, None)
@@ -264,9 +264,9 @@ def _compare_view(
         played.unjudged[view.name] = str(error).splitlines()[0]
 
 
-def _different(right: History, shown: History, ticks: set[Tick]) -> set[Tick]:
+def _different(right: History, stored: History, ticks: set[Tick]) -> set[Tick]:
     """Return the ticks, of these, at which two histories have different states."""
-    pairs = zip(states(right, max(ticks)), states(shown, max(ticks)), strict=True)
+    pairs = zip(states(right, max(ticks)), states(stored, max(ticks)), strict=True)
     return {
         tick
         for (tick, expected), (_, actual) in pairs

@@ -30,9 +30,9 @@ def prove(
     replay: Path | None,
     to: Path,
     record: Path | None,
-    told: Callable[[ProveResult], None],
+    report: Callable[[ProveResult], None],
 ) -> ProveResult:
-    """Prove for so many seconds, or play one trial, and return what was found."""
+    """Prove for a number of seconds, or play one trial, and return what was found."""
     if find_spec("duckdb") is None:
         raise HeadwaterError(
             "`headwater prove` needs DuckDB, which is not installed",
@@ -47,7 +47,7 @@ def prove(
     with spark_started_aside(SHORT_LIVED if seconds < _LONG_SECONDS else _LONG_LIVED) as starting:
         spark = starting.result()
         spark.conf.set("spark.sql.shuffle.partitions", 1)
-        campaign = Campaign(spark=spark, seed=seed, folder=to, told=told, file=record)
+        campaign = Campaign(spark=spark, seed=seed, folder=to, report=report, file=record)
         if trial is not None:
             campaign.replay(trial)
             return campaign.result()

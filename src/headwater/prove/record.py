@@ -20,16 +20,16 @@ from headwater.errors import HeadwaterError
 from headwater.prove.result import OWN_ERRORS, WrongState
 
 PAIR_GOAL = 5
-"""A pair of constructs is covered once so many accepted views have both."""
+"""A pair of constructs is covered when this many accepted views have both."""
 _RULE_TRIES = 6
-"""So many views of two constructs alone have to be refused before the pair counts as refused by rule."""
+"""A pair counts as refused by rule when this many views of these two constructs were refused."""
 _FORMAT = 1
 _COUNTERS = ("trials", "pairs", "refused_pairs", "refused_alone", "refused", "stopped")
 
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What was counted; `add` puts two together."""
+    """What was counted. `add` returns the sum of two."""
 
     texts: set[str] = field(default_factory=set)
     """Short hashes of the distinct texts that were accepted."""
@@ -53,10 +53,10 @@ class Record:
     """Texts for which DuckDB gives another state than the view and Spark, with the first difference."""
     wrong: list[WrongState] = field(default_factory=list)
 
-    def accept(self, sql: str, constructs: Sequence[str], known: set[str]) -> None:
+    def accept(self, sql: str, constructs: Sequence[str], recorded: set[str]) -> None:
         """Count an accepted text, unless it is known."""
         name = text_name(sql)
-        if name not in known and name not in self.texts:
+        if name not in recorded and name not in self.texts:
             self.texts.add(name)
             self.pairs.update(pairs_of(constructs))
 
@@ -84,8 +84,8 @@ class Record:
     def ruled_out(self) -> dict[str, str]:
         """Return the pairs that are refused by rule, with the code."""
         found: dict[str, Counter[str]] = {}
-        for told, count in self.refused_alone.items():
-            pair, code = told.rsplit(": ", 1)
+        for stored, count in self.refused_alone.items():
+            pair, code = stored.rsplit(": ", 1)
             if not self.pairs[pair] and code not in OWN_ERRORS:
                 found.setdefault(pair, Counter())[code] += count
         return {
@@ -94,26 +94,26 @@ class Record:
 
     def text(self) -> str:
         """Return it as the text of a file."""
-        told = {one.name: getattr(self, one.name) for one in fields(self)}
+        stored = {one.name: getattr(self, one.name) for one in fields(self)}
         listed = {"texts": sorted(self.texts), "wrong": [asdict(one) for one in self.wrong]}
-        return json.dumps({"format": _FORMAT, **told, **listed})
+        return json.dumps({"format": _FORMAT, **stored, **listed})
 
     @classmethod
     def read(cls, text: str) -> Self:
         """Return what a file tells."""
-        told: dict[str, Any] = json.loads(text)
-        if told.pop("format") != _FORMAT:
+        stored: dict[str, Any] = json.loads(text)
+        if stored.pop("format") != _FORMAT:
             raise ValueError("it is of another version of Headwater")
-        told.setdefault("examples", {})
-        told.setdefault("unjudged", [])
-        told.setdefault("disagreed", [])
-        counters = {name: Counter(told[name]) for name in _COUNTERS}
-        wrong = [WrongState(**one) for one in told["wrong"]]
-        return cls(**{**told, **counters, "texts": set(told["texts"]), "wrong": wrong})
+        stored.setdefault("examples", {})
+        stored.setdefault("unjudged", [])
+        stored.setdefault("disagreed", [])
+        counters = {name: Counter(stored[name]) for name in _COUNTERS}
+        wrong = [WrongState(**one) for one in stored["wrong"]]
+        return cls(**{**stored, **counters, "texts": set(stored["texts"]), "wrong": wrong})
 
 
 def read_record(file: Path | None) -> Record:
-    """Return what a file tells; nothing yet without one."""
+    """Return the counts of a file, or none if there is no file."""
     if file is None or not file.exists():
         return Record()
     try:
@@ -154,5 +154,5 @@ def pairs_of(constructs: Sequence[str]) -> list[str]:
 
 
 def pair_name(one: str, other: str) -> str:
-    """Return the name of a pair, whichever comes first."""
+    """Return the name of a pair, the same in both orders."""
     return " + ".join(sorted((one, other)))

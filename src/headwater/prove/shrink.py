@@ -19,7 +19,7 @@ _MOST_TRIES = 24
 
 
 def shrink(spark: SparkSession, trial: Trial, wrong: Wrong) -> tuple[Trial, Difference]:
-    """Return a small trial that is wrong as well, and how; the whole one, with all its views, if no smaller one is."""
+    """Return a small trial that is wrong as well, and how. The whole one, with all its views, if no smaller one is."""
     found = _Shrinking(spark=spark, best=trial, difference=wrong.difference)
     found.shrink(wrong)
     return found.best, found.difference
@@ -60,7 +60,7 @@ class _Shrinking:
 
 
 def _without(trial: Trial, start: int, size: int) -> Trial:
-    """Return a trial without some transactions; what others took from them is not taken."""
+    """Return a trial without some transactions. What others took from them is not taken."""
     kept = (*trial.after[:start], *trial.after[start + size :])
     return replace(trial, after=possible(trial.before, kept), cuts=(len(kept),) if kept else ())
 

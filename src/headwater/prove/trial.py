@@ -26,7 +26,7 @@ _MOST_ROWS = 9
 _CUTS: tuple[tuple[int, ...], ...] = ((), (), (), (1,), (5,), (40,), (1, 7), (200,))
 """How many transactions the first batches take; the last one takes the others, so that few batches hold many states."""
 _RUNS = (1, 1, 2, 3, 8, 20)
-"""So many transactions of one source follow each other."""
+"""How many transactions of one source follow each other."""
 _STRONG_SHARE = 0.1
 """Such a view claims fewer states: those at the ends of batches."""
 _NEVER_FILLED_SHARE = 0.06
@@ -81,13 +81,13 @@ class Trial:
     @classmethod
     def read(cls, text: str) -> Self:
         """Return the trial that a text tells."""
-        told = json.loads(text)
+        stored = json.loads(text)
         return cls(
-            seed=told["seed"],
-            views=msgspec.convert(told["views"], tuple[TrialView, ...]),
-            before=tuple(_read(one) for one in told["before"]),
-            after=tuple(_read(one) for one in told["after"]),
-            cuts=tuple(told["cuts"]),
+            seed=stored["seed"],
+            views=msgspec.convert(stored["views"], tuple[TrialView, ...]),
+            before=tuple(_read(one) for one in stored["before"]),
+            after=tuple(_read(one) for one in stored["after"]),
+            cuts=tuple(stored["cuts"]),
         )
 
     def with_views(self, views: Iterable[TrialView]) -> Trial:
@@ -95,7 +95,7 @@ class Trial:
         return replace(self, views=tuple(views))
 
     def of_sources(self, names: Collection[str]) -> Trial:
-        """Return it without the transactions of other sources, which nobody follows."""
+        """Return it without the transactions of sources that no view reads."""
         after, cuts, start = [], [], 0
         for count in self.cuts:
             kept = [one for one in self.after[start : start + count] if one[0] in names]
@@ -225,14 +225,14 @@ def _written(source: str, changes: Changes) -> dict[str, Any]:
     }
 
 
-def _read(told: Mapping[str, Any]) -> tuple[str, Changes]:
+def _read(stored: Mapping[str, Any]) -> tuple[str, Changes]:
     known = {str(relation.name): relation for relation in RELATIONS}
-    return told["source"], {
+    return stored["source"], {
         known[name].name: {
             tuple(_value(text, column.type) for text, column in zip(values, known[name].columns, strict=True)): count
             for count, *values in rows
         }
-        for name, rows in told["changes"].items()
+        for name, rows in stored["changes"].items()
     }
 
 

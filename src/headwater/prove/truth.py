@@ -17,9 +17,9 @@ from sqlglot import exp
 from headwater.deltas.compare import Row, hashable_row
 from headwater.deltas.on_spark import to_dataframe
 from headwater.judge.audit import AuditedChange
+from headwater.judge.complete_orders import columns_by_relation, output_columns, read_text, with_complete_orders
 from headwater.judge.grade_changes import History
 from headwater.judge.replay import ReplayedView, replay
-from headwater.judge.settle_orders import known_columns, output_columns, read_text, settle_orders
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
 from headwater.prove.chance import RELATIONS
@@ -52,7 +52,7 @@ class Truth:
         return {tick for tick, changes in self._by_tick.items() if any(name in changes for name in relations)}
 
     def by_duckdb(self, views: Sequence[TrialView], ticks: Mapping[str, Collection[Tick]]) -> dict[str, History]:
-        """Return what views should have been at these ticks, by name; one that DuckDB cannot run is left out."""
+        """Return the right states of views at these ticks, by name. A view that DuckDB cannot run is left out."""
         return replay(
             relations=RELATIONS,
             views=[
@@ -84,7 +84,7 @@ class Truth:
 
     def on_spark(self, spark: SparkSession, view: TrialView, ticks: Sequence[Tick]) -> Iterator[Counter[Row]]:
         """Yield what the author's text gives at ticks, in their order, on Spark."""
-        *lower, text = _settled(view)
+        *lower, text = _completed(view)
         rows: dict[RelationName, Counter[Values]] = {relation.name: Counter() for relation in RELATIONS}
         done = Tick(0)
         for tick in ticks:
@@ -101,19 +101,19 @@ class Truth:
             yield Counter(map(hashable_row, zip(*(column.to_pylist() for column in found.columns), strict=True)))
 
 
-def _settled(view: TrialView) -> list[str]:
+def _completed(view: TrialView) -> list[str]:
     """Return the texts of the views that a view reads, and its own, with all orders, over the placed relations."""
-    known = known_columns(RELATIONS)
+    relation_columns = columns_by_relation(RELATIONS)
     texts = []
     for name, sql in (*view.lower, (view.name, view.sql)):
-        tree = settle_orders(read_text(sql), known)
-        known[name,] = output_columns(tree, known)
+        tree = with_complete_orders(read_text(sql), relation_columns)
+        relation_columns[name,] = output_columns(tree, relation_columns)
         texts.append(_renamed(tree))
     return texts
 
 
 def states(history: History, through: Tick) -> Iterator[tuple[Tick, Counter[Row]]]:
-    """Yield the ticks of a history with their states; a state is valid until the next one is asked for."""
+    """Yield the ticks of a history with their states. A state is valid until the next one is asked for."""
     state = Counter(history.start)
     for tick in range(history.birth, through + 1):
         for row, count in history.changes.get(Tick(tick), {}).items() if tick > history.birth else ():
@@ -133,7 +133,7 @@ def state_at(history: History, tick: Tick) -> Counter[Row]:
 
 
 def _renamed(tree: exp.Expr) -> str:
-    """Return a text that reads relations from where they are placed; whatever else belongs to a table stays."""
+    """Return the text with the names that relations have here. The rest of a FROM item stays."""
     for table in list(tree.find_all(exp.Table)):
         if table.db:
             name = RelationName(source=table.db, name=table.name)
@@ -151,7 +151,7 @@ def _placed(name: RelationName) -> str:
 def _audited_rows(source: str, identity: int, relation: Relation, changes: Changes) -> list[AuditedChange]:
     found = []
     for row, count in sorted(changes.get(relation.name, {}).items(), key=lambda one: one[1]):
-        told = {
+        values = {
             column.name: None if value is None else str(value)
             for column, value in zip(relation.columns, row, strict=True)
         }
@@ -159,8 +159,8 @@ def _audited_rows(source: str, identity: int, relation: Relation, changes: Chang
             source=source,
             identity=identity,
             relation=relation.name,
-            old=told if count < 0 else None,
-            new=told if count > 0 else None,
+            old=values if count < 0 else None,
+            new=values if count > 0 else None,
         )
         found += [change] * abs(count)
     return found

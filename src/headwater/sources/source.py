@@ -74,7 +74,7 @@ class SlotState:
     what: str
     """What the source calls it, with its name."""
     drop: str
-    """What somebody runs at the source to get rid of it."""
+    """The statement that drops it at the source."""
     lost: SourceLost | None = None
     """That the source has thrown away what it should have kept, if it has."""
 

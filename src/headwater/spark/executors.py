@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 
 
 def within(seconds: float, work: Callable[[], Answer]) -> Answer:
-    """Return what work on another thread gives, or raise what it raises; `TimeoutError` if it takes longer."""
+    """Return what work on another thread gives, or raise what it raises: `TimeoutError` if it takes longer."""
     answers: list[Answer] = []
     errors: list[BaseException] = []
 

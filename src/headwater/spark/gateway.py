@@ -69,7 +69,7 @@ def said_master(environment: Mapping[str, str]) -> str | None:
 
 
 def start_gateway(conf: SparkConf, secret: Collection[str], wanted: Mapping[str, str]) -> None:
-    """Start the virtual machine of this process, unless there is one; `wanted` are variables for it, unless set."""
+    """Start the virtual machine of this process, unless there is one. `wanted` are variables for it, unless set."""
     if SparkContext._gateway is not None:  # noqa: SLF001 - PySpark has no other way to say it
         return
     gateway = launch_gateway(conf, _Start(secret, {"SPARK_DRIVER_MEMORY": _MEMORY, **wanted}))  # type: ignore[no-untyped-call]  # PySpark does not type it

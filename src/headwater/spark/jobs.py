@@ -42,7 +42,7 @@ class SparkJobs:
             self._context.setLocalProperty(_GROUP, None)  # type: ignore[arg-type]  # PySpark declares str; None removes the property
 
     def count(self) -> int | None:
-        """Return how many jobs there were, None if Spark does not tell; it tells of one a moment after it began."""
+        """Return how many jobs there were, None if Spark does not tell. It tells of one a moment after it began."""
         return None if self._context is None else len(self._context.statusTracker().getJobIdsForGroup(self._group))
 
 

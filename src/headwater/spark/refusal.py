@@ -77,7 +77,7 @@ class AskedText:
 
 
 def refused_by_spark(error: Exception, asked: AskedText, *, view: str, path: str, own: str) -> InvalidView:
-    """Return why Spark cannot run a view; `own` is what its author wrote, of which the asked text may be a part."""
+    """Return why Spark cannot run a view. `own` is what its author wrote, of which the asked text may be a part."""
     span = _span(error, asked)
     words = asked.sql[span.start : span.end] if span is not None else ""
     is_query = _QUERY.match(words) is not None

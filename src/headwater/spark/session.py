@@ -37,7 +37,7 @@ from pyspark.sql import SparkSession
 from headwater.deltas.on_spark import is_connect
 from headwater.errors import HeadwaterError
 from headwater.model.settings import DEFAULTS
-from headwater.observe.events import Listener, SparkStarted, SparkStarting, unheard
+from headwater.observe.events import Listener, SparkStarted, SparkStarting, ignore_event
 from headwater.spark.executors import require_executors, within
 from headwater.spark.gateway import said_master, start_gateway
 from headwater.spark.settings import FAST, apply_setting, pin, pinned
@@ -79,13 +79,13 @@ def check_java() -> None:
 
 
 def spark_session(
-    listener: Listener = unheard,
+    listener: Listener = ignore_event,
     *,
     secret: Collection[str] = (),
     given: SparkSession | None = None,
     wait_seconds: float = DEFAULTS.service.executor_wait_seconds,
 ) -> SparkSession:
-    """Return the session of this process, building it the first time; with one that is given, ours beside it.
+    """Return the session of this process, building it the first time. With one that is given, ours beside it.
 
     `secret` are the environment's variables that Spark must not see; others that may hold a password are hidden too.
     A Spark whose executors take no task within a time is refused.
@@ -131,7 +131,7 @@ def _of_this_process() -> SparkSession | None:
 
 @cache
 def _beside(given: SparkSession, wait_seconds: float) -> SparkSession:
-    """Return a new session with the settings of the given one, pinned; the given one stays as it is."""
+    """Return a new session with the settings of the given one, pinned. The given one stays as it is."""
     made = given.newSession()
     fresh = made.conf.getAll
     for key, value in given.conf.getAll.items():
@@ -143,7 +143,7 @@ def _beside(given: SparkSession, wait_seconds: float) -> SparkSession:
 
 
 def _connect(remote: str, wait_seconds: float) -> SparkSession:
-    """Return a session at a server of Spark Connect; its address may hold a token, and is never shown whole."""
+    """Return a session at a server of Spark Connect. Its address may hold a token, and is never shown whole."""
     parts = urlsplit(remote)
     address = f"{parts.hostname}:{parts.port or _CONNECT_PORT}"
     if not remote.startswith("sc://"):

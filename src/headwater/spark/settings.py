@@ -20,7 +20,7 @@ RULES = "spark.sql.optimizer.excludedRules"
 _EXCLUDED = "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset"
 """Spark 4.3 moves a projection with a linked sub-query below LIMIT, and then drops the ORDER BY that it stood on."""
 _LEGACY = "spark.sql.legacy."
-"""What brings the behaviour of earlier versions back, for nearly every function; none of it may be set."""
+"""What brings the behaviour of earlier versions back, for nearly every function. None of it may be set."""
 
 _PINNED = {
     "spark.sql.ansi.enabled": "true",
@@ -75,7 +75,7 @@ def pinned(said: Mapping[str, str]) -> dict[str, str]:
 
 
 def pin(session: SparkSession) -> None:
-    """Set what results depend on in a session; one that does not let it is refused."""
+    """Set what results depend on in a session. One that does not let it is refused."""
     said = session.conf.getAll
     wanted: dict[str, str | None] = {**pinned(said), **dict.fromkeys(key for key in said if key.startswith(_LEGACY))}
     for key, value in wanted.items():
@@ -88,7 +88,7 @@ def pin(session: SparkSession) -> None:
 
 
 def apply_setting(session: SparkSession, key: str, value: str | None) -> None:
-    """Set a setting of a session, or take it back; where that is not allowed it stays as it is."""
+    """Set a setting of a session, or take it back. Where that is not allowed it stays as it is."""
     try:
         if value is None:
             session.conf.unset(key)
@@ -99,7 +99,7 @@ def apply_setting(session: SparkSession, key: str, value: str | None) -> None:
 
 
 def _default(session: SparkSession, key: str) -> str | None:
-    """Return what a setting is that nobody set; None: this Spark does not know it."""
+    """Return what a setting is that nobody set, None if this Spark does not know it."""
     try:
         return session.conf.get(key)
     except (PySparkException, Py4JJavaError):

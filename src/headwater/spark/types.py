@@ -19,9 +19,9 @@ from headwater.views.text.spark_text import quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectTypes:
-    """Asks Spark on behalf of a view, whose name and file are told if Spark cannot run the text.
+    """Asks Spark on behalf of a view, whose name and file are shown if Spark cannot run the text.
 
-    `own` is what its author wrote, if the texts may be others that hold it: places are told in it.
+    `own` is what its author wrote, if the texts may be others that hold it: lines refer to it.
     """
 
     spark: SparkSession
@@ -30,7 +30,7 @@ class SelectTypes:
     own: str = ""
 
     def schema(self, sql: str, relations: Mapping[RelationName, Relation]) -> StructType:
-        """Return the columns of a SELECT over relations; what Spark cannot run is refused."""
+        """Return the columns of a SELECT over relations. What Spark cannot run is refused."""
         names = {name: f"headwater_typed_{number}" for number, name in enumerate(relations)}
         tables = ", ".join(f"{quoted(names[name])} AS ({_empty(relation)})" for name, relation in relations.items())
         before = f"WITH {tables} SELECT * FROM (\n"
@@ -48,7 +48,7 @@ class SelectTypes:
 
 @lru_cache(maxsize=10_000)
 def _typed(spark: SparkSession, text: str) -> StructType:
-    """Return the columns of a text, which is all that decides about them; views are understood again and again."""
+    """Return the columns of a text. They are cached by the text, because views are compiled often."""
     return spark.sql(text).schema
 
 

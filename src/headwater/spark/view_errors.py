@@ -55,8 +55,8 @@ def is_view_error(error: Exception) -> bool:
         case PySparkException() if state := error.getSqlState():
             return not state.startswith(_MACHINERY_STATES)
         case PySparkException() | Py4JJavaError():
-            said = (line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
-            return not any(map(_MACHINERY_WORDS.search, said))
+            lines = (line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
+            return not any(map(_MACHINERY_WORDS.search, lines))
         case _:
             return not isinstance(error, Py4JError)
 
@@ -77,7 +77,7 @@ def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Tra
             code="HW-502",
             detail=f"{error.detail} (transaction {transaction.position})",
             hint="was the table changed by something its log does not show? Then `headwater teardown --source "
-            f"{transaction.source}` and `headwater run` read it anew; a view that probes it: `run --rebuild {view}`",
+            f"{transaction.source}` and `headwater run` read it again; a view that probes it: `run --rebuild {view}`",
         )
     if not _is_from_spark(error):
         return _own_error(view, error, tick)
@@ -102,7 +102,7 @@ def contradiction_error(relations: Iterable[RelationName], tick: Tick) -> Headwa
         code="HW-503",
         detail=NEGATIVE,
         hint="was a table changed by something its log does not show? `headwater teardown --source` "
-        f"{' or '.join(dict.fromkeys(name.source for name in names))}, then `headwater run`, reads it anew",
+        f"{' or '.join(dict.fromkeys(name.source for name in names))}, then `headwater run`, reads it again",
     )
 
 
@@ -119,7 +119,7 @@ def unborn_error(view: str, error: BaseException, tick: Tick) -> HeadwaterError:
 
 
 def query_stopped(error: BaseException) -> HeadwaterError | None:
-    """Return why a query has no answer: what Spark said of a value, or of stored rows; None: it failed otherwise."""
+    """Return why a query has no answer: what Spark said of a value or of stored rows. None for another failure."""
     if is_contradiction(error):
         return ImpossibleChange(
             "the stored rows of a view contradict each other",
@@ -148,7 +148,7 @@ def unchecked_error(view: str, error: BaseException, tick: Tick) -> HeadwaterErr
 
 
 def not_understood(view: str, error: BaseException) -> HeadwaterError:
-    """Return why a view's text cannot be taken apart, if that is nobody's mistake but ours."""
+    """Return why a view's text cannot be taken apart, if that is a mistake of Headwater."""
     return HeadwaterError(
         f'view "{view}" is not understood, though nothing is known to be wrong with it',
         code="HW-281",
@@ -184,16 +184,16 @@ def said_by_spark(error: BaseException) -> str:
     text = _JAVA_CLASS.sub("", text)
     text, condition = _CONDITION.sub("", text), _CONDITION.match(text)
     kept = [part for part in re.split(r"(?<=[.!?])\s+", text) if not _ADVICE.search(part)]
-    said = " ".join(kept).replace("..", ".") or "it failed without a message"
-    return f"{said} {condition[0].strip()}" if condition else said
+    message = " ".join(kept).replace("..", ".") or "it failed without a message"
+    return f"{message} {condition[0].strip()}" if condition else message
 
 
 def _root(error: Py4JJavaError) -> str:
     """Return what was said first: a thread that waited for another says only that it did."""
-    said = error.java_exception
-    while _WAITED in said.toString() and said.getCause() is not None:
-        said = said.getCause()
-    return str(said.toString())
+    cause = error.java_exception
+    while _WAITED in cause.toString() and cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.toString())
 
 
 _WAITED = "Exception thrown in awaitResult"

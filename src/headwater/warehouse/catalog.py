@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import EVERYTHING, Extent
+from headwater.deltas.extent import EVERYTHING, Content, Extent
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -61,13 +60,13 @@ def _read(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewEntry:
-    """A view; `schema` has (column, Arrow type) pairs.
+    """A view. `schema` has (column, Arrow type) pairs.
 
     `sql` is its text, and `lower` has (name, text) pairs of the views that it reads, itself or through others, each
     after those that it reads.
-    `segments` names the hidden tables that are kept to maintain it, perhaps for other views too, and `shape` says how
-    it is computed from them: a view whose shape has changed is built anew, though its SQL has not.
-    `gaps` are sources of whose logs a part is missing since: what it shows stays readable until it is built anew.
+    `segments` names the auxiliary tables that it is maintained by, perhaps with other views, and `shape` says how it
+    is computed from them: a view whose shape has changed is built again, though its SQL has not.
+    `gaps` are sources of whose logs a part is missing since: its states stay readable until it is built again.
     """
 
     name: str

@@ -3,7 +3,7 @@
 Invariant: the rows and the tick they are of change in one Delta commit; a checkpoint never goes back to an older tick.
 
 A checkpoint whose rows are looked up by some columns has them first, and its rows lie in their order, in files whose
-bounds are known: whoever looks up a few keys reads the few files that may hold them.
+bounds are known: looking up a few keys reads the few files that may hold them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Checkpoint:
     """A Delta table that holds one state."""
 
     def __init__(self, table: FencedTable) -> None:
-        """Wrap an open table; use `open`."""
+        """Wrap an open table. Use `open`."""
         self.table = table
 
     @classmethod
@@ -51,17 +51,17 @@ class Checkpoint:
         return cls(FencedTable.open(path))
 
     def order(self) -> tuple[str, ...]:
-        """Return the columns in whose order the rows lie; none: they lie as they came."""
+        """Return the columns by which the rows are sorted. None if they are not sorted."""
         return tuple(self.table.schema().names[: self.table.number(ORDERED) or 0])
 
     def tick(self) -> Tick | None:
-        """Return the tick the rows are of; None if none was written yet."""
+        """Return the tick the rows are of, or None if none was written yet."""
         self.table.reload()
         number = self.table.number(AT)
         return None if number is None else Tick(number)
 
     def snapshot(self, keys: pa.Table | None = None) -> CheckpointSnapshot:
-        """Return the newest state written; with keys, of its files those that may hold rows with these values."""
+        """Return the newest state written. With keys, of its files those that may hold rows with these values."""
         with self.table.lock:
             tick = self.tick()
             if tick is None:
@@ -76,7 +76,7 @@ class Checkpoint:
         return sum(int(entry["num_records"]) for entry in self.table.entries())
 
     def write(self, rows: pa.Table, at: Tick) -> bool:
-        """Replace the rows by those of a later tick; False if the checkpoint is at that tick or later already."""
+        """Replace the rows by those of a later tick. Return False if the checkpoint is there already, or later."""
         schema = self.table.schema()
         order = self.order()
         typed = _sorted(rows.select(schema.names).cast(schema), order)
@@ -84,7 +84,7 @@ class Checkpoint:
 
     def write_from_dataframe(self, frame: DataFrame, at: Tick) -> bool:
         """Replace the rows as `write` does, letting the executors write the data files."""
-        from headwater.deltas.on_spark import quoted  # noqa: PLC0415 - who only reads needs no Spark
+        from headwater.deltas.on_spark import quoted  # noqa: PLC0415 - readers need no Spark
         from headwater.storage.spark_files import write_files  # noqa: PLC0415 - as above
 
         ordered = frame.select(*quoted(self.table.schema().names))
@@ -100,6 +100,6 @@ class Checkpoint:
 
 
 def _sorted(rows: pa.Table, order: Sequence[str]) -> pa.Table:
-    """Return rows in the order of columns, NULL first; nested values have no order in Arrow, and stay as they came."""
+    """Return rows in the order of columns, NULL first. Nested values have no order in Arrow, and stay as they came."""
     keys = [(name, "ascending", "at_start") for name in order if not pa.types.is_nested(rows.schema.field(name).type)]
     return rows.take(pc.sort_indices(rows, sort_keys=keys)) if keys else rows

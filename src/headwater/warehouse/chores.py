@@ -1,4 +1,4 @@
-"""What to clean up now: a pure decision over facts; `housekeeping` does it.
+"""What to clean up now: a pure decision over facts. `housekeeping` does it.
 
 Laws
 1. Nothing a reader may still want is removed: rows leave a table only below its horizon, and files leave the disk only
@@ -24,7 +24,7 @@ TIERS = (1 << 20, 16 << 20, 256 << 20)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How eagerly to clean up. `keep_ticks` and `keep_for` are the project's retention; None: for ever."""
+    """When to clean up. `keep_ticks` and `keep_for` are the project's retention. None means for ever."""
 
     files_per_tier: int = 40
     entries_per_clean: int = 100
@@ -37,7 +37,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """What a decision about one Delta table needs; `droppable` is the tick up to which nobody needs its rows.
+    """What a decision about one Delta table needs. `droppable` is the tick up to which its rows are not needed.
 
     A table that is `replaced` as a whole, time and again, has the files that its writer thought right.
     """
@@ -93,24 +93,24 @@ def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
     >>> chores(facts, Policy(), datetime(2026, 1, 1))
     [DropRows(path='t', upto=7), Compact(path='t', below_bytes=1048576)]
     """
-    due: list[Chore] = []
+    chores: list[Chore] = []
     if table.droppable > table.horizon:
-        due.append(DropRows(path=table.path, upto=table.droppable))
+        chores.append(DropRows(path=table.path, upto=table.droppable))
     for tier, target in enumerate(TIERS):
         floor = TIERS[tier - 1] // 2 if tier else 0
         small = sum(floor <= size < target // 2 for size in table.file_sizes)
         if small >= policy.files_per_tier and not table.replaced:
-            due.append(Compact(path=table.path, below_bytes=target))
+            chores.append(Compact(path=table.path, below_bytes=target))
             break
     if now - table.vacuumed_at >= policy.vacuum_every:
-        due.append(Vacuum(path=table.path))
+        chores.append(Vacuum(path=table.path))
     if table.version - table.cleaned_version >= policy.entries_per_clean:
-        due.append(CleanLog(path=table.path))
-    return due
+        chores.append(CleanLog(path=table.path))
+    return chores
 
 
 def droppable(policy: Policy, *, last: Tick, old_enough: Tick, needed: Tick) -> Tick:
-    """Return the tick up to which rows may go: out of retention by number and by age, and needed by nobody.
+    """Return the tick up to which rows may go: out of retention by number and by age, and no longer needed.
 
     >>> droppable(Policy(keep_ticks=100), last=Tick(500), old_enough=Tick(0), needed=Tick(450))
     400

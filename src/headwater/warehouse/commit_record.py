@@ -36,10 +36,10 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewDelta:
-    """How many rows a batch added to a view and removed from it, each counted as often as it stands; what that took.
+    """How many rows a batch added to a view and removed from it, with their counts, and what that cost.
 
-    So many rows changed of what it needs, so many old ones were read for that wherever they are; `asked` is what of
-    that was asked for, by source.
+    `changed_rows` of its input changed, `read_rows` old rows were read for that; `asked` says how many of those were
+    asked for, by source.
     """
 
     rows_added: int
@@ -52,7 +52,7 @@ class ViewDelta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStatistics:
-    """What a batch did and what it cost; its ticks are (lo, hi]."""
+    """What a batch did and what it cost. Its ticks are (lo, hi]."""
 
     lo: Tick
     hi: Tick
@@ -67,7 +67,7 @@ class BatchStatistics:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """How far everything has come, and who said so; `positions` is how far each log had been followed."""
+    """How far views have come, and which epoch wrote it. `positions` says how far each log was followed."""
 
     frontiers: Mapping[str, Tick] = field(default_factory=dict)
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class CommitRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One atomic step of the warehouse. `catalog_sequence` is the commit that last wrote the catalog; 0: none did."""
+    """One atomic step of the warehouse. `catalog_sequence` is the commit that last wrote the catalog, or 0."""
 
     sequence: int
     epoch: int
@@ -92,7 +92,7 @@ class Commit:
 
 
 def commit_text(commit: Commit) -> str:
-    """Return a commit as the JSON text that is written; `parse_commit` reads it back.
+    """Return a commit as the JSON text that is written. `parse_commit` reads it back.
 
     >>> from datetime import UTC
     >>> one = Commit(sequence=3, epoch=1, kind=CommitKind.BATCH, tick=Tick(9), catalog_sequence=2,
@@ -111,7 +111,7 @@ def commit_text(commit: Commit) -> str:
 
 
 def parse_commit(text: str) -> Commit:
-    """Read a written commit; what an older version did not write has its default."""
+    """Read a written commit. What an older version did not write has its default."""
     return msgspec.json.decode(text, type=Commit)
 
 

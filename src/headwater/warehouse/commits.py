@@ -4,7 +4,7 @@ Law: what readers see is a function of the newest commit alone. Kept tables may 
 
 Invariants
 1. Sequences are 1, 2, 3 …, epochs never fall; a commit lands right after the one its maintainer saw last, or nowhere.
-2. Whoever took the lease last is the only one who can commit; every other gets `LeaseLost`, whatever its clock says.
+2. Only the maintainer that took the lease last can commit; every other gets `LeaseLost`, whatever its clock says.
 3. The newest commit is also in the Delta commit's own metadata, so reading it opens one small file however many
    commits there are.
 """
@@ -42,17 +42,17 @@ SCHEMA = pa.schema(
 
 
 class Commits:
-    """The warehouse's commits, oldest first. One thread commits; a reader opens its own."""
+    """The warehouse's commits, oldest first. One thread commits. A reader opens its own."""
 
     def __init__(self, table: FencedTable) -> None:
-        """Wrap an open table; use `create` or `open`."""
+        """Wrap an open table. Use `create` or `open`."""
         self.table = table
         self._seen, self._head = table.version, parse_commit(table.mark())
         self._catalog: tuple[int, Catalog] = (0, Catalog())
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Create the table; commit 0 stands for the empty warehouse and has no row."""
+        """Create the table. Commit 0 stands for the empty warehouse and has no row."""
         nothing = Commit(
             sequence=0,
             epoch=0,
@@ -76,7 +76,7 @@ class Commits:
         return FencedTable.exists(path)
 
     def head(self) -> Commit:
-        """Return the newest commit there is, whoever made it."""
+        """Return the newest commit of any maintainer."""
         with self.table.lock:
             self.table.reload()
             if self.table.version != self._seen:
@@ -92,7 +92,7 @@ class Commits:
         return self._catalog[1]
 
     def take_lease(self, holder: str) -> int:
-        """Become the only one who can commit, and return the new epoch; `holder` is for people to read."""
+        """Become the only committer, and return the new epoch. `holder` is for people to read."""
         while True:
             head = self.head()
             lease = _following(
@@ -110,7 +110,7 @@ class Commits:
         epoch: int,
         catalog: Catalog | None = None,
     ) -> Commit:
-        """Move the warehouse one step; with `catalog`, the views and replicas are these from now on."""
+        """Move the warehouse one step. With `catalog`, the views and replicas are these from now on."""
         head = self._head
         new = _following(head, kind, tick, record, epoch)
         if catalog is not None:

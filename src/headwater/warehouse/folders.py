@@ -36,7 +36,7 @@ def view_folder(warehouse: str, name: str, generation: int) -> str:
 
 
 def segment_folder(warehouse: str, table: str) -> str:
-    """Return where a hidden table is, which some views' maintenance keeps; it is named by segment and generation.
+    """Return the folder of an auxiliary table, which is named by segment and generation.
 
     >>> segment_folder("w", segment_table("group_1f3a", 3))
     'w/segments/group_1f3a/3'
@@ -45,7 +45,7 @@ def segment_folder(warehouse: str, table: str) -> str:
 
 
 def segment_table(segment: str, generation: int) -> str:
-    """Return what a generation of a segment's hidden table is called in the catalog.
+    """Return the name of a generation of a segment's auxiliary table in the catalog.
 
     >>> segment_table("group_1f3a", 3)
     'group_1f3a/3'
@@ -54,7 +54,7 @@ def segment_table(segment: str, generation: int) -> str:
 
 
 def segment_of_table(table: str) -> str:
-    """Return the segment that a hidden table holds.
+    """Return the segment that an auxiliary table holds.
 
     >>> segment_of_table("group_1f3a/3")
     'group_1f3a'

@@ -1,6 +1,6 @@
 """How far the sources' logs were followed, as the maintainer last said in its small file.
 
-What it says is in the change log already when it is said, so whoever reads the file first and the log then knows that
+What it says is in the change log already when it is said, so a reader of the file and then of the log knows that
 the log holds every transaction up to there. The file may be missing or old: then less is known, and nothing wrong.
 """
 
@@ -15,26 +15,26 @@ from headwater.storage.data_file import read_note
 from headwater.warehouse.folders import status_file
 
 
-def said_status(warehouse: str) -> Mapping[str, Any]:
-    """Return what the maintainer last said; nothing if none ever did."""
+def noted_status(warehouse: str) -> Mapping[str, Any]:
+    """Return what the maintainer last said, or nothing if none ever did."""
     return read_note(warehouse, status_file(warehouse).name, _checked) or {}
 
 
-def _checked(said: Mapping[str, Any]) -> Mapping[str, Any]:
+def _checked(note: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return what was said, if it is whole: everything is in it that is looked for."""
-    datetime.fromisoformat(said["messages"]["since"])
-    for source in said["sources"].values():
+    datetime.fromisoformat(note["messages"]["since"])
+    for source in note["sources"].values():
         _ = source["state"], source["retry_at"], source["error"]
-    return said
+    return note
 
 
-def said_positions(source: str, said: Mapping[str, Any]) -> Positions:
-    """Return how far the logs of a source were followed, from what was said of it; 0.1 said one position."""
-    former = {source: said["position"]} if said.get("position") else {}
-    return read_positions(said.get("positions", former))
+def noted_positions(source: str, note: Mapping[str, Any]) -> Positions:
+    """Return how far the logs of a source were followed, by its note. Version 0.1 noted one position."""
+    former = {source: note["position"]} if note.get("position") else {}
+    return read_positions(note.get("positions", former))
 
 
 def followed_positions(warehouse: str) -> Positions:
     """Return how far each log of a source was followed, as far as the maintainer said."""
-    sources = said_status(warehouse).get("sources", {})
-    return {log: at for name, one in sources.items() for log, at in said_positions(name, one).items()}
+    sources = noted_status(warehouse).get("sources", {})
+    return {log: at for name, one in sources.items() for log, at in noted_positions(name, one).items()}

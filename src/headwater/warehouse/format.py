@@ -5,7 +5,7 @@ Only `run` upgrades, and says so first. Readers read an older warehouse as it is
 | format | what is new |
 |---|---|
 | 2 | segments are named by what they mean |
-| 3 | replicas may hold a part of their relation's rows; whoever reads format 2 would take that for all of them |
+| 3 | replicas may hold a part of their relation's rows; a reader of format 2 would take that for all of them |
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def is_warehouse(warehouse: str) -> bool:
 
 
 def refuse_occupied(warehouse: str) -> None:
-    """Refuse to make a warehouse in a folder that holds something else; what a killed maker left is no obstacle."""
+    """Refuse to make a warehouse in a folder that holds something else. What a killed maker left is no obstacle."""
     folder = Path(warehouse)
     if is_warehouse(warehouse) or not folder.is_dir():
         return
@@ -66,7 +66,7 @@ def refuse_occupied(warehouse: str) -> None:
 
 
 def check_format(warehouse: str) -> int:
-    """Return the format of a warehouse; a folder that is none, or one of a format that cannot be read, is refused."""
+    """Return the format of a warehouse. A folder that is none, or one of a format that cannot be read, is refused."""
     found: int | None = read_note(warehouse, _FILE, lambda said: said["format"])
     if found is None:
         raise WarehouseRefused(

@@ -1,4 +1,4 @@
-"""Folders of views, hidden tables and replicas that the catalog once had and no longer has, or never had."""
+"""Folders of views, auxiliary tables and replicas that the catalog once had and no longer has, or never had."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headwater.warehouse.query import Warehouse
 def folders(warehouse: str, catalog: Catalog) -> set[str]:
     """Return the folders of everything a catalog names."""
     views = {view_folder(warehouse, view.name, view.generation) for view in catalog.views.values()}
-    hidden = {segment_folder(warehouse, table) for view in catalog.views.values() for table in view.segments}
+    auxiliary = {segment_folder(warehouse, table) for view in catalog.views.values() for table in view.segments}
     copies = catalog.replicas.values()
-    return views | hidden | {replica_folder(warehouse, copy.relation, copy.generation) for copy in copies}
+    return views | auxiliary | {replica_folder(warehouse, copy.relation, copy.generation) for copy in copies}
 
 
 def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
@@ -41,8 +41,8 @@ def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
 def clear_unnamed(warehouse: Warehouse) -> list[str]:
     """Empty the folders that no catalog ever named, and return them: a bootstrap was killed before its commit.
 
-    For whoever has just taken the lease and fills nothing yet. The folders themselves stay: a number is never given
-    twice, so that a dead maintainer's last job on Spark cannot write into what somebody else is filling.
+    For a maintainer that has just taken the lease and fills nothing yet. The folders stay: a number is never given
+    twice, so that a dead maintainer's last job on Spark cannot write into what the next maintainer is filling.
     """
     head = warehouse.head()
     found = {

@@ -1,7 +1,7 @@
-"""Keep a warehouse fast and small: merge small files, drop what is out of retention, delete what nobody reads.
+"""Keep a warehouse fast and small: merge small files, drop what is out of retention, delete what is not read.
 
 Runs in a thread of its own, beside the maintainer, on handles of its own. It writes no commit rows: states are
-addressed by tick, so where rows lie is nobody's business but the table's. A maintainer whose append meets a chore's
+addressed by tick, so only the table knows where rows are. A maintainer whose append meets a chore's
 commit looks again, finds the table's numbers unchanged, and tries again; a chore that meets a maintainer's commit gives
 up until next time. The change log and the commits are never made to wait.
 """
@@ -47,10 +47,10 @@ class _Handle:
 
 
 class Housekeeper:
-    """Does the chores of one warehouse; used by one thread."""
+    """Does the chores of one warehouse. Used by one thread."""
 
     def __init__(self, warehouse: Warehouse, policy: Policy, *, started_at: datetime) -> None:
-        """Take a warehouse that nobody else uses: its handles are moved along with the newest versions."""
+        """Take a warehouse of our own: its handles are moved to the newest versions."""
         self._warehouse = warehouse
         self._policy = policy
         self._handles: dict[str, _Handle] = {}
@@ -58,7 +58,7 @@ class Housekeeper:
         self._swept_at = started_at
 
     def run(self, now: datetime, needed: Tick) -> Iterator[ChoreDone]:
-        """Do what is due now, yielding after each chore; the log's rows after `needed` are wanted by the maintainer."""
+        """Do the chores of now, yielding after each. The maintainer needs the log's rows after `needed`."""
         head = self._warehouse.head()
         catalog = self._warehouse.commits.catalog(head)
         old_enough = self._old_enough(now)
@@ -80,7 +80,7 @@ class Housekeeper:
             self._sweep(now)
 
     def _kept(self, catalog: Catalog, record: CommitRecord) -> dict[str, Tick]:
-        """Return the folders of views and hidden tables, each with the first tick from which a view goes on."""
+        """Return the folders of views and auxiliary tables, each with the first tick from which a view goes on."""
         path, found = self._warehouse.path, dict[str, Tick]()
         for view in sorted(catalog.views.values(), key=lambda view: view.name in record.stopped):
             frontier = record.frontiers.get(view.name, view.birth)

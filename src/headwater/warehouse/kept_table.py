@@ -5,8 +5,8 @@
 
 Invariants
 1. `changes` holds exactly Δ(s) for every tick s in (birth, a], where a is its application transaction version, and
-   nothing beyond a. Δ is a function of the change log and the view alone, so whoever finds a beyond the committed
-   frontier — after a crash between append and commit, or beside another maintainer — adopts it and goes on from a.
+   nothing beyond a. Δ is a function of the change log and the view alone, so a maintainer that finds a beyond the
+   committed frontier (after a crash between append and commit, or beside another maintainer) goes on from a.
 2. An empty delta writes nothing: the commit row, not the table, says how far a view has come.
 3. States are addressed by tick, never by Delta version: compaction moves rows between files and changes none, rows
    beyond the committed frontier are left out by their tick, and a checkpoint says its own tick. Any version serves.
@@ -20,13 +20,16 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 
 from headwater.changelog.change_log import HORIZON
 from headwater.changelog.layout import stamped_schema
+from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction
 from headwater.errors import NotReadable
 from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
+from headwater.storage.data_file import place
 from headwater.storage.fenced_table import FencedTable
 from headwater.storage.few_rows import read_few
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
@@ -44,16 +47,16 @@ class KeptTable:
     """The changes and the checkpoint of one generation of a view or another table the warehouse keeps."""
 
     def __init__(self, folder: str, changes: FencedTable, checkpoint: Checkpoint) -> None:
-        """Wrap open tables; use `create` or `open`."""
+        """Wrap open tables. Use `create` or `open`."""
         self.folder = folder
         self.changes = changes
         self.checkpoint = checkpoint
 
     @classmethod
     def create(cls, folder: str, schema: pa.Schema, birth: Tick, *, ordered: int = 0) -> Self:
-        """Create both tables for a view whose first state is the one at tick `birth`; the same again is harmless.
+        """Create both tables for a view whose first state is the one at tick `birth`. The same again is harmless.
 
-        By so many of its first columns as are `ordered` its rows are looked up: on disk they lie in their order.
+        Its rows are looked up by its first `ordered` columns, and sorted by them on disk.
         """
         numbers = {UPTO: birth, BIRTH: birth}
         if not FencedTable.exists(f"{folder}/changes"):
@@ -83,11 +86,11 @@ class KeptTable:
         return Tick(self.changes.number(UPTO) or 0)
 
     def horizon(self) -> Tick:
-        """Return the tick up to which retention has dropped the changes; the state at the horizon can still be read."""
+        """Return the tick up to which retention has dropped the changes. The state at the horizon can still be read."""
         return Tick(self.changes.number(HORIZON) or self.birth())
 
     def append(self, rows: pa.Table, upto: Tick) -> bool:
-        """Append the deltas of the ticks after `appended_upto` up to `upto`; False if there was nothing to append.
+        """Append the deltas of the ticks after `appended_upto` up to `upto`. Return False if there were none.
 
         Rows of ticks that are in the table already are left out, so a batch computed again, or cut otherwise, is safe.
         """
@@ -112,7 +115,7 @@ class KeptTable:
         return frame.where((frame[TICK] > after) & (frame[TICK] <= upto)) if files else frame
 
     def few_changes(self, after: Tick, upto: Tick, few: int) -> pa.Table | None:
-        """Return the same without Spark; None if more than few rows had to be read."""
+        """Return the same without Spark, or None if more than few rows had to be read."""
         return self._few_changes(self.schema, after, upto, None, few)
 
     def _few_changes(
@@ -137,34 +140,66 @@ class KeptTable:
         return self.changes.files(after=after, upto=upto)
 
     def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
-        """Return the plain rows at a tick; the caller has checked it against the committed frontier."""
+        """Return the plain rows at a tick. The caller has checked it against the committed frontier."""
         return self._from_checkpoint(lambda snapshot: self._rolled(spark, snapshot, at))
 
     def entries_dataframe(self, spark: SparkSession, at: Tick, keys: pa.Table | None = None) -> DataFrame:
         """Return what sums up to the rows at a tick, with `_count`: the checkpoint's rows, and changes from there.
 
-        For whoever wants few of the rows, and sums those up: nothing is compared here, so nothing is shuffled. With
+        For callers that need few of the rows, and sum them up: nothing is compared here, so nothing is shuffled. With
         keys, rows that have other values may be missing: files that hold only such are not read.
         """
         return self._from_checkpoint(lambda snapshot: self._entries(spark, snapshot, at), keys)
 
-    def few_entries(self, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int) -> pa.Table | None:
-        """Return the same without Spark, some columns and `_count`; None if more than few rows had to be read."""
-        return self._from_checkpoint(lambda snapshot: self._few_entries(snapshot, at, columns, keys, few), keys)
+    def few_rows(self, at: Tick, wanted: tuple[str, ...], within: ArrowRestriction | None, few: int) -> ArrowBag | None:
+        """Return the wanted columns of the rows at a tick, as a lookup finds them, in entries that are not netted.
+
+        They are read without Spark. It returns None if more than few rows had to be read.
+        """
+        columns = () if within is None else within.columns
+        typed = pa.schema([self.schema.field(name) for name in columns])
+        keys = None if within is None else within.keys.named(columns).cast(typed)
+        needed = tuple(dict.fromkeys((*wanted, *columns)))
+        bag = self._from_checkpoint(lambda snapshot: self._few_entries(snapshot, at, needed, keys, few), keys)
+        if bag is None:
+            return None
+        found = bag if within is None else bag.matching(columns, within.keys)
+        return found.picked(wanted)
 
     def _few_entries(
         self, snapshot: CheckpointSnapshot, at: Tick, columns: Sequence[str], keys: pa.Table | None, few: int
-    ) -> pa.Table | None:
-        low, high = min(at, snapshot.tick), max(at, snapshot.tick)
+    ) -> ArrowBag | None:
+        """Return entries that have values of the keys, column by column."""
         plain = pa.schema([self.schema.field(name) for name in columns])
-        typed = None if keys is None else keys.cast(pa.schema([self.schema.field(one) for one in keys.column_names]))
-        rows = read_few(snapshot.files, plain, typed, few)
-        due = self._few_changes(plain, low, high, typed, few)
+        rows = read_few(snapshot.files, plain, keys, few)
+        due = self._few_changes(plain, min(at, snapshot.tick), max(at, snapshot.tick), keys, few)
         if rows is None or due is None:
             return None
-        counts = due[COUNT] if at > snapshot.tick else pc.negate(due[COUNT])
-        ones = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
-        return pa.concat_tables([rows.append_column(COUNT, ones), due.select(plain.names).append_column(COUNT, counts)])
+        changes = ArrowBag(due) if at > snapshot.tick else ArrowBag(due).negated()
+        return ArrowBag.of_plain(rows, at).plus(changes.restamped(at))
+
+    def row_count(self, at: Tick) -> int:
+        """Return how many rows there are at a tick at or after the checkpoint's, or shortly before.
+
+        The rows are not read. Delta knows how many the checkpoint's files hold, and the changes since are signed: only
+        their ticks and counts are read, of the files that hold any after the checkpoint's tick. So it costs as much as
+        what happened since the checkpoint.
+        """
+        with self.checkpoint.table.lock:
+            tick = self.checkpoint.snapshot().tick
+            base = self.checkpoint.row_count()
+        self.changes.reload()
+        low, high = min(at, tick), max(at, tick)
+        files = self.changes.files(after=low, upto=high)
+        if low == high or not files:
+            return base
+        system, _ = place(self.changes.path)
+        in_range = (ds.field(TICK) > low) & (ds.field(TICK) <= high)
+        counts = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system).to_table(
+            columns=[COUNT], filter=in_range
+        )
+        moved = pc.sum(counts[COUNT]).as_py() or 0
+        return base + (moved if at > tick else -moved)
 
     def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:
         snapshot = self.checkpoint.snapshot(keys)
@@ -201,7 +236,7 @@ class KeptTable:
         return read_files(spark, snapshot.files, self.schema)
 
     def roll_checkpoint(self, spark: SparkSession, upto: Tick) -> bool:
-        """Bring the checkpoint to a committed tick; False if it is there already or beyond."""
+        """Bring the checkpoint to a committed tick. Return False if it is there already or beyond."""
         if self.checkpoint.snapshot().tick >= upto:
             return False
         return self.checkpoint.write_from_dataframe(self.state_dataframe(spark, upto), upto)

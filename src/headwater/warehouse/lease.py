@@ -1,9 +1,9 @@
-"""A courtesy between maintainers: who is at work on a warehouse, and whether it still shows signs of life.
+"""Who maintains a warehouse, and whether it still sends heartbeats.
 
 Correctness never depends on it: a maintainer that lost its lease is stopped by the commits table, not by this file or
-by anybody's clock. It only lets a second `run` refuse politely while the first is alive. A file that says nothing
-readable is refused too, not taken for nobody's: who runs writes it again within seconds, so it lasts only where nobody
-does, and a person can see that.
+by anybody's clock. It only lets a second `run` refuse early while the first is alive. A file that cannot be
+read is refused too: a running maintainer writes it again within seconds, so it stays only if none runs, which a
+person can see.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Lease:
 
 
 def _is_known_dead(holder: str) -> bool:
-    """Tell whether a holder was a process of this machine that is gone: after `kill -9` nobody need wait."""
+    """Tell whether a holder was a process of this machine that has ended, for instance by `kill -9`."""
     host, _, pid = holder.rpartition(":")
     if host != socket.gethostname() or not pid.isdecimal():
         return False
@@ -56,7 +56,7 @@ def own_name() -> str:
 
 
 def renew_lease(warehouse: str, epoch: int) -> None:
-    """Say that this process maintains the warehouse; repeat it well within `ALIVE_FOR`."""
+    """Say that this process maintains the warehouse. Repeat it well within `ALIVE_FOR`."""
     _write(warehouse, epoch, released=False)
 
 
@@ -71,7 +71,7 @@ def _write(warehouse: str, epoch: int, *, released: bool) -> None:
 
 
 def read_lease(warehouse: str) -> Lease | None:
-    """Return who was at work last; None if nobody ever was."""
+    """Return who maintained the warehouse last, or None if no maintainer ever ran."""
     return read_note(warehouse, _FILE, lambda said: msgspec.convert(said, Lease))
 
 
@@ -91,6 +91,6 @@ def refuse_if_held(warehouse: str) -> None:
     raise WarehouseRefused(
         f'"{lease.holder}" is maintaining this warehouse',
         code="HW-405",
-        detail=f"it showed a sign of life {age:.0f} s ago",
+        detail=f"its last heartbeat was {age:.0f} s ago",
         hint=f"stop it, or wait: it counts as gone {ALIVE_FOR.total_seconds():.0f} s after its last sign",
     )

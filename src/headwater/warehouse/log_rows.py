@@ -33,9 +33,9 @@ def spark_rows(
         return read_files(spark, [], stamped_schema(wanted))
     places = shapes(schema, relation)
     held = pa.schema([schema.field(TICK), schema.field(COUNT), schema.field("_relation"), *map(schema.field, places)])
-    due = (F.col(TICK) > after) & (F.col(TICK) <= upto) & (F.col("_relation") == str(relation))
+    in_range = (F.col(TICK) > after) & (F.col(TICK) <= upto) & (F.col("_relation") == str(relation))
     values = [_newest(schema, places, field).alias(field.name) for field in spark_schema(wanted)]
-    return read_files(spark, files, held).where(due).select(*values, TICK, COUNT)
+    return read_files(spark, files, held).where(in_range).select(*values, TICK, COUNT)
 
 
 def _newest(schema: pa.Schema, places: tuple[str, ...], field: StructField) -> Column:

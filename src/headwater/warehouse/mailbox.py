@@ -1,12 +1,12 @@
-"""Messages to whoever maintains a warehouse: small files in it, which the maintainer notices.
+"""Messages to the maintainer of a warehouse: small files in it.
 
-Nobody has to run for a message to be written: the next maintainer sees it too. What was done is done, so nobody has to
-remove a file; a later message replaces an earlier one.
+A message can be written while no maintainer runs: the next one sees it too. A file need not be removed; a later message
+replaces an earlier one.
 
 | folder | says |
 |---|---|
-| `awaited` | somebody waits until the change log has come to a position; an idle source would tell it much later |
-| `refreshes` | a view is wanted at a tick |
+| `awaited` | a reader waits until the change log has come to a position; an idle source would report it much later |
+| `refreshes` | a reader needs a view at a tick |
 | `released` | the parts of a global transaction need not wait for each other; never changed, as parts may come late |
 """
 
@@ -45,7 +45,7 @@ def awaited_positions(warehouse: str, source: str) -> Positions:
     try:
         return read_note(warehouse, f"{_AWAITED}/{source}.json", parse) or {}
     except WarehouseRefused:
-        return {}  # it only hastens, and whoever waits writes it again
+        return {}  # it only saves time, and the reader that waits writes it again
 
 
 def note_refresh(warehouse: str, view: str, upto: Tick) -> None:
@@ -60,8 +60,8 @@ def requested_refreshes(warehouse: str) -> dict[str, Tick]:
     return dict(one for one in found if one is not None)
 
 
-def _request(said: Mapping[str, Any]) -> tuple[str, Tick]:
-    return str(said["view"]), Tick(int(said["upto"]))
+def _request(note: Mapping[str, Any]) -> tuple[str, Tick]:
+    return str(note["view"]), Tick(int(note["upto"]))
 
 
 def note_release(warehouse: str, global_id: str) -> None:
@@ -72,7 +72,7 @@ def note_release(warehouse: str, global_id: str) -> None:
 
 
 class Releases:
-    """What was released in a warehouse, looked at again and again; each file is read once."""
+    """What was released in a warehouse, looked at again and again. Each file is read once."""
 
     def __init__(self, warehouse: str) -> None:
         """Know nothing yet."""
@@ -84,7 +84,7 @@ class Releases:
         names = _messages(self._warehouse, _RELEASED)
         found = []
         for name in sorted({*names} - self._read):
-            released = read_note(self._warehouse, f"{_RELEASED}/{name}", lambda said: str(said["id"]))
+            released = read_note(self._warehouse, f"{_RELEASED}/{name}", lambda note: str(note["id"]))
             if released is not None:
                 found.append(released)
             self._read.add(name)

@@ -15,7 +15,7 @@ FILE = "project.json"
 
 
 def project_of(warehouse: str) -> str | None:
-    """Return the name of the project that a warehouse belongs to; None if none has been written yet."""
+    """Return the name of the project that a warehouse belongs to, or None if none has been written yet."""
     return read_note(warehouse, FILE, lambda said: str(said["project"]))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self, assert_never
 import pyarrow as pa
 
 from headwater.changelog import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import NotReadable, did_you_mean
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick, of_source
@@ -32,19 +33,18 @@ from headwater.warehouse.followed import followed_positions
 from headwater.warehouse.format import check_format, is_warehouse, write_format
 from headwater.warehouse.history import view_history
 from headwater.warehouse.kept_table import KeptTable
-from headwater.warehouse.row_count import row_count
 
 if TYPE_CHECKING:  # most readers need no Spark, and begin sooner without importing it
     from pyspark.sql import DataFrame, SparkSession
 
 
 class Warehouse:
-    """A warehouse's folder, open for reading; its log and commits can be written by whoever holds the lease."""
+    """A warehouse's folder, open for reading. The holder of the lease can write its log and commits."""
 
     def __init__(
         self, path: str, log: ChangeLog, commits: Commits, settings: ReadingSettings = DEFAULTS.reading
     ) -> None:
-        """Wrap what is open; use `create` or `open`."""
+        """Wrap what is open. Use `create` or `open`."""
         self.path = path
         self.log = log
         self.commits = commits
@@ -52,7 +52,7 @@ class Warehouse:
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Make an empty warehouse, if there is none; one that a crash left half made is completed."""
+        """Make an empty warehouse, if there is none. One that a crash left half made is completed."""
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
@@ -63,7 +63,7 @@ class Warehouse:
 
     @classmethod
     def open(cls, path: str, settings: ReadingSettings = DEFAULTS.reading) -> Self:
-        """Open a warehouse; one of another format is refused."""
+        """Open a warehouse. One of another format is refused."""
         check_format(path)
         return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)), settings)
 
@@ -76,7 +76,7 @@ class Warehouse:
         return self.commits.catalog(self.head())
 
     def view(self, name: str) -> ViewEntry:
-        """Return a view; one that is not there is refused."""
+        """Return a view. One that is not there is refused."""
         views = self.catalog().views
         if name not in views:
             raise NotReadable(
@@ -97,7 +97,7 @@ class Warehouse:
         return self.head().record.frontiers.get(name, birth)
 
     def resolve_at(self, name: str, moment: Moment | None) -> Tick:
-        """Return the tick that a moment means for a view, or its frontier; a tick it cannot be read at is refused."""
+        """Return the tick that a moment means for a view, or its frontier. A tick it cannot be read at is refused."""
         match moment:
             case None:
                 tick = self.frontier(name)
@@ -118,18 +118,18 @@ class Warehouse:
         return self.kept_table(name).state_dataframe(spark, tick)
 
     def view_entries(self, spark: SparkSession, name: str, tick: Tick) -> DataFrame:
-        """Return what sums up to a view's rows at a tick, with `_count`: for whoever wants few of them.
+        """Return entries that sum up to a view's rows at a tick, with `_count`: for callers that need few of them.
 
         A small view's are read here: Spark takes longer to find out what to read.
         """
         self._check_readable(name, tick)
         table = self.kept_table(name)
-        few = table.few_entries(tick, table.schema.names, None, self._settings.handed_rows)
+        few = table.few_rows(tick, tuple(table.schema.names), None, self._settings.handed_rows)
         if few is None:
             return table.entries_dataframe(spark, tick)
         from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
 
-        return to_dataframe(spark, few).coalesce(1)
+        return to_dataframe(spark, few.counted).coalesce(1)
 
     def changes_dataframe(self, spark: SparkSession, name: str, after: Tick, upto: Tick) -> DataFrame:
         """Return a view's signed rows with after < tick <= upto, with `_tick` and `_count`."""
@@ -140,15 +140,15 @@ class Warehouse:
     def row_count(self, name: str, tick: Tick) -> int:
         """Return how many rows a view has at a tick, without reading them."""
         self._check_readable(name, tick)
-        return row_count(self.kept_table(name), tick)
+        return self.kept_table(name).row_count(tick)
 
-    def few_entries(self, name: str, tick: Tick, columns: Sequence[str]) -> pa.Table | None:
-        """Return what sums up to some columns of a view at a tick, with `_count`; None if that is for Spark to read."""
+    def few_rows(self, name: str, tick: Tick, columns: Sequence[str]) -> ArrowBag | None:
+        """Return some columns of a view's rows at a tick, not netted, or None if Spark has to read them."""
         self._check_readable(name, tick)
-        return self.kept_table(name).few_entries(tick, columns, None, self._settings.local_rows)
+        return self.kept_table(name).few_rows(tick, tuple(columns), None, self._settings.local_rows)
 
     def few_changes(self, name: str, after: Tick, upto: Tick) -> pa.Table | None:
-        """Return the same without Spark; None if there are more than a few."""
+        """Return the same without Spark, or None if there are more than a few."""
         self._check_readable(name, after)
         self._check_readable(name, upto)
         return self.kept_table(name).few_changes(after, upto, self._settings.local_rows)
@@ -158,7 +158,7 @@ class Warehouse:
         return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
-        """Open the hidden tables that a view's maintenance keeps, by segment."""
+        """Open the auxiliary tables of a view, by segment."""
         tables = self.view(name).segments
         return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
 
@@ -183,7 +183,7 @@ class Warehouse:
         return Tick(0)
 
     def newest_tick_upto(self, moment: AtPosition) -> Tick | None:
-        """Return the tick of the newest transaction of a source's log up to a position; None if there is none.
+        """Return the tick of the newest transaction of a source's log up to a position, or None if there is none.
 
         A position beyond what was followed is refused: transactions up to it may still come.
         """
@@ -217,7 +217,7 @@ class Warehouse:
         return min((one for one in found if one is not None), key=lambda one: one.offset, default=None)
 
     def _tick_at_time(self, name: str, moment: AtTime) -> Tick:
-        """Return the tick that readers of a view saw at a time; one that has not come, or was before it, is refused."""
+        """Return the tick that readers of a view saw at a time. One that has not come, or was before it, is refused."""
         view, head = self.view(name), self.head()
         if moment.time > max(datetime.now(UTC), head.committed_at):
             raise NotReadable(

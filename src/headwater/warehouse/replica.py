@@ -50,12 +50,12 @@ class Replica:
     """One generation of a relation's copy."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
-        """Wrap an open checkpoint; use `create` or `open`."""
+        """Wrap an open checkpoint. Use `create` or `open`."""
         self.checkpoint = checkpoint
 
     @classmethod
     def create(cls, folder: str, schema: pa.Schema) -> Self:
-        """Create an empty replica of these columns; the same again is harmless."""
+        """Create an empty replica of these columns. The same again is harmless."""
         path = f"{folder}/checkpoint"
         if not FencedTable.exists(path):
             columns = pa.schema([*schema, pa.field(COUNT, pa.int64())])

@@ -10,19 +10,19 @@ class SourceMemory:
     """See `headwater.sources.source.Memory`."""
 
     def __init__(self, warehouse: str, source: str) -> None:
-        """Say where; nothing is read yet, and the warehouse need not be there."""
+        """Say where. Nothing is read yet, and the warehouse need not be there."""
         self._warehouse = warehouse
         self._file = f"sources/{source}.json"
 
     def read(self) -> str | None:
-        """Return the text written last; None if none was. One that is damaged is refused by the file's name."""
+        """Return the text written last, or None if none was. One that is damaged is refused by the file's name."""
         text = read_text(self._warehouse, self._file)
         if text is not None:
             parse_stored(f"{self._warehouse}/{self._file}", text, dict)
         return text
 
     def write(self, text: str) -> None:
-        """Replace the text, durably; what is there already is not written again."""
+        """Replace the text, durably. What is there already is not written again."""
         if text != read_text(self._warehouse, self._file):
             write_text(self._warehouse, self._file, text)
             sync(self._warehouse, self._file)

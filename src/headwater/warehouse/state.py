@@ -35,7 +35,7 @@ def net(changes: DataFrame, columns: list[str]) -> DataFrame:
 
 
 def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
-    """Return each row as often as its count says; a count below zero contradicts the checkpoint and stops the query."""
+    """Return each row as often as its count says. A count below zero contradicts the checkpoint and stops the query."""
     copies = F.when(F.col(COUNT) < 0, F.raise_error(F.lit(NEGATIVE))).otherwise(
         F.array_repeat(F.lit(0), F.col(COUNT).cast("int"))
     )

@@ -1,7 +1,7 @@
 """How often the rows of a view are traced: counts per hour, in a small file of its own for each view.
 
-Whoever traces counts; there may be no maintainer. Two that trace in the same moment may count one trace, which changes
-no advice. What is older than a week is forgotten.
+Every trace is counted by its own process; there may be no maintainer. Two traces at the same moment may count as one,
+which changes no advice. What is older than a week is dropped.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def note_trace(warehouse: str, view: str, at: datetime) -> None:
 
 
 def traces_per_hour(warehouse: str, view: str, now: datetime) -> float | None:
-    """Return how often a view was traced per hour, since it first was, or in the last week; None: never."""
+    """Return how often a view was traced per hour, since its first trace or in the last week. None means never."""
     counts = {
         hour: count for hour, count in _counts(warehouse, view).items() if hour > _hour(now - timedelta(hours=_HOURS))
     }

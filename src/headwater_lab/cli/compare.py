@@ -86,7 +86,7 @@ def _numbers(option: str, text: str, least: float, most: float) -> tuple[float, 
 
 
 def _write_report(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
-    """Write page and charts; what draws them is imported only now, because it takes a while."""
+    """Write page and charts. What draws them is imported only now, because it takes a while."""
     return write_report(comparison, folder, import_module("headwater_lab.charts").draw_charts)
 
 

@@ -24,7 +24,7 @@ def papers(
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Run the experiments of papers 004 and 002 anew, and write them as one HTML page with charts.
+    """Run the experiments of papers 004 and 002, and write them as one HTML page with charts.
 
     Which auxiliary tables every algorithm chooses for the papers' views, how near that is to the cheapest set and how
     long it takes; space and rows accessed of the four kinds of maintenance, as printed and corrected.

@@ -21,7 +21,7 @@ _NUMBERS = frozenset({"predicted", "queries", "messages", "rows", "bytes", "larg
 
 
 def draw_scenarios(shipped: Sequence[Shipped]) -> Page:
-    """Show the scenarios that ship, and what is expected of whom."""
+    """Show the scenarios that ship, and what is expected of each algorithm."""
     rows = tuple(
         (one.name, ", ".join(f"{name} {level.value}" for name, level in one.expected.items()), one.title)
         for one in shipped
@@ -81,7 +81,7 @@ def draw_verdict(replay: ScenarioReplay) -> Page:
 
 def _draw_departure(departure: Departure) -> list[Line]:
     return [
-        Line(text=f"what follows from line {departure.line} is told otherwise:", style=_BAD),
+        Line(text=f"what follows from line {departure.line} differs from the scenario:", style=_BAD),
         *(Line(text=f"  told      {line}") for line in departure.told if line not in departure.happened),
         *(Line(text=f"  happened  {line}") for line in departure.happened if line not in departure.told),
     ]

@@ -21,7 +21,12 @@ def replay(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A scenario's file, or the name of one that ships.")],
     *,
     algorithm: Annotated[
-        str | None, typer.Option("--algorithm", help="Who plays it. Default: the one it is told for.", metavar="NAME")
+        str | None,
+        typer.Option(
+            "--algorithm",
+            help="The algorithm that plays it. Default: the one that the scenario is written for.",
+            metavar="NAME",
+        ),
     ] = None,
     step: Annotated[bool, typer.Option("--step", help="Wait for Enter before each move.")] = False,
     as_json: JsonOption = False,

@@ -68,21 +68,42 @@ class InMemoryBag:
         return InMemoryBag(self.columns, Counter({entry: -count for entry, count in self.entries.items()}))
 
     def net(self) -> InMemoryBag:
-        """Return the entries whose count is not zero; equal ones are one already."""
+        """Return the entries whose count is not zero. Equal ones are one already."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count}))
 
     def positive(self) -> InMemoryBag:
         """Return the entries whose count is above zero."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count > 0}))
 
+    def picked(self, columns: tuple[str, ...]) -> InMemoryBag:
+        """Return the rows with these of their columns."""
+        rows = ((tick, self._values(row, columns), count) for (tick, row), count in self.entries.items())
+        return InMemoryBag.of(columns, rows)
+
     def restamped(self, tick: Tick) -> InMemoryBag:
         """Return the rows with another tick."""
         return InMemoryBag.of(self.columns, ((tick, row, count) for (_, row), count in self.entries.items()))
+
+    def upto(self, tick: Tick) -> InMemoryBag:
+        """Return the rows whose tick is not after this one."""
+        return InMemoryBag(self.columns, Counter({key: n for key, n in self.entries.items() if key[0] <= tick}))
+
+    def after(self, tick: Tick) -> InMemoryBag:
+        """Return the rows whose tick is after this one."""
+        return InMemoryBag(self.columns, Counter({key: n for key, n in self.entries.items() if key[0] > tick}))
+
+    def ticks(self) -> list[Tick]:
+        """Return the ticks that rows have, in their order."""
+        return sorted({tick for tick, _ in self.entries})
 
     def keys(self, columns: tuple[str, ...], like: InMemoryBag, as_columns: tuple[str, ...]) -> InMemoryKeys:  # noqa: ARG002 - Python values need no cast
         """Return the distinct values of columns that hold no NULL."""
         values = (self._values(row, columns) for (_, row), count in self.entries.items() if count)
         return InMemoryKeys(frozenset(value for value in values if None not in value))
+
+    def groups(self, columns: tuple[str, ...]) -> InMemoryKeys:
+        """Return the distinct values of columns, NULL being a value like any other."""
+        return InMemoryKeys(frozenset(self._values(row, columns) for _, row in self.entries))
 
     def matching(self, columns: tuple[str, ...], keys: InMemoryKeys) -> InMemoryBag:
         """Return the rows whose columns hold one of the keys."""

@@ -32,7 +32,7 @@ _OF_TWO_SIDES: dict[type[exp.Expr], Callable[[Any, Any], object]] = {
 
 
 def evaluate(expression: exp.Expr, row: Row) -> object:  # noqa: C901, PLR0911, PLR0912 — one case per operator
-    """Return the value of an expression whose columns are written alias.column; dividing by zero raises.
+    """Return the value of an expression whose columns are written alias.column. Dividing by zero raises.
 
     >>> import sqlglot
     >>> def value(sql, **row):

@@ -67,12 +67,12 @@ class _Join:
 
 def _joins(view: JoinView) -> list[_Join]:
     joins: list[_Join] = []
-    known: set[str] = set()
+    visited: set[str] = set()
     for occurrence in view.occurrences:
         alias = occurrence.alias
-        steps = steps_to(view, alias, known)
+        steps = steps_to(view, alias, visited)
         tested_before = {id(condition) for join in joins for condition in join.conditions}
-        known.add(alias)
+        visited.add(alias)
         join = _Join(
             alias=alias,
             columns=tuple(column for step in steps for column in step.columns),
@@ -80,7 +80,7 @@ def _joins(view: JoinView) -> list[_Join]:
             conditions=tuple(
                 condition
                 for condition in view.conditions
-                if condition.aliases <= known and not condition.fallible and id(condition) not in tested_before
+                if condition.aliases <= visited and not condition.fallible and id(condition) not in tested_before
             ),
         )
         joins.append(join)
@@ -104,7 +104,7 @@ def _combine(joins: list[_Join], bags: Mapping[str, InMemoryBag]) -> list[tuple[
 
 
 def _by_key(join: _Join, bag: InMemoryBag) -> dict[Row, list[tuple[_Binding, int]]]:
-    """Return the rows of an occurrence by the values it is joined on; NULL joins nothing."""
+    """Return the rows of an occurrence by the values it is joined on. NULL joins nothing."""
     names = [(join.alias, column) for column in bag.columns]
     places = [bag.columns.index(column) for column in join.columns]
     rows: dict[Row, list[tuple[_Binding, int]]] = {}

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from headwater.deltas.lookup import RowRequest, restricted
-from headwater.maintenance.published.messages import Fragment, QueryPart
+from typing import Any
+
+from headwater.deltas.lookup import RowRequest
+from headwater.maintenance.published.messages import QueryPart, step_request
 from headwater.views.steps.join import JoinView
 from headwater.views.steps.keys import row_outputs
-from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys
+from headwater_lab.in_memory.bag import InMemoryBag
 from headwater_lab.in_memory.install import State
 
 
-def look_in_memory(view: JoinView, state: State, part: QueryPart[InMemoryBag]) -> Fragment[InMemoryBag]:
+def look_in_memory(view: JoinView, state: State, part: QueryPart[InMemoryBag]) -> tuple[RowRequest[Any], InMemoryBag]:
     """Return the rows of an occurrence that a view shows under some keys, each once, and the keys that were found."""
     (step,) = part.steps
     relation = view.occurrence(step.alias).relation.name
     places = row_outputs(view, step.alias)
     shown = {tuple(row[place] for place in places) for row in state}
     all_rows = InMemoryBag.of(view.relations[relation], ((0, row, 1) for row in shown))
-    assert isinstance(part.keys, InMemoryKeys), "a look goes by keys"
-    rows = all_rows.matching(step.columns, part.keys)
-    keys = rows.keys(step.columns, rows, step.columns)
-    probe = RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))
-    return Fragment(request=probe, rows=rows)
+    request = step_request(view, step, part.keys)
+    assert request.keys is not None, "a view is asked by keys"
+    rows = all_rows.matching(request.columns, request.keys)
+    return request.with_keys(rows.keys(step.columns, rows, step.columns)), rows

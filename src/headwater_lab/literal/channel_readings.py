@@ -35,7 +35,7 @@ CHANNEL_READINGS = (
     ),
     ChannelReading(
         name="no-heartbeat",
-        wrong="nobody notices that a source's last notification was lost",
+        wrong="it is not noticed that a source's last notification was lost",
         protocol=Protocol(heartbeat=False),
     ),
     ChannelReading(

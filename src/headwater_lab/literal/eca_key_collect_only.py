@@ -2,7 +2,7 @@
 
     R2 = {(0,0,0)}     R1 +(3,0,0), R1 -(3,0,0), then the answer for the insert arrives
 
-The delete finds nothing to delete; the answer comes later, with a row that nobody takes out any more (PAPERS.md
+The delete finds nothing to delete; the answer comes later, with a row that is never taken out (PAPERS.md
 §2.2.11). 403 of 2,000 simulated runs end wrong.
 """
 

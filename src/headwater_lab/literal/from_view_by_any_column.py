@@ -1,7 +1,7 @@
 """Rows read in the view by whatever columns it joins by, as paper 001's Lemma 2 allows: those it shows, and no others.
 
     V = R1(a,b,c) join R2(d,c,e) where b < e, the key d of R2 is in V       R2 = {(1,7,2), (2,7,1)}, V shows d = 1
-    R1 +(2,0,7)       looked up by c = 7, V shows (1,7,2) of R2; so nobody is asked, and (2,7,1) is not found
+    R1 +(2,0,7)       looked up by c = 7, V shows (1,7,2) of R2; so no source is asked, and (2,7,1) is not found
 
 A key that is found gives its only row. Any other value that is found says nothing of what else there is under it, which
 a condition kept out of the view so far (PAPERS.md §4, erratum 5).
@@ -26,7 +26,7 @@ def _run(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
 
 
 def by_any_column(view: JoinView, step: TermStep) -> bool:
-    """Tell whether a view holds what it needs of an occurrence, its key included; by which columns it is looked up."""
+    """Tell whether a view holds what it needs of an occurrence, its key included, by the columns it is looked up by."""
     return shows_whole_rows(view, step.alias)
 
 

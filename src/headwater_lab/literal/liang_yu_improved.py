@@ -27,7 +27,7 @@ def _run(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
 def by_representatives(
     view: JoinView, term: Term[Any], log: ViewHistory[Any], needed: Callable[[str], Tick]
 ) -> Questions[Term[Any]]:
-    """Ask for the first appearance of each relation; the others take its rows."""
+    """Ask for the first appearance of each relation. The others take its rows."""
     for step in steps_from(view, set(term.bound)):
         relation = view.occurrence(step.alias).relation.name
         copies = [alias for alias in term.bound if view.occurrence(alias).relation.name == relation]

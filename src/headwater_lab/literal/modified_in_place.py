@@ -1,4 +1,4 @@
-"""A modification of no join attribute, done in the view by key and asked nobody for: paper 001's Lemma 3.
+"""A modification of no join attribute, done in the view by key without asking a source: paper 001's Lemma 3.
 
     V = R join S where S.chosen > 0, the key of S is in V          S (1,5,0) becomes (1,5,1)
 
@@ -56,7 +56,7 @@ MODIFIED_IN_PLACE = Variant(
 
 
 def _columns_beyond_selections(view: JoinView, alias: str) -> frozenset[str]:
-    """Return the columns of an occurrence that a view shows or joins by; the others serve its own selections only."""
+    """Return the columns of an occurrence that a view shows or joins by. The others serve its own selections only."""
     beyond = [condition.expression for condition in view.conditions if condition.aliases != {alias}]
     beyond += [output.expression for output in view.outputs]
     return frozenset(one.name for each in beyond for one in each.find_all(exp.Column) if one.table == alias)

@@ -21,7 +21,7 @@ _DEEPEST = 2
 
 
 def _absorbs(absorbed: Collection[Tick], queued: Sequence[Tick], depth: int) -> Sequence[Tick]:
-    """Take in what is met above the limit; before an install, only what makes a transaction whole."""
+    """Take in what is met above the limit. Before an install, only what makes a transaction whole."""
     if depth:
         return queued if depth < _DEEPEST else ()
     begun = [tick for tick in queued if tick in absorbed]

@@ -13,8 +13,7 @@ from typing import Any
 from headwater.deltas.lookup import RowRequest, RowResult
 from headwater.maintenance.published.messages import Running, ViewHistory
 from headwater.maintenance.published.version_numbers import by_versions
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.maintenance.visits import Manner
 from headwater.model.position import Tick
 from headwater.views.steps.join import JoinView

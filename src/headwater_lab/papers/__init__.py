@@ -1,1 +1,1 @@
-"""The experiments of papers 004 and 002, run anew: views and statistics, figures, tables, and one report of all."""
+"""The experiments of papers 004 and 002: views and statistics, figures, tables, and one report of all."""

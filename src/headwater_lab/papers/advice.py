@@ -16,10 +16,10 @@ from time import perf_counter
 from headwater.advisor.algorithms.choice import Choice
 from headwater.advisor.algorithms.choose import ALGORITHMS
 from headwater.advisor.algorithms.exact import exact
+from headwater.advisor.algorithms.three_step import in_three_steps
 from headwater.advisor.candidates import search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.advisor.structure import Structure
-from headwater_lab.papers.literal_three_step import literal_three_step
 from headwater_lab.papers.random_statistics import with_random_statistics
 from headwater_lab.papers.views import (
     SYNTHETIC,
@@ -29,6 +29,25 @@ from headwater_lab.papers.views import (
     synthetic_views,
     tpc_d_views,
 )
+
+
+def literal_three_step(model: CostModel) -> Choice:
+    """Return what the three phases of Figure 4 leave as printed: phase 2 takes what makes the set dearer."""
+    return in_three_steps(model, as_printed)
+
+
+def as_printed(neither: float, lineage_view: float, split: float) -> int | None:
+    """Phase 2 of Figure 4: `if cost1 ≥ cost2 > cost then LV else if cost2 > cost1 > cost then SLT`.
+
+    >>> as_printed(10, 8, 9), as_printed(10, 12, 11), as_printed(10, 11, 12)
+    (None, 0, 1)
+    """
+    if lineage_view >= split > neither:
+        return 0
+    if split > lineage_view > neither:
+        return 1
+    return None
+
 
 MOST_SETS = 5_000
 MOST_TABLES = 75
@@ -62,7 +81,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """The algorithms on one view; what is not here was left out."""
+    """The algorithms that ran on one view."""
 
     view: str
     levels: int
@@ -106,7 +125,7 @@ class AdviceExperiments:
 def run_advice(
     *, most_fan_out: int = 9, most_levels: int = 8, random_count: int = 250, seed: int = 1, tell: Callable[[str], None]
 ) -> AdviceExperiments:
-    """Run all experiments; `tell` hears what is next."""
+    """Run all experiments. `tell` is called with what is next."""
 
     def tried(views: Mapping[str, Structure]) -> tuple[Tried, ...]:
         return tuple(_try(name, structure, ENTRANTS, tell) for name, structure in views.items())

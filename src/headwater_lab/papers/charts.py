@@ -27,7 +27,7 @@ _BAR_SHARE = 0.84
 
 
 def draw_pictures(pictures: Iterable[Picture], folder: Path) -> tuple[Path, ...]:
-    """Write every picture into a folder; return the files."""
+    """Write every picture into a folder, and return the files."""
     return tuple(_draw(picture, folder / picture.file) for picture in pictures)
 
 

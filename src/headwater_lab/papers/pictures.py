@@ -9,7 +9,7 @@ from headwater.cli.bar_chart import Bars
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """A line: a value at every place; what was not measured has no place."""
+    """A line: a value at every place. What was not measured has no place."""
 
     label: str
     places: tuple[float, ...]
@@ -19,7 +19,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Curves over the same axis; `is_log` scales both axes by magnitude, `has_log_values` the one of values."""
+    """Curves over the same axis. `is_log` scales both axes by magnitude, `has_log_values` the one of values."""
 
     title: str
     label: str

@@ -1,4 +1,4 @@
-"""Any statistics for a view: each is drawn anew, evenly by its order of magnitude, around what it was."""
+"""Any statistics for a view: each is drawn evenly by its order of magnitude, around what it was."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def _drawn(chance: Random) -> float:
 
 
 def _random_relation(relation: RelationNode, chance: Random, net: float) -> RelationNode:
-    known = relation.statistics
+    statistics = relation.statistics
     drawn = replace(
-        known,
-        tuple_num=max(1.0, known.tuple_num * _drawn(chance)),
-        tuple_size=known.tuple_size * _drawn(chance),
-        update_rate=known.update_rate * _drawn(chance),
-        source=replace(known.source, net_cost=known.source.net_cost * net),
+        statistics,
+        tuple_num=max(1.0, statistics.tuple_num * _drawn(chance)),
+        tuple_size=statistics.tuple_size * _drawn(chance),
+        update_rate=statistics.update_rate * _drawn(chance),
+        source=replace(statistics.source, net_cost=statistics.source.net_cost * net),
     )
     return replace(relation, statistics=drawn)
 
 
 def _rebuilt(segment: SegmentNode, relations: dict[str, RelationNode], chance: Random) -> SegmentNode:
-    """Return a segment over the new relations, with ratios of its own; one operand has nothing to join with."""
+    """Return a segment over the new relations, with ratios of its own. One operand has nothing to join with."""
     operands: tuple[Node, ...] = tuple(
         relations[operand.name] if isinstance(operand, RelationNode) else _rebuilt(operand, relations, chance)
         for operand in segment.operands

@@ -11,8 +11,7 @@ from string import Template
 from headwater.cli.html import html_page
 from headwater_lab.papers.advice import AdviceExperiments
 from headwater_lab.papers.advice_section import advice_gaps, advice_pictures
-from headwater_lab.papers.kinds_pictures import kinds_pictures
-from headwater_lab.papers.kinds_section import kinds_gaps
+from headwater_lab.papers.kinds_section import kinds_gaps, kinds_pictures
 from headwater_lab.papers.pictures import Picture
 from headwater_lab.papers.space_and_rows import Crossing, KindEntry, crossings, entries
 

@@ -44,7 +44,7 @@ def high_profit() -> Structure:
 
 
 def figure_14(net_cost: float, partners: float) -> Structure:
-    """Return R ⋈ S of Figure 14: a row of R joins so many of S; v8 and v9 differ in this and in the network."""
+    """Return R ⋈ S of Figure 14. A row of R joins `partners` rows of S."""
     left, right = _relation("R", 320, 200, 50, net_cost), _relation("S", 1_075, 100, 43, net_cost)
     ratios = SegmentStatistics(join_ratio=partners / 1_075, proj_ratio=1 / 3, aggr_ratio=0.00128)
     return _view(SegmentNode(name="V", operands=(left, right), statistics=ratios), query_rate=5)
@@ -66,7 +66,7 @@ ROWS_PER_GROUP = 3
 
 
 def regular_view(levels: int, fan_out: int, ratio: float, rows_per_group: int = ROWS_PER_GROUP) -> Structure:
-    """Return a regular tree as in Figure 8, with so many tracing queries for every update of a source."""
+    """Return a regular tree as in Figure 8, with `ratio` tracing queries for every update of a source."""
     counter = iter(range(1, 1_000_000))
     top, _ = _regular_segment(levels, fan_out, rows_per_group, counter)
     updates = sum(relation.statistics.update_rate for relation in _view(top, query_rate=0).relations)
@@ -147,10 +147,12 @@ def _tpc_d_tables() -> Mapping[str, RelationNode]:
 
 def _selected(relation: RelationNode, share: float) -> RelationNode:
     """Return a relation after a selection of its own, which is pushed down to it."""
-    known = relation.statistics
+    statistics = relation.statistics
     return replace(
         relation,
-        statistics=replace(known, tuple_num=known.tuple_num * share, update_size=known.update_size * share),
+        statistics=replace(
+            statistics, tuple_num=statistics.tuple_num * share, update_size=statistics.update_size * share
+        ),
     )
 
 
@@ -167,7 +169,7 @@ def _relation(
 
 
 def _segment(name: str, operands: Sequence[Node], rows: float, groups: float, proj: float) -> SegmentNode:
-    """Return a segment whose join has so many rows and makes so many groups."""
+    """Return a segment whose join has `rows` rows and makes `groups` groups."""
     ratios = SegmentStatistics(
         join_ratio=rows / prod(rows_of(operand) for operand in operands), aggr_ratio=groups / rows, proj_ratio=proj
     )

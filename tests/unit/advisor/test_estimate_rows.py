@@ -39,7 +39,7 @@ def estimated(
     counted = {
         one.name: (known or {})[kind] for one in view.segments if (kind := one.name.name.split("_")[0]) in (known or {})
     }
-    estimates = RowEstimates(view=view, relations=MEASURED, known=counted)
+    estimates = RowEstimates(view=view, relations=MEASURED, counted=counted)
     rows, sizes = estimates.segment_rows(), estimates.segment_row_sizes()
     return (
         view,

@@ -15,8 +15,7 @@ from headwater.advisor.algorithms.exact import exact
 from headwater.advisor.algorithms.greedy import greedy
 from headwater.advisor.algorithms.three_step import three_step
 from headwater.advisor.cost_model import CostModel
-from headwater_lab.papers.advice import optimality
-from headwater_lab.papers.literal_three_step import literal_three_step
+from headwater_lab.papers.advice import literal_three_step, optimality
 from headwater_lab.papers.random_statistics import with_random_statistics
 from headwater_lab.papers.views import failing_views, high_profit
 

@@ -14,9 +14,8 @@ import pytest
 
 from headwater.changelog import ChangeLog
 from headwater.changelog.accept import Acceptor
-from headwater.changelog.follow import Followed, SourceThread
+from headwater.changelog.follow import Followed, SourceThread, raise_if_lost
 from headwater.engine.service.live_status import _status, _told, write_status
-from headwater.engine.service.lost_sources import raise_if_lost
 from headwater.errors import HeadwaterError, LoginRefused, SourceRefused
 from headwater.model.position import Distance, Position, Positions, by_log
 from headwater.model.relation import RelationName

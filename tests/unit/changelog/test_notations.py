@@ -15,7 +15,7 @@ from headwater.model.position import LSN, Notation, Position, Tick, by_log, writ
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse.commit_record import Commit, CommitKind, CommitRecord, commit_text, parse_commit
-from headwater.warehouse.followed import said_positions
+from headwater.warehouse.followed import noted_positions
 from headwater.warehouse.mailbox import awaited_positions, note_awaited
 
 VERSIONS = Notation(history="table id")
@@ -67,11 +67,11 @@ def test_the_log_tells_positions_in_the_notation_of_their_source(tmp_path: Path)
 
 def test_what_the_maintainer_says_and_is_asked_for_keeps_its_notation(tmp_path: Path) -> None:
     nine = by_log([Position(source="shop", history="71:1", offset=9)])
-    assert said_positions("shop", {"position": ["71:1", 9]}) == nine, "as version 0.1 said it"
-    assert said_positions("shop", {"positions": {"shop": ["71:1", 9]}}) == nine
+    assert noted_positions("shop", {"position": ["71:1", 9]}) == nine, "as version 0.1 said it"
+    assert noted_positions("shop", {"positions": {"shop": ["71:1", 9]}}) == nine
     lake = by_log([LAKE, ORDERS])
-    assert said_positions("lake", {"positions": json.loads(json.dumps(written_positions(lake)))}) == lake
-    assert said_positions("lake", {"position": None}) == {}
+    assert noted_positions("lake", {"positions": json.loads(json.dumps(written_positions(lake)))}) == lake
+    assert noted_positions("lake", {"position": None}) == {}
     note_awaited(str(tmp_path), by_log([LAKE, ORDERS, SHOP]))
     assert awaited_positions(str(tmp_path), "lake") == lake
     assert awaited_positions(str(tmp_path), "shop") == by_log([SHOP])

@@ -48,7 +48,7 @@ LEAF = Traced(
 GROUP = Traced(
     name=SegmentName(name="group_1"),
     title="group by sales.store",
-    origin=Origin.HIDDEN_TABLE,
+    origin=Origin.AUXILIARY_TABLE,
     rows=pa.table({"sales.store": [1, 2], "COUNT(*)": [3, 1], "_count": [1, 1], "#of": [0, 1]}),
     below=(LEAF,),
 )
@@ -136,13 +136,13 @@ def test_a_trace_is_a_tree_from_the_view_s_row_to_source_rows() -> None:
     assert shown(project, "trace", "by_store", "--where", "sold > 0", "--at", "41") == (
         "by_store at tick 41\n"
         "├── store 1, sold 3\n"
-        "│   └── group by sales.store, read from a hidden table\n"
+        "│   └── group by sales.store, read from an auxiliary table\n"
         "│       └── sales.store 1, COUNT(*) 3\n"
         "│           └── shop.sales: 3 rows\n"
         "│               ├── store 1, amount 5  × 2\n"
         "│               └── store 1, amount 7\n"
         "└── store 2, sold 1\n"
-        "    └── group by sales.store, read from a hidden table\n"
+        "    └── group by sales.store, read from an auxiliary table\n"
         "        └── sales.store 2, COUNT(*) 1\n"
         "            └── shop.sales: 1 row\n"
         "                └── store 2, amount 9\n"

@@ -55,10 +55,10 @@ def test_what_to_keep_what_to_drop_and_why() -> None:
         "everything          99.0  2,000.0   2,099.0  2.5 MB",
         "relation    read by   rows  bytes each  updates/h  rows each  round trip",
         "shop.sales  replica  1,000          12       30.0        1.5     0.25 ms",
-        "traced 1.0 times per hour, a guess: nobody traced it yet (--traces-per-hour says otherwise)",
+        "traced 1.0 times per hour, a guess: it was not traced yet (--traces-per-hour sets it)",
         "12 sets are possible; exact priced 7, whole or in part; costs are predicted, in milliseconds of work per hour",
         "view spread: no choice, it is computed anew",
         "written into headwater.toml:",
         "  [a] b = 1",
-        "a `headwater run` that is going takes it up by itself; `headwater plan` shows what it does",
+        "a running `headwater run` applies it by itself; `headwater plan` shows what it does",
     ]

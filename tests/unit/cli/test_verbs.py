@@ -28,7 +28,7 @@ from headwater.judge.result import CheckResult, ViewCheck
 from headwater.model.guarantee import Guarantee
 from headwater.model.moment import AtPosition, AtTick, Moment
 from headwater.model.position import Position, Tick
-from headwater.observe.events import BatchCommitted, Listener, unheard
+from headwater.observe.events import BatchCommitted, Listener, ignore_event
 from headwater.observe.status import (
     CommitStatus,
     HistoryEntry,
@@ -80,7 +80,7 @@ class MadeUpProject:
     raises: Exception | None = None
     failed: tuple[Dropped, ...] = ()
     loses: tuple[str, ...] = ()
-    listener: Listener = unheard
+    listener: Listener = ignore_event
     asked: list[object] = field(default_factory=list)
 
     def opener(self, path: Path, listener: Listener) -> MadeUpProject:

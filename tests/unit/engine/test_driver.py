@@ -134,8 +134,8 @@ class Asking:
                 case Delivered(tick=self.needed):
                     effects = [Query(number=1, source="shop", parts=(QueryPart(carried={}, steps=(step,), keys=keys),))]
                 case Answered():
-                    ((fragment,),) = event.fragments
-                    rebase(fragment.request, fragment.result(event.sight), log, self.needed)
+                    (((request, result),),) = event.results
+                    rebase(request, result, log, self.needed)
                     effects = [Install(upto=self.needed)]
                 case _:
                     pass

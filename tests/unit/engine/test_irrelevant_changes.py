@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.maintenance.questions import Log
+from headwater.maintenance.rebase import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, RelationName
@@ -57,7 +57,7 @@ def bag(columns: tuple[str, ...], values: list[int]) -> ArrowBag:
 
 def test_what_fails_a_selection_is_asked_nothing_for() -> None:
     found = change(SQL, sales=[1, 5])
-    assert (found.rows.num_rows, found.changed_rows, sum(found.read_rows.values())) == (0, 2, 0)
+    assert (len(found.rows), found.changed_rows, sum(found.read_rows.values())) == (0, 2, 0)
 
 
 class LoggedSales:

@@ -16,8 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import Content
-from headwater.deltas.extent import EVERYTHING, Extent, Remainder
+from headwater.deltas.extent import EVERYTHING, Content, Extent, Remainder
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowKeys, ArrowRequest, remaining
 from headwater.deltas.on_spark import to_dataframe
@@ -33,7 +32,7 @@ from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, Column, Relation, RelationName
 from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.model.transaction import Capture, SeenUpTo, Transaction
-from headwater.project.fill import Way, fill, fill_anew
+from headwater.project.fill import Way, fill, fill_whole
 from headwater.sources.source import Chunk
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.query import Warehouse
@@ -149,7 +148,7 @@ def replica(
     tick: int = MADE,
     settings: MemorySettings = DEFAULTS.memory,
 ) -> ReplicaReader:
-    rows = filled(fill_anew(content), to_dataframe(spark, history.table(tick)), None, SALES)
+    rows = filled(fill_whole(content), to_dataframe(spark, history.table(tick)), None, SALES)
     return make_replica(spark, warehouse.path, SALES, content, rows, Tick(tick), settings=settings)
 
 
@@ -278,11 +277,11 @@ CASES: Mapping[str, tuple[Content, Content, Way | None]] = {
         Content(columns=("id", "n", "note"), rows=EXTENTS["few"]),
         Way.MORE_COLUMNS,
     ),
-    "no key to join by": (Content(columns=("city",)), Content(columns=("city", "note")), Way.ANEW),
+    "no key to join by": (Content(columns=("city",)), Content(columns=("city", "note")), Way.WHOLE),
     "more of both": (
         Content(columns=("id", "city"), rows=EXTENTS["oslo"]),
         Content(columns=("id", "city", "note")),
-        Way.ANEW,
+        Way.WHOLE,
     ),
 }
 

@@ -59,7 +59,7 @@ def test_lookups_find_the_rows_of_the_keys_whatever_was_laid_on_top(keys: tuple[
         delta = table([row for row, _ in changes])
         ticks = pa.array([tick] * delta.num_rows, pa.int64())
         counts = pa.array([count for _, count in changes], pa.int64())
-        reader.absorb(delta.append_column(TICK, ticks).append_column(COUNT, counts), Tick(tick))
+        reader.absorb(ArrowBag(delta.append_column(TICK, ticks).append_column(COUNT, counts)), Tick(tick))
         wanted = [some_row(chance) for _ in range(2)]
         found = rows_of(reader, keys, table(wanted).select(keys))
         asked = {tuple(row[place] for place in places) for row in wanted}

@@ -95,8 +95,10 @@ def test_few_files_are_read(table: KeptTable) -> None:
 
 
 def test_few_row_groups_are_read(table: KeptTable) -> None:
-    assert table.few_entries(Tick(1), SCHEMA.names, keyed({"city": ["Oslo"], "no": [6]}), 60) is not None
-    assert table.few_entries(Tick(1), SCHEMA.names, keyed({"city": ["Oslo"]}), 60) is None, "a hundred rows, and more"
+    names, one = tuple(SCHEMA.names), {"city": ["Oslo"], "no": [6]}
+    assert table.few_rows(Tick(1), names, restricted(tuple(one), ArrowKeys(keyed(one))), 60) is not None
+    city = restricted(("city",), ArrowKeys(keyed({"city": ["Oslo"]})))
+    assert table.few_rows(Tick(1), names, city, 60) is None, "a hundred rows, and more"
 
 
 def test_a_rolled_checkpoint_lies_in_order_too(table: KeptTable, spark: SparkSession) -> None:

@@ -9,7 +9,7 @@ from headwater.errors import SourceUnavailable
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.observe import events
-from headwater.observe.events import Event, fan_out, unheard
+from headwater.observe.events import Event, fan_out, ignore_event
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
 ERROR = SourceUnavailable("no answer", code="HW-303")
@@ -74,6 +74,6 @@ def test_the_log_has_the_sentence_at_its_level(caplog: pytest.LogCaptureFixture)
 
 def test_everybody_hears_in_order() -> None:
     heard: list[tuple[str, Event]] = []
-    listener = fan_out(lambda event: heard.append(("a", event)), unheard, lambda event: heard.append(("b", event)))
+    listener = fan_out(lambda event: heard.append(("a", event)), ignore_event, lambda event: heard.append(("b", event)))
     listener(ONE_OF_EACH[0])
     assert heard == [("a", ONE_OF_EACH[0]), ("b", ONE_OF_EACH[0])]

@@ -31,7 +31,7 @@ def test_what_editors_keep_beside_a_file_is_no_view(tmp_path: Path) -> None:
 
 def test_views_in_folders_are_read_and_named_with_their_folder(tmp_path: Path) -> None:
     views = load(project(tmp_path, "sold.sql", "daily/bought.sql", "daily/old/gone.sql")).views
-    assert {view.name: view.shown for view in views} == {
+    assert {view.name: view.path_text for view in views} == {
         "sold": "views/sold.sql",
         "bought": "views/daily/bought.sql",
         "gone": "views/daily/old/gone.sql",

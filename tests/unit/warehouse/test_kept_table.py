@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.deltas.summed_up import summed_up
+from headwater.deltas.on_arrow import summed_up
 from headwater.errors import NotReadable
 from headwater.model.position import Tick
 from headwater.warehouse.kept_table import KeptTable

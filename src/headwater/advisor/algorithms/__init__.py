@@ -1,1 +1,1 @@
-"""The algorithms that choose auxiliary tables, one file each; `choose` is the list of them."""
+"""The algorithms that choose auxiliary tables, one file each. `choose` is the list of them."""

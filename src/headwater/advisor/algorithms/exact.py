@@ -15,7 +15,7 @@ and the cost of the whole rises with every one of these numbers: it is made of s
    in a state that the one with the group table beats.
 3. A relation or segment that is read twice is one thing with two readers. What is kept of those is decided first, one
    after the other; the rest is solved for each decision. As long as some are undecided, each of their questions is
-   answered with or without the undecided table, whichever is cheaper, and the table is written at no cost: a bound from
+   answered with or without the undecided table, at the lower cost, and the table is written at no cost: a bound from
    below. Where that is not under the best answer known (at first that of greedy and three-step), no decision is looked
    at further.
 
@@ -87,38 +87,38 @@ class _Search:
             self.decide(decided | {table}, rest)
 
     def solve(self, decided: Kept, undecided: Sequence[tuple[Auxiliary, ...]]) -> _State:
-        """Return the cheapest state of the view, with what is undecided at hand and free."""
+        """Return the cheapest state of the view, with the undecided tables available and free."""
         free = frozenset(table for choice in undecided for table in choice)
-        fixed = _Fixed(decided=decided, at_hand=decided | free, names=frozenset(node.name for node in self.shared))
+        fixed = _Fixed(decided=decided, available=decided | free, names=frozenset(node.name for node in self.shared))
         (state,) = self.states(self.model.structure.top, fixed)
         spent = sum(self.spent_on(node, fixed) for node in self.shared)
         return _State(spent=state.spent + spent, answers=(), kept=state.kept | decided)
 
     def spent_on(self, node: Node, fixed: _Fixed) -> float:
-        """Return what is spent on something that is read twice: its writes as decided, the rest with all at hand."""
+        """Return the cost of something that is read twice: its writes as decided, the rest with all tables."""
         model = self.model
         if isinstance(node, RelationNode):
             return model.replica_writes(node, fixed.decided)
         fetched = self.least_of(node, fixed)
-        spent = model.tracing(node, fixed.at_hand, fetched) + model.updating(node, fixed.at_hand, fetched)
+        spent = model.tracing(node, fixed.available, fetched) + model.updating(node, fixed.available, fetched)
         return spent + model.segment_writes(node, fixed.decided)
 
     def least(self, node: Node, fixed: _Fixed, question: Question) -> float:
         """Return the least that a question to something read twice may cost, however the undecided is decided."""
         model = self.model
         if isinstance(node, RelationNode):
-            return min(model.fetch(node, kept, question) for kept in (fixed.decided, fixed.at_hand))
+            return min(model.fetch(node, kept, question) for kept in (fixed.decided, fixed.available))
         found = []
-        if model.is_written(node, fixed.at_hand):
-            found.append(model.fetch(node, fixed.at_hand, question))
+        if model.is_written(node, fixed.available):
+            found.append(model.fetch(node, fixed.available, question))
         if not model.is_written(node, fixed.decided):
-            computed = model.members(node, fixed.at_hand, question, self.least_of(node, fixed))
+            computed = model.members(node, fixed.available, question, self.least_of(node, fixed))
             found.append(computed + model.structure.warehouse.compute_cost)
         return min(found)
 
     def least_of(self, segment: SegmentNode, fixed: _Fixed) -> Fetched:
         """Return the least that questions to a segment's operands may cost."""
-        return lambda place, question: self.least(segment.operands[place], fixed, question)
+        return lambda index, question: self.least(segment.operands[index], fixed, question)
 
     def states(self, node: Node, fixed: _Fixed) -> list[_State]:
         """Return the states of a node that may win."""
@@ -159,16 +159,16 @@ class _Search:
     def _without_groups(
         self, segment: SegmentNode, option: Kept, operands: Sequence[list[_State]], rival: _State | None
     ) -> list[_State]:
-        """Return the states of a segment whose groups are computed anew, but for those that a rival beats."""
+        """Return the states of a segment whose groups are recomputed, without those that a rival beats."""
         return _Summing(self, segment, option, self.questions[segment.name]).sums(operands, rival)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fixed:
-    """What is decided of things that are read twice, and what is at hand of them: also all that is undecided."""
+    """What is decided of things that are read twice, and which of their tables are available."""
 
     decided: Kept
-    at_hand: Kept
+    available: Kept
     names: frozenset[str]
 
 
@@ -194,25 +194,25 @@ class _Summing:
 
     def sums(self, operands: Sequence[list[_State]], rival: _State | None) -> list[_State]:
         """Return the finished states that may win."""
-        parts = [self._contributions(place, states) for place, states in enumerate(operands)]
+        parts = [self._contributions(index, states) for index, states in enumerate(operands)]
         cheapest = [_cheapest(part) for part in parts]
         sums = [_State(spent=0.0, answers=(0.0,) * len(self._groups), kept=self._option)]
-        for place, part in enumerate(parts):
+        for index, part in enumerate(parts):
             sums = [_plus(one, other) for one in sums for other in part]
             self._search.priced_count += len(sums)
             if rival is not None:
-                sums = [one for one in sums if not rival.beats(self._finished(_plus(one, *cheapest[place + 1 :])))]
+                sums = [one for one in sums if not rival.beats(self._finished(_plus(one, *cheapest[index + 1 :])))]
             sums = _undominated(sums)
         return [self._finished(one) for one in sums]
 
-    def _contributions(self, place: int, states: Sequence[_State]) -> list[_State]:
+    def _contributions(self, index: int, states: Sequence[_State]) -> list[_State]:
         """Return what each state of an operand adds: spent below and on joins, and what is behind the groups."""
-        operand = self._segment.operands[place]
+        operand = self._segment.operands[index]
         questions = {question: number for number, question in enumerate(self._search.questions[operand.name])}
-        behind = [questions[self._flow.question_behind(place, question)] for question in self._groups]
+        behind = [questions[self._flow.question_behind(index, question)] for question in self._groups]
         found = []
         for state in states:
-            joins = self._search.model.joining(self._segment, self._option, place, _answered(questions, state.answers))
+            joins = self._search.model.joining(self._segment, self._option, index, _answered(questions, state.answers))
             answers = tuple(state.answers[number] for number in behind)
             found.append(_State(spent=state.spent + joins, answers=answers, kept=state.kept))
         return _undominated(found)
@@ -259,8 +259,8 @@ def _questions(model: CostModel) -> Mapping[str, tuple[Question, ...]]:
     for segment in model.structure.segments:
         flow = model.flows[segment.name]
         groups = [*flow.traced, *(touch.question for touch in flow.touches), *asked[segment.name]]
-        for place, operand in enumerate(segment.operands):
+        for index, operand in enumerate(segment.operands):
             of_operand = asked.setdefault(operand.name, {})
-            of_operand |= dict.fromkeys(flow.question_behind(place, question) for question in groups)
-            of_operand |= dict.fromkeys(flow.joined[place])
+            of_operand |= dict.fromkeys(flow.question_behind(index, question) for question in groups)
+            of_operand |= dict.fromkeys(flow.joined[index])
     return {name: tuple(questions) for name, questions in asked.items()}

@@ -23,7 +23,7 @@ def greedy(model: CostModel) -> Choice:
 def take_in(
     space: SearchSpace, pricing: Pricing, kept: Kept, candidates: Iterable[Auxiliary]
 ) -> tuple[Kept, tuple[Move, ...]]:
-    """Take candidates into a set, the one that saves most first, as long as one saves; of equals, the first."""
+    """Take candidates into a set, the one that saves most first, as long as one saves. Of equals, the first."""
     waiting, moves = list(candidates), []
     while open_ones := [table for table in waiting if space.admits(kept, table)]:
         best = min(open_ones, key=lambda table: pricing.total(kept | {table}))

@@ -31,7 +31,7 @@ def space(kind: MaintenanceKind, of: Parameters, case: Case = Case.AVERAGE) -> f
 
 
 def rows(kind: MaintenanceKind, of: Parameters, case: Case = Case.AVERAGE) -> Rows:
-    """Return the rows that a kind of maintenance accesses; best: no source is asked."""
+    """Return the rows that a kind of maintenance accesses. Best: no source is asked."""
     if kind is not MaintenanceKind.NSMIM:
         return printed.rows(kind, of, case)
     given = of.worst if case is Case.WORST else of

@@ -75,7 +75,7 @@ class Parameters:
 
 
 def power_sum(ratio: float, count: int) -> float:
-    """Return 1 + ratio + ratio² + …, so many terms; none at all if there are none.
+    """Return 1 + ratio + ratio² + …, with this many terms, or 0 without terms.
 
     >>> power_sum(10, 3), power_sum(10, 0)
     (111.0, 0.0)

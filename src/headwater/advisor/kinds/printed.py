@@ -13,7 +13,7 @@
                  query(k) = Card(U) + Σ_{i=0}^{k−2} σ^{i+1}·j^i·Card(U)^{i+2}
                                     + σ^k·j^{k−1}·Card(U)^k·Card(r) · Σ_{i=0}^{N−k−1} (σJ)^i
 
-Rows are for one update; all of Nupdate cost so many times as much. The worst case is the average one with σ = j = 1 and
+Rows are for one update; all of Nupdate cost Nupdate times as much. The worst case is the average one with σ = j = 1 and
 Nav = N, which is what the tables print. What is wrong with them is in `corrected`.
 """
 
@@ -42,7 +42,7 @@ def space(kind: MaintenanceKind, of: Parameters, case: Case = Case.AVERAGE) -> f
 
 
 def rows(kind: MaintenanceKind, of: Parameters, case: Case = Case.AVERAGE) -> Rows:
-    """Return the rows that a kind of maintenance accesses (Tables 3 and 4); best: no source is asked."""
+    """Return the rows that a kind of maintenance accesses (Tables 3 and 4). Best: no source is asked."""
     given = of.worst if case is Case.WORST else of
     match kind:
         case MaintenanceKind.SMR:
@@ -87,7 +87,7 @@ def query_rows(of: Parameters, k: int) -> float:
 
 
 def recomputed_rows(of: Parameters) -> float:
-    """Return the rows that computing the view anew looks at: each relation once for every row found so far."""
+    """Return the rows that recomputing the view reads: each relation once for every row found so far."""
     steps = of.selectivity * power_sum(of.selectivity * of.partners, of.relation_count - 1)
     return of.relation_rows + of.relation_rows**2 * steps
 

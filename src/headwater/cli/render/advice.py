@@ -23,9 +23,7 @@ def draw_advice(result: AdviceResult) -> Page:
     if result.written:
         page.append(Line(text="written into headwater.toml:", style="green"))
         page += [Line(text=f"  {line}") for line in result.written]
-        page.append(
-            Line(text="a `headwater run` that is going takes it up by itself; `headwater plan` shows what it does")
-        )
+        page.append(Line(text="a running `headwater run` applies it by itself; `headwater plan` shows what it does"))
     return page
 
 
@@ -57,7 +55,7 @@ def _advice(advice: Advice) -> list[Line | Grid]:
         ),
         right=frozenset({"rows", "bytes each", "updates/h", "rows each", "round trip"}),
     )
-    traced = "" if advice.is_traced else ", a guess: nobody traced it yet (--traces-per-hour says otherwise)"
+    traced = "" if advice.is_traced else ", a guess: it was not traced yet (--traces-per-hour sets it)"
     return [
         Line(text=f"view {advice.view}", style="bold"),
         *_why(advice),

@@ -18,7 +18,7 @@ def draw_analysis(result: AnalyzeResult) -> Page:
     page: list[Line | Grid] = []
     for view in result.views:
         rows = tuple(cost_cells(cost) for cost in view.kinds)
-        title = f'view "{view.view}": {told(view)}'
+        title = f'view "{view.view}": {describe(view)}'
         page.append(Grid(title=title, headings=HEADINGS, rows=rows, right=frozenset(HEADINGS) - frozenset(_TEXTS)))
         page += [
             Line(text=f"{one.kind}: not measured, {one.because}", style="dim") for one in view.kinds if one.because
@@ -27,7 +27,7 @@ def draw_analysis(result: AnalyzeResult) -> Page:
     return [*page, *(Line(text=f"wrote {file}", style="green") for file in result.files)]
 
 
-def told(view: ViewAnalysis) -> str:
+def describe(view: ViewAnalysis) -> str:
     """Return over what its kinds were compared."""
     ticks = f"{view.tick_count} ticks in {view.batch_count} batches, {view.changed_rows} rows changed"
     return f"{ticks}; {view.parameters.partners:.3g} partners a row"

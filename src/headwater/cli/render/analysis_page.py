@@ -8,7 +8,7 @@ from pathlib import Path
 from headwater.advisor.analysis import AnalyzeResult, ViewAnalysis
 from headwater.cli.bar_chart import Bars, draw_bars
 from headwater.cli.html import html_page, html_picture, html_table
-from headwater.cli.render.analysis import HEADINGS, cost_cells, told
+from headwater.cli.render.analysis import HEADINGS, cost_cells, describe
 
 PAGE = "index.html"
 _OPENING = """\
@@ -22,12 +22,12 @@ the paper's formulas, corrected, from the relations as they are; the paper count
 
 
 def write_analysis(result: AnalyzeResult, folder: Path) -> tuple[Path, ...]:
-    """Write the page and its charts into a folder, which is made if it is not there; return the files."""
+    """Write the page and its charts into a folder, which is made if it is not there, and return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     parts = [_OPENING]
     charts = []
     for view in result.views:
-        parts += [f"<h2>{escape(view.view)}</h2>", f"<p>{escape(told(view))}</p>"]
+        parts += [f"<h2>{escape(view.view)}</h2>", f"<p>{escape(describe(view))}</p>"]
         parts.append(html_table(HEADINGS, [cost_cells(cost) for cost in view.kinds]))
         if any(one.measured for one in view.kinds):
             title = f"{view.view}: {view.tick_count} ticks in {view.batch_count} batches"

@@ -16,7 +16,7 @@ from rich.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line of text, or several; the style is for terminals only."""
+    """A line of text, or several. The style is for terminals only."""
 
     text: str
     style: str = ""
@@ -24,7 +24,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Rows under headings; `right` names the headings of numbers."""
+    """Rows under headings. `right` names the headings of numbers."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -45,7 +45,7 @@ Page: TypeAlias = Sequence[Line | Grid | TreeBranch]
 
 
 def print_in_place(pages: Iterator[Page]) -> None:
-    """Print pages on standard output, each in place of the one before; into a file or a pipe one after the other."""
+    """Print pages on standard output, each in place of the one before. Into a file or a pipe one after the other."""
     if not sys.stdout.isatty():
         for page in pages:
             sys.stdout.write(plain_text(page) + "\n")
@@ -67,7 +67,7 @@ def print_page(page: Page) -> None:
 
 
 def plain_text(page: Page) -> str:
-    """Return a page as plain text; nothing is wrapped or cut.
+    """Return a page as plain text. Nothing is wrapped or cut.
 
     >>> print(plain_text([Line(text="views"), Grid(headings=("name", "rows"), rows=(("sales", "7"),),
     ...     right=frozenset({"rows"}))]), end="")

@@ -1,4 +1,4 @@
-"""Lineage as trees: a view's row, the groups it is made of, their source rows; what a transaction changed. Pure."""
+"""Lineage as trees: a view's row, its groups, their source rows, and what a transaction changed. No I/O."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def draw_status(result: StatusResult) -> Page:
         page.append(Line(text=f"tick {commit.tick}, committed {_time(commit.committed_at)}"))
     match result.maintainer:
         case None:
-            page.append(Line(text="nobody maintains it", style=_WARN))
+            page.append(Line(text="no maintainer runs", style=_WARN))
         case maintainer if maintainer.alive:
             page.append(Line(text=f"maintained by {maintainer.holder}", style=_GOOD))
         case maintainer:
@@ -138,7 +138,7 @@ def draw_status(result: StatusResult) -> Page:
 
 
 def draw_query(result: QueryResult, row_limit: int | None) -> Page:
-    """Show a query's rows, at most so many, and the tick they are of."""
+    """Show a query's rows, up to the limit, and their tick."""
     shown = result.table if row_limit is None else result.table.slice(0, row_limit)
     rows = zip(*(column.to_pylist() for column in shown.columns), strict=True)
     numbers = frozenset(

@@ -6,19 +6,21 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
+from headwater.deltas.lookup import B, Lookup
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import pieces
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import refuse_negative
+from headwater.maintenance.published.messages import ViewHistory
+from headwater.maintenance.rebase import Log, refuse_negative
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, RelationName
@@ -34,8 +36,8 @@ class ViewChange:
     of what it needs, `read_rows` the old rows that were read for that, by relation or segment.
     """
 
-    rows: pa.Table
-    segments: Mapping[RelationName, pa.Table] = field(default_factory=dict)
+    rows: ArrowBag
+    segments: Mapping[RelationName, ArrowBag] = field(default_factory=dict)
     changed_rows: int = 0
     read_rows: Mapping[RelationName, int] = field(default_factory=dict)
     seconds_asking: float
@@ -62,14 +64,14 @@ def change_view(
 
 
 def base_changes(
-    needed: Mapping[RelationName, Content], guarantee: Guarantee, span: tuple[Tick, Tick], log: AcceptedLog
-) -> dict[RelationName, ArrowBag]:
+    needed: Mapping[RelationName, Content], guarantee: Guarantee, span: tuple[Tick, Tick], log: ViewHistory[B]
+) -> dict[RelationName, B]:
     """Return how what is needed of relations changes over the ticks (lo, hi]; if not each tick is shown, all at hi.
 
     Rows that are not needed are left out before anything is netted: netting is what takes long.
     """
     lo, hi = span
-    changes = {
+    changes: dict[RelationName, B] = {
         name: log.changes(name, content.columns, lo, hi).selected(content.rows) for name, content in needed.items()
     }
     if guarantee is not Guarantee.COMPLETE:
@@ -91,7 +93,7 @@ def change_join(
     relevant = {name: bag.selected(view.extents[name]) for name, bag in changes.items()}
     bags = reach_rows(view, span[0], relevant, log, lookup)
     asked = time.perf_counter()
-    rows = schema.empty_table()
+    rows = ArrowBag(schema.empty_table())
     if any(len(bag) for bag in relevant.values()):
         rows = join_in_pieces(spark, view, schema, span, bags)
     return ViewChange(
@@ -103,9 +105,7 @@ def change_join(
     )
 
 
-def old_row_counts(
-    changes: Mapping[RelationName, ArrowBag], reached: Mapping[RelationName, ArrowBag]
-) -> Counter[RelationName]:
+def old_row_counts(changes: Mapping[RelationName, B], reached: Mapping[RelationName, B]) -> Counter[RelationName]:
     """Return how many rows are reached that are no changes themselves."""
     return Counter({name: len(bag) - len(changes[name]) for name, bag in reached.items()})
 
@@ -116,7 +116,7 @@ def join_in_pieces(
     schema: pa.Schema,
     span: tuple[Tick, Tick],
     bags: Mapping[RelationName, ArrowBag],
-) -> pa.Table:
+) -> ArrowBag:
     """Run the law over stamped rows, in as many pieces as hot keys make needful.
 
     Only what was read can contradict the log. Before a later piece a row may stand below zero: it was deleted, and its
@@ -128,12 +128,12 @@ def join_in_pieces(
         names = stamped_names(part)
         counted = {names[relation]: shifted(bag.table, -after) for relation, bag in part.items()}
         tables.append(shifted(run_stamped(spark, law_sql(view, names, 0), counted), after))
-    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
+    return ArrowBag(pa.concat_tables([table.select(schema.names).cast(schema) for table in tables]))
 
 
 def reach_rows(
-    view: JoinView, lo: Tick, changes: Mapping[RelationName, ArrowBag], log: Log[ArrowBag], lookup: ArrowLookup
-) -> Mapping[RelationName, ArrowBag]:
+    view: JoinView, lo: Tick, changes: Mapping[RelationName, B], log: Log[B], lookup: Lookup[Any, B]
+) -> Mapping[RelationName, B]:
     """Return the changes of what a join reads, and the old rows that they can join, stamped `lo`."""
     sweep = batched_sweep(view, lo, changes, log)
     try:
@@ -141,7 +141,7 @@ def reach_rows(
         while True:
             requests = sweep.send(lookup.lookup(requests))
     except StopIteration as finished:
-        bags: Mapping[RelationName, ArrowBag] = finished.value
+        bags: Mapping[RelationName, B] = finished.value
     return bags
 
 

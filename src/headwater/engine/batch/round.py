@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import all_rows
+from headwater.deltas.extent import all_rows
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.engine.batch.compute_view_delta import change_any
 from headwater.engine.batch.join_batch import ViewChange, base_changes
+from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
@@ -251,7 +251,7 @@ class Round:
     def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, lookup: CountedLookup) -> ViewChange | None:
         resolved, span = view.resolved, (view.lo, upto)
         computed = self._computed.setdefault(span, {}) if resolved.shares else {}
-        return change_any(
+        return compute_view_delta(
             self.spark,
             resolved.view,
             view.table.changes.schema(),
@@ -291,7 +291,7 @@ class Round:
                     hi=upto,
                     changed_rows=change.changed_rows,
                     read_rows=change.read_rows,
-                    row_count=change.rows.num_rows,
+                    row_count=len(change.rows),
                 )
             )
 

@@ -1,4 +1,6 @@
-"""Compute what a batch of ticks changes in a view of segments: stamped changes flow through them, in their order.
+"""Compute what a batch of ticks changes in a view: in one join, or in segments.
+
+Through segments stamped changes flow in their order:
 
     the log's changes (lo, hi]  ──►  segment  ──►  segment  ──►  ...  ──►  the view's changes
                                       ▲ old rows      ▲ old rows
@@ -19,23 +21,19 @@ from functools import partial
 from typing import Literal, assert_never
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.lookup import RowRequest, look_up, restricted
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table
+from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table, unfolded
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.deltas.order import Order, can_order
-from headwater.deltas.unfolded import unfolded
-from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, shifted
+from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view, shifted
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.batch_lookup import BatchLookup
-from headwater.engine.state.computed_segment import ComputedSegment
+from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.rewritings import Lineages
 from headwater.engine.state.segment_rows import SegmentRows
-from headwater.engine.state.segmented_lookup import SegmentedLookup
-from headwater.engine.state.tick_lookup import SegmentLookup
+from headwater.engine.state.tick_lookup import SegmentedLookup, SegmentLookup
 from headwater.errors import ImpossibleRow
 from headwater.maintenance.rebase import rebase
 from headwater.model.guarantee import Guarantee
@@ -52,6 +50,26 @@ from headwater.views.steps.segments import Segment, SegmentedView, Segments
 
 _HOT_ROWS = 1_000_000
 """So many pairs of changes and old rows are too many to compute every partition anew at each of its ticks."""
+
+
+def compute_view_delta(
+    spark: SparkSession,
+    view: SegmentedView,
+    schema: pa.Schema,
+    guarantee: Guarantee,
+    span: tuple[Tick, Tick],
+    log: AcceptedLog,
+    lookup: ArrowLookup,
+    readers: Mapping[RelationName, SegmentLookup],
+    computed: MutableMapping[RelationName, ArrowBag],
+) -> ViewChange | None:
+    """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs.
+
+    `schema` is that of its table of changes; `readers` and `computed` matter where it has segments.
+    """
+    if view.only_join is None:
+        return change_segments(spark, view, guarantee, span, log, lookup, readers, computed)
+    return change_view(spark, view.only_join, schema, guarantee, span, log, lookup)
 
 
 def change_segments(
@@ -93,10 +111,10 @@ def change_segments(
             computed[segment.name] = batch.change(segment)
         changes[segment.name] = computed[segment.name]
     changes[view.output.name] = batch.change(view.output)
-    kept = {segment.name: changes[segment.name].table for segment in view.segments[:-1] if segment.is_kept}
+    kept = {segment.name: changes[segment.name] for segment in view.segments[:-1] if segment.is_kept}
     return ViewChange(
-        rows=changes[view.output.name].table,
-        segments={name: rows for name, rows in kept.items() if rows.num_rows},
+        rows=changes[view.output.name],
+        segments={name: bag for name, bag in kept.items() if len(bag)},
         changed_rows=changed,
         read_rows=batch.read + reading.read,
         seconds_asking=batch.seconds_asking,
@@ -161,7 +179,7 @@ class _Batch:
         self.seconds_asking += found.seconds_asking
         for name, count in found.read_rows.items():
             self._note_read(name, count)
-        return ArrowBag(found.rows)
+        return found.rows
 
     def _note_read(self, name: RelationName, count: int) -> None:
         """Count old rows; of what is computed those are counted that it is computed from."""
@@ -170,9 +188,7 @@ class _Batch:
 
     def _pruned(self, name: RelationName, columns: tuple[str, ...]) -> ArrowBag:
         bag = self.changes[name]
-        if tuple(bag.columns) == columns:
-            return bag
-        return ArrowBag(bag.table.select([*columns, TICK, COUNT])).net()
+        return bag if bag.columns == columns else bag.picked(columns).net()
 
     def _law(self, segment: Segment, plan: LawOverOldRows) -> ArrowBag:
         reader = self.readers[plan.old]
@@ -250,13 +266,11 @@ class _Batch:
 
     def _ticks(self, names: Iterable[RelationName]) -> list[Tick]:
         """Return the ticks at which some relation or segment changes."""
-        stamps = [self.changes[name].table[TICK] for name in names]
-        return sorted({Tick(tick) for one in stamps for tick in one.unique().to_pylist()})
+        return sorted({tick for name in names for tick in self.changes[name].ticks()})
 
     def _at(self, name: RelationName, tick: Tick) -> ArrowBag:
         """Return how a relation or segment changes at a tick."""
-        table = self.changes[name].table
-        return ArrowBag(table.filter(pc.equal(table[TICK], tick)))
+        return self.changes[name].upto(tick).after(Tick(tick - 1))
 
     def _behind(self, name: RelationName) -> RelationName:
         """Return what is to be read for an input: itself, or the relation that it copies if the copy is not kept."""
@@ -267,7 +281,7 @@ class _Batch:
 
     def _whole(self, name: RelationName) -> ArrowBag:
         """Return all rows of a relation or segment before the batch."""
-        request: ArrowRequest = RowRequest(relation=name, wanted=tuple(self.changes[name].columns))
+        request: ArrowRequest = RowRequest(relation=name, wanted=self.changes[name].columns)
         result = look_up(self.lookup, request)
         self.read[name] += len(result.rows)
         return rebase(request, result, self.log, self.span[0])
@@ -277,8 +291,7 @@ class _Batch:
         tables = {names[name]: unfolded(bag) for name, bag in inputs.items()}
         rows = run_stamped(self.spark, segment.whole_sql(names), tables)
         typed = rows.select(segment.relation.column_names).cast(segment.relation.arrow_schema())
-        ones = pa.repeat(pa.scalar(1, pa.int64()), typed.num_rows)
-        return ArrowBag(typed.append_column(TICK, ones).append_column(COUNT, ones)).restamped(self.span[1])
+        return ArrowBag.of_plain(typed, self.span[1])
 
 
 def _whole_rows(reader: SegmentLookup, within: ArrowRestriction | None) -> ArrowRequest:

@@ -1,4 +1,4 @@
-"""Newborn views adopt hidden tables that other views keep, instead of computing the same segments again.
+"""Newborn views adopt auxiliary tables that other views keep, instead of computing the same segments again.
 
 a table's views      ───────────────► come to the birth       then the table has that state, and the view is brought in
                      ────► wait       for too long            then everything is computed again, and nothing adopted
@@ -24,13 +24,13 @@ class Adoption(Enum):
 
 
 def adoptable_tables(views: Iterable[LiveView]) -> dict[RelationName, str]:
-    """Return the hidden tables that views keep which go on and share, by segment."""
+    """Return the auxiliary tables that views keep which go on and share, by segment."""
     sharing = (view for view in views if view.stopped is None and view.resolved.shares)
-    return {name: hidden.name for view in sharing for name, hidden in view.segments.items()}
+    return {name: auxiliary.name for view in sharing for name, auxiliary in view.segments.items()}
 
 
 def come_to(table: str, views: Iterable[LiveView]) -> Tick | None:
-    """Return the last tick that some view has brought a hidden table to; None if none goes on that reads it."""
+    """Return the last tick that some view has brought an auxiliary table to; None if none goes on that reads it."""
     going = (view for view in views if view.stopped is None and table in view.entry.segments)
     return max((view.frontier for view in going), default=None)
 

@@ -24,8 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import Content
-from headwater.deltas.extent import Remainder
+from headwater.deltas.extent import Content, Remainder
 from headwater.deltas.lookup import SawTransactions
 from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
 from headwater.engine.bootstrap.kept_segments import BornTables
@@ -34,7 +33,7 @@ from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
 from headwater.engine.state.accepted_log import AcceptedLog
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
@@ -42,7 +41,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import Listener
-from headwater.project.fill import Fill, fill_anew
+from headwater.project.fill import Fill, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.sources.source import Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
@@ -97,7 +96,7 @@ class Newborn:
     entry: ViewEntry
     table: KeptTable
     segments: Mapping[RelationName, str]
-    """The names of its hidden tables, by segment."""
+    """The names of its auxiliary tables, by segment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +109,8 @@ class Bootstrapped:
     """Views that have no state at the tick: their SQL divides by zero, a replica contradicts its change log, or their
     steps give other rows than their SQL."""
     replicas: tuple[ReplicaReader, ...]
-    hidden: Mapping[str, HiddenTable]
-    """The hidden tables that were made, by name."""
+    auxiliary: Mapping[str, AuxiliaryTable]
+    """The auxiliary tables that were made, by name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +124,7 @@ class Bootstrap:
     rebuilt: frozenset[str]
     copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
-    """Hidden tables that other views keep already, by segment: whoever needs one need not make it."""
+    """Auxiliary tables that other views keep already, by segment: whoever needs one need not make it."""
     acceptor: Acceptor
     log: ChangeLog
     listener: Listener
@@ -173,7 +172,7 @@ class Bootstrap:
             views=tuple(one for one in found.values() if isinstance(one, Newborn)),
             failed={name: one for name, one in found.items() if isinstance(one, HeadwaterError)},
             replicas=tuple(made.values()),
-            hidden=born.made,
+            auxiliary=born.made,
         )
 
     def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> Newborn | HeadwaterError:
@@ -213,7 +212,7 @@ class Bootstrap:
         lacking = [(name, need) for name, need in needed if name not in there or not there[name].covers(need)]
         copied = [(name, fill.content) for name, fill in self.copied.items() if name in dict(lacking)]
         read = self.resolved.together([*lacking, *copied])
-        return {**self.copied, **{name: fill_anew(content) for name, content in read.items()}}
+        return {**self.copied, **{name: fill_whole(content) for name, content in read.items()}}
 
     def _make(
         self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.compare import row_key
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_spark import collect_few, small_session, to_small_dataframe
 from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.model.position import Tick

@@ -1,4 +1,4 @@
-"""The hidden tables that a bootstrap makes: one for all newborn views whose segments mean the same."""
+"""The auxiliary tables that a bootstrap makes: one for all newborn views whose segments mean the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headwater.engine.bootstrap.born_rows import BornRows, Inputs
 from headwater.engine.bootstrap.whole_view import whole_view
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.model.settings import MemorySettings
@@ -23,7 +23,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 
 def kept_segments(view: SegmentedView) -> tuple[Segment, ...]:
-    """Return the segments that have a hidden table: the view itself has one that is read."""
+    """Return the segments that have an auxiliary table: the view itself has one that is read."""
     return tuple(segment for segment in view.segments[:-1] if segment.is_kept)
 
 
@@ -31,20 +31,20 @@ def with_own_rows(
     spark: SparkSession,
     view: SegmentedView,
     table: KeptTable,
-    hidden: Mapping[RelationName, HiddenTable],
+    auxiliary: Mapping[RelationName, AuxiliaryTable],
     settings: MemorySettings,
-) -> dict[RelationName, HiddenTable]:
-    """Return a view's hidden tables, and the view's own where its last step looks at its own rows."""
+) -> dict[RelationName, AuxiliaryTable]:
+    """Return a view's auxiliary tables, and the view's own where its last step looks at its own rows."""
     if not view.output.step.reads_own_rows:
-        return dict(hidden)
+        return dict(auxiliary)
     relation = view.output.relation
-    own = HiddenTable(name=view.name, relation=relation, table=table, spark=spark, settings=settings)
-    return {**hidden, view.output.name: own}
+    own = AuxiliaryTable(name=view.name, relation=relation, table=table, spark=spark, settings=settings)
+    return {**auxiliary, view.output.name: own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BornSegments:
-    """The names of a newborn view's hidden tables, by segment, and the view's rows as its segments give them."""
+    """The names of a newborn view's auxiliary tables, by segment, and the view's rows as its segments give them."""
 
     tables: Mapping[RelationName, str]
     rows: DataFrame
@@ -52,7 +52,7 @@ class BornSegments:
 
 @dataclass(slots=True, kw_only=True)
 class BornTables:
-    """Hidden tables at their birth; `adopted` are those that other views keep already, by segment.
+    """Auxiliary tables at their birth; `adopted` are those that other views keep already, by segment.
 
     Several threads bring views to life with it: a segment that views share is made by the first that comes to it.
     """
@@ -62,7 +62,7 @@ class BornTables:
     tick: Tick
     adopted: Mapping[RelationName, str]
     settings: MemorySettings
-    made: dict[str, HiddenTable] = field(default_factory=dict)
+    made: dict[str, AuxiliaryTable] = field(default_factory=dict)
     _shared: dict[RelationName, str] = field(default_factory=dict)
     _few: dict[str, DataFrame] = field(default_factory=dict)
     """The rows of tables that are few, as later segments read them."""
@@ -115,16 +115,16 @@ class BornTables:
             self._shared[segment.name] = written.name
         return self._shared[segment.name]
 
-    def _write(self, segment: Segment, rows: BornRows) -> HiddenTable:
+    def _write(self, segment: Segment, rows: BornRows) -> AuxiliaryTable:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))
         name = segment_table(segment.name.name, next_generation(first))
         folder, schema = segment_folder(self.warehouse, name), segment.relation.arrow_schema()
         table = KeptTable.create(folder, schema, self.tick, ordered=len(segment.looked_up_by))
         rows.write(table.checkpoint, self.tick)
-        hidden = HiddenTable(
+        auxiliary = AuxiliaryTable(
             name=name, relation=segment.relation, table=table, spark=self.spark, settings=self.settings
         )
-        self.made[name] = hidden
+        self.made[name] = auxiliary
         if rows.few is not None:
             self._few[name] = rows.placed(self.spark).frame
-        return hidden
+        return auxiliary

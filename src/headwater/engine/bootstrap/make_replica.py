@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.on_spark import passing, quoted
 from headwater.engine.bootstrap.born_rows import BornRows
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica
@@ -21,7 +21,7 @@ from headwater.warehouse.replica import Replica
 
 def filled(fill: Fill, read: DataFrame, held: DataFrame | None, relation: Relation) -> DataFrame:
     """Return plain rows of what a replica is to hold; `held` are those of the one that it takes the place of."""
-    if fill.way is Way.ANEW:
+    if fill.way is Way.WHOLE:
         return _cut(read, fill.content, relation)
     assert held is not None, "what is widened is there"
     if fill.way is Way.MORE_ROWS:

@@ -26,14 +26,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up, restricted
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest
+from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.batch.round import Outcome
 from headwater.engine.published.install import install_on_spark
@@ -52,11 +53,12 @@ from headwater.maintenance.published.messages import (
     Delivered,
     Effect,
     Event,
-    Fragment,
+    Found,
     Install,
     Query,
     QueryPart,
     answer_part,
+    step_request,
 )
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -72,7 +74,7 @@ from headwater.views.steps.join import JoinView
 class _Read:
     """What a source answered, and what it had seen."""
 
-    fragments: tuple[tuple[Fragment[ArrowBag], ...], ...]
+    found: Found[ArrowBag]
     seen: Seen
 
 
@@ -209,7 +211,7 @@ class Correspondence:
             if not is_view_error(error):
                 raise
             return replace(self._stopped(error, installs), asked=asked)
-        change = ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
+        change = ViewChange(rows=ArrowBag(rows), seconds_asking=0.0, seconds_joining=time.perf_counter() - started)
         return Outcome(upto=upto, change=change, halt=self._halt if upto == self._end else None, asked=asked)
 
     def _stopped(self, error: Exception, installs: Sequence[Install[ArrowBag]]) -> Outcome:
@@ -228,7 +230,7 @@ class Correspondence:
         failed = installs[len(good)].upto
         (tick, transaction), *_ = self._log.transactions(None, Tick(failed - 1), failed)
         halt = stopping_error(self._view.name, error, tick, transaction)
-        change = None if rows is None else ViewChange(rows=rows, seconds_asking=0.0, seconds_joining=0.0)
+        change = None if rows is None else ViewChange(rows=ArrowBag(rows), seconds_asking=0.0, seconds_joining=0.0)
         return Outcome(upto=last, change=change, halt=halt)
 
     def _deliver_next(self) -> bool:
@@ -296,7 +298,7 @@ class Correspondence:
     def _answer(self, one: _Open, read: _Read) -> None:
         query = one.query
         del self._open[query.number]
-        self._send(Answered(number=query.number, fragments=read.fragments, sight=self._sight(one, read.seen)))
+        self._send(Answered(number=query.number, found=read.found, sight=self._sight(one, read.seen)))
         one.asked.take_corrected(self._accepted.corrected)
         self._tell(one.asked)
 
@@ -333,8 +335,8 @@ class Correspondence:
         """
         view, join = self._view, self._view.resolved.join
         table = stored_view(self._spark, view.resolved.view, view.table, view.lo, self._few_rows)
-        fragments = tuple((_shown_rows(table, join, part),) for part in query.parts)
-        return Answered(number=query.number, fragments=fragments, sight=SawTicks(upto=view.lo))
+        found = tuple((_shown_rows(table, join, part),) for part in query.parts)
+        return Answered(number=query.number, found=found, sight=SawTicks(upto=view.lo))
 
     def _sent(self, query: Query[ArrowBag], ask: Ask) -> _Open:
         """Send a query; what is visible by now is noted before its snapshot is taken."""
@@ -356,7 +358,7 @@ class Correspondence:
             require_followed(self._acceptor, reader.positions, wait_seconds)
             view = self._view.resolved.join
             lookup = SourceLookup(reader=reader, relations=self._resolved.relations)
-            parts = tuple(
+            found = tuple(
                 answer_part(view, part, self._like, lambda request: self._looked_up(lookup, request, asked))
                 for part in query.parts
             )
@@ -367,7 +369,7 @@ class Correspondence:
                     detail=f'what the snapshot of "{query.source}" saw may be lost',
                     hint="it is asked again when the source answers",
                 )
-            return _Read(fragments=parts, seen=reader.seen)
+            return _Read(found=found, seen=reader.seen)
 
     def _like(self, relation: RelationName) -> ArrowBag:
         last = self._log.last_tick
@@ -379,12 +381,10 @@ class Correspondence:
         return result.rows
 
 
-def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag]) -> Fragment[ArrowBag]:
+def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag]) -> tuple[RowRequest[Any], ArrowBag]:
     """Return the rows of an occurrence that a view shows under some keys, each once, and the keys that were found."""
     (step,) = part.steps
-    assert isinstance(part.keys, ArrowKeys), "a view is asked by keys"
-    name = join.occurrence(step.alias).relation.name
-    request = RowRequest(relation=name, wanted=join.relations[name], within=restricted(step.columns, part.keys))
+    request = step_request(join, step, part.keys)
     shown = ViewLookup(shown=Shown(segment=None, join=join, alias=step.alias), kept=table)
     rows = look_up(shown, request).rows
-    return Fragment(request=request.with_keys(rows.keys(step.columns, rows, step.columns)), rows=rows)
+    return request.with_keys(rows.keys(step.columns, rows, step.columns)), rows

@@ -78,8 +78,8 @@ def _without_spark(question: ResolvedQuery) -> pa.Table | None:
         return None
     if plain.counts_all:
         return plain.counts(warehouse.row_count(question.read[0], question.tick))
-    entries = warehouse.few_entries(question.read[0], question.tick, plain.needed)
-    return None if entries is None else plain.rows(entries)
+    found = warehouse.few_rows(question.read[0], question.tick, plain.needed)
+    return None if found is None else plain.rows(found.counted)
 
 
 def _collected(frame: DataFrame) -> pa.Table:

@@ -19,7 +19,7 @@ from headwater.model.position import Position, Positions, Tick, of_source, writt
 from headwater.model.project import Project
 from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
 from headwater.warehouse.folders import status_file
-from headwater.warehouse.followed import said_positions, said_status
+from headwater.warehouse.followed import noted_positions, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
@@ -94,7 +94,7 @@ def _state(thread: SourceThread, *, bootstrapping: bool) -> SourceState:
 
 def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, ...]:
     """Return how the sources were doing when the maintainer last said so, and how far their logs were followed."""
-    sources, alive = said_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
+    sources, alive = noted_status(warehouse.path).get("sources", {}), maintainer_is_alive(warehouse.path)
     known = warehouse.log.positions()
     slots = {name: slot.name for name, slot in warehouse.log.slots().items() if slot.has_begun}
     return tuple(
@@ -120,7 +120,7 @@ def _last_transaction(warehouse: Warehouse, held_to: Positions) -> Position | No
 
 def forget_sources(warehouse: str, names: Collection[str]) -> None:
     """Forget what was said of sources, because what was made there has been dropped."""
-    said = dict(said_status(warehouse))
+    said = dict(noted_status(warehouse))
     if names & said.get("sources", {}).keys():
         said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
         _write(warehouse, said)
@@ -128,7 +128,7 @@ def forget_sources(warehouse: str, names: Collection[str]) -> None:
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:
     """Return since when the last maintainer counted, and what it asked of the sources."""
-    said = said_status(warehouse.path).get("messages")
+    said = noted_status(warehouse.path).get("messages")
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
@@ -137,7 +137,7 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:
     """Return how often the views of the last maintainer could do without asking."""
     return tuple(
-        SelfMaintenanceCount(**count) for count in said_status(warehouse.path).get("messages", {}).get("tested", ())
+        SelfMaintenanceCount(**count) for count in noted_status(warehouse.path).get("messages", {}).get("tested", ())
     )
 
 
@@ -146,7 +146,7 @@ def read_waiting_parts(warehouse: Warehouse) -> tuple[WaitingPart, ...]:
     now = datetime.now(UTC)
     said = [
         (one, datetime.fromisoformat(one["committed_at"]))
-        for one in said_status(warehouse.path).get("waiting_parts", ())
+        for one in noted_status(warehouse.path).get("waiting_parts", ())
     ]
     return tuple(
         WaitingPart(
@@ -164,7 +164,7 @@ def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive
     if said is None:
         return SourceStatus(name=name, state=SourceState.NOT_STARTED, positions=tuple(held.values()))
     retry_at = said["retry_at"]
-    known = tuple((said_positions(name, said) or held).values())
+    known = tuple((noted_positions(name, said) or held).values())
     state = SourceState(said["state"])
     is_lost = state is SourceState.LOST and bool(said["error"])  # 0.1 also wrote this when a maintainer ended
     if not alive and not is_lost:  # what is lost stays so until it is mended

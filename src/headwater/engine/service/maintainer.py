@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
-from headwater.changelog.follow import SourceThread
+from headwater.changelog.follow import SourceThread, raise_if_lost
 from headwater.changelog.global_transaction_buffer import Holding
 from headwater.engine.batch.round import Outcome, Round, RoundResult
 from headwater.engine.batch.timetable import Timetable
@@ -31,9 +31,7 @@ from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
 from headwater.engine.bootstrap.kept_segments import with_own_rows
 from headwater.engine.bootstrap.thread import BootstrapThread
 from headwater.engine.published.driver import Correspondences
-from headwater.engine.service.column_use import followed_relations
 from headwater.engine.service.heartbeat import SignsOfLife
-from headwater.engine.service.lost_sources import raise_if_lost
 from headwater.engine.service.upkeep import Upkeep
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -58,7 +56,7 @@ from headwater.observe.messages import Messages
 from headwater.project.global_sources import global_sources
 from headwater.project.plan import RunPlan
 from headwater.project.plan_result import RunEnd, RunResult
-from headwater.project.resolve import ResolvedProject
+from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
@@ -100,7 +98,7 @@ class Maintainer:
         self.views = {view.name: view for view in views}
         self.replicas = replicas
         self.timetable = Timetable(warehouse.path, warehouse.head().record.refreshed_at)
-        self._hidden = {hidden.name: hidden for view in views for hidden in view.segments.values()}
+        self._auxiliary = {auxiliary.name: auxiliary for view in views for auxiliary in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
         holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture)
@@ -312,7 +310,7 @@ class Maintainer:
         """Tell whether newborn views can be brought in; if what they adopt will not come to be, begin again."""
         if self._made_at is None:
             self._made_at = time.monotonic()
-        adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.hidden.keys()
+        adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.auxiliary.keys()
         reached = [come_to(table, self.views.values()) for table in adopted]
         is_late = time.monotonic() - self._made_at > self.settings.bootstrap.adopt_wait_seconds
         decided = decide_adoption(made.tick, reached, is_late=is_late)
@@ -327,7 +325,7 @@ class Maintainer:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
             return
         self._bootstrap = None
-        self._hidden |= made.hidden
+        self._auxiliary |= made.auxiliary
         for name, error in made.failed.items():
             self._unborn[name] = error
             if name in self._retiring:
@@ -343,7 +341,7 @@ class Maintainer:
                     self.spark,
                     newborn.resolved.view,
                     newborn.table,
-                    {name: self._hidden[table] for name, table in newborn.segments.items()},
+                    {name: self._auxiliary[table] for name, table in newborn.segments.items()},
                     self.settings.memory,
                 ),
             )
@@ -447,7 +445,7 @@ class Maintainer:
         if change is None:
             return None
         view.append(change, outcome.upto)
-        counts = change.rows[COUNT]
+        counts = change.rows.table[COUNT]
         positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
         return ViewDelta(
             rows_added=positive,
@@ -488,8 +486,8 @@ class Maintainer:
     def _absorb(self) -> None:
         """Lay what was committed on the replicas once it is much, let the log's tail go, and rows that nobody needs."""
         going = [view for view in self.views.values() if view.stopped is None]
-        for hidden in {hidden for view in self.views.values() for hidden in view.segments.values()}:
-            hidden.forget({view.frontier for view in going if hidden in view.segments.values()})
+        for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
+            auxiliary.forget({view.frontier for view in going if auxiliary in view.segments.values()})
         slowest = min((view.lo for view in going), default=self.log.last_tick)
         frontier = min((view.lo for view in going if isinstance(view.resolved.refresh, Continuous)), default=slowest)
         for name, fresh in list(self.upkeep.refreshed.items()):

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headwater.changelog import ChangeLog
 from headwater.engine.bootstrap.kept_segments import with_own_rows
 from headwater.engine.service.maintainer import Maintainer
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica
 from headwater.errors import SourceRefused, WarehouseRefused
@@ -73,7 +73,7 @@ def _started(
         renew_lease(path, epoch)
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
-        hidden: dict[str, HiddenTable] = {}
+        auxiliary: dict[str, AuxiliaryTable] = {}
         lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
         return Maintainer(
             spark=spark,
@@ -81,7 +81,7 @@ def _started(
             resolved=resolved,
             plan=plan,
             epoch=epoch,
-            views=[_live_view(spark, warehouse, resolved, name, hidden) for name in plan.kept],
+            views=[_live_view(spark, warehouse, resolved, name, auxiliary) for name in plan.kept],
             retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed}
             | {
                 name: _retiring_view(warehouse, name, frozenset()).stopped_by(error)
@@ -168,20 +168,24 @@ def _has_columns(path: str, entry: ReplicaEntry, relation: Relation) -> bool:
 
 
 def _live_view(
-    spark: SparkSession, warehouse: Warehouse, resolved: ResolvedProject, name: str, hidden: dict[str, HiddenTable]
+    spark: SparkSession,
+    warehouse: Warehouse,
+    resolved: ResolvedProject,
+    name: str,
+    auxiliary: dict[str, AuxiliaryTable],
 ) -> LiveView:
-    """Open a view; `hidden` are the hidden tables that were opened for others, and then for this one too."""
+    """Open a view; `auxiliary` are the auxiliary tables that were opened for others, and then for this one too."""
     entry, table, view = warehouse.view(name), warehouse.kept_table(name), resolved.views[name].view
     relations = {segment.name.name: segment.relation for segment in view.segments}
     memory = resolved.project.settings.memory
     opened = warehouse.kept_segments(name)
     for shared in entry.segments:
         segment = segment_of_table(shared)
-        if shared not in hidden:
-            hidden[shared] = HiddenTable(
+        if shared not in auxiliary:
+            auxiliary[shared] = AuxiliaryTable(
                 name=shared, relation=relations[segment], table=opened[segment], spark=spark, settings=memory
             )
-    own = {hidden[shared].relation.name: hidden[shared] for shared in entry.segments}
+    own = {auxiliary[shared].relation.name: auxiliary[shared] for shared in entry.segments}
     return LiveView(
         resolved=resolved.views[name],
         entry=entry,

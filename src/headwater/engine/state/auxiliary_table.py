@@ -1,4 +1,4 @@
-"""A hidden table while it is maintained: a kept segment's rows on disk, and in memory at the ticks where views stand.
+"""An auxiliary table in use: a kept segment's rows on disk, and in memory at the ticks where views stand.
 
 One table may serve several views, whose segments mean the same. Each goes its own way:
 
@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
@@ -32,7 +33,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class HiddenTable:
+class AuxiliaryTable:
     """A kept segment, whoever reads it; `name` is what the catalog calls its table."""
 
     name: str
@@ -62,12 +63,12 @@ class HiddenTable:
             relation=self.relation, tick=tick, table=self.table, spark=self.spark, few_rows=self.settings.lookup_rows
         )
 
-    def advance(self, lo: Tick, rows: pa.Table | None, upto: Tick) -> None:
+    def advance(self, lo: Tick, changes: ArrowBag | None, upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before."""
         if upto in self._readers or lo not in self._readers:
             return
         reader = self._readers.pop(lo)
-        reader.absorb(rows, upto)
+        reader.absorb(changes, upto)
         self._readers[upto] = reader
 
     def forget(self, needed: Collection[Tick]) -> None:

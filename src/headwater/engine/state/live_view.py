@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-import pyarrow as pa
-
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.batch.join_batch import ViewChange
-from headwater.engine.state.auxiliary_table import HiddenTable
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.tick_lookup import SegmentLookup
 from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
@@ -23,15 +22,15 @@ from headwater.warehouse.kept_table import KeptTable
 class LiveView:
     """One view. `frontier` is what the last commit says; the tables may hold more, and that is adopted then.
 
-    `segments` are the hidden tables that are kept for it, perhaps for other views too, and its own table where its last
-    step looks at its own rows.
+    `segments` are the auxiliary tables that are kept for it, perhaps for other views too, and its own table where its
+    last step looks at its own rows.
     """
 
     resolved: ResolvedView
     entry: ViewEntry
     table: KeptTable
     frontier: Tick
-    segments: Mapping[RelationName, HiddenTable] = field(default_factory=dict)
+    segments: Mapping[RelationName, AuxiliaryTable] = field(default_factory=dict)
     stopped: Stopped | None = None
 
     @property
@@ -54,7 +53,10 @@ class LiveView:
     def readers(self) -> dict[RelationName, SegmentLookup]:
         """What is kept for it, as of the frontier: in memory what every batch may look up."""
         unread, at = self.resolved.view.unread, self.frontier
-        return {name: hidden.stored(at) if name in unread else hidden.at(at) for name, hidden in self.segments.items()}
+        return {
+            name: auxiliary.stored(at) if name in unread else auxiliary.at(at)
+            for name, auxiliary in self.segments.items()
+        }
 
     def end(self, hi: Tick) -> Tick:
         """Return where a batch must end: where one ended that was appended in part, else where it would.
@@ -63,21 +65,21 @@ class LiveView:
         """
         if self.resolved.view.only_join is not None or self.resolved.shares:
             return hi
-        tables = (self.table, *(hidden.table for hidden in self.segments.values()))
+        tables = (self.table, *(auxiliary.table for auxiliary in self.segments.values()))
         appended = max(table.appended_upto() for table in tables)
         return appended if appended > self.frontier else hi
 
     def append(self, change: ViewChange, upto: Tick) -> None:
         """Append a batch's changes to the tables; those that have them already are left as they are."""
         for name, rows in change.segments.items():
-            self.segments[name].table.append(rows, upto)
-        self.table.append(change.rows, upto)
+            self.segments[name].table.append(rows.table, upto)
+        self.table.append(change.rows.table, upto)
 
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
         """Move to a tick whose changes are in the tables."""
-        for name, hidden in self.segments.items():
+        for name, auxiliary in self.segments.items():
             rows = None if change is None else _rows(change, name, self.resolved)
-            hidden.advance(self.frontier, rows, upto)
+            auxiliary.advance(self.frontier, rows, upto)
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:
@@ -85,7 +87,7 @@ class LiveView:
         self.stopped = _as_stopped(error)
 
 
-def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> pa.Table | None:
+def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> ArrowBag | None:
     return change.rows if name == resolved.view.output.name else change.segments.get(name)
 
 

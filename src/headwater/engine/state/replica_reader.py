@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.first_rows import limited
 from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.lookup import Origin, RowResult, SawTicks

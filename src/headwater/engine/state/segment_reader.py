@@ -21,9 +21,8 @@ import pyarrow as pa
 from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up, with_one_zero
 from headwater.deltas.order import Order
-from headwater.deltas.summed_up import summed_up
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
@@ -81,7 +80,7 @@ class SegmentReader:
         return limited(self._result(ArrowBag.of_counted(found, self.tick).net()), request)
 
     def _result(self, rows: ArrowBag) -> ArrowResult:
-        return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.HIDDEN_TABLE)
+        return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.AUXILIARY_TABLE)
 
     def _keeps_first(self, request: ArrowRequest) -> bool:
         """Tell whether the first rows that are asked for are those that are kept: whole rows, of all."""
@@ -97,12 +96,12 @@ class SegmentReader:
         result = self._result(ArrowBag.of_counted(known.rows, self.tick))
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
-    def absorb(self, rows: pa.Table | None, upto: Tick) -> None:
-        """Lay the signed rows of the ticks (tick, upto] on top."""
+    def absorb(self, changes: ArrowBag | None, upto: Tick) -> None:
+        """Lay the changes of the ticks (tick, upto] on top; None is no change."""
         self.tick = upto
-        if rows is None or not rows.num_rows:
+        if changes is None or not len(changes):
             return
-        typed = rows.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
+        typed = changes.table.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
         self._first = {order: known.after(typed) for order, known in self._first.items()}
         self.recent.append(typed)
         base = self.base.table

@@ -16,9 +16,7 @@ import pyarrow as pa
 
 from headwater.deltas.extent import Extent
 from headwater.deltas.lookup import NO_TICK, Origin, Restriction, RowRequest, RowResult, SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowRestriction, ArrowResult
-from headwater.deltas.summed_up import summed_up
-from headwater.deltas.unfolded import unfolded
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowRestriction, ArrowResult, summed_up, unfolded
 from headwater.engine.state.reach import read_occurrences
 from headwater.engine.state.rewritings import Lineages, cheapest, read_rewritten
 from headwater.engine.state.sought import Sought, sought_rows

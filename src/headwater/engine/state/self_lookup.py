@@ -20,7 +20,7 @@ from headwater.engine.state.view_lookup import ViewLookup
 from headwater.maintenance.known_rows import Known, known_rows
 from headwater.maintenance.rebase import rebase
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater.observe.probe_stats import ProbeStats
 
 
@@ -73,13 +73,12 @@ class SelfLookup:
         known = known_rows(request, self.relations[request.relation], self.net, self.columns)
         for view in self.shown:
             if view.answers(request):
-                left = replace(request.with_keys(request.keys.without(known.keys)), wanted=view.shown.wanted)
-                rows = look_up(view, left).rows
+                left = request.with_keys(request.keys.without(known.keys))
+                rows = look_up(view, replace(left, wanted=view.shown.wanted)).rows
                 keys = rows.keys(request.columns, rows, request.columns)
-                known = Known(
-                    keys=known.keys.plus(keys), rows=_picked(known.rows, request).plus(_picked(rows, request))
-                )
-        return replace(known, rows=_picked(known.rows, request))
+                both = known.rows.picked(request.wanted).plus(rows.picked(request.wanted))
+                known = Known(keys=known.keys.plus(keys), rows=both.net())
+        return replace(known, rows=known.rows.picked(request.wanted).net())
 
     def _whole(self, left: ArrowRequest, known: Known[ArrowBag] | None, result: ArrowResult | None) -> ArrowResult:
         """Return what was known and what was asked as one result."""
@@ -94,8 +93,3 @@ def _left(request: ArrowRequest, known: Known[ArrowBag] | None) -> ArrowRequest:
     if known is None or request.keys is None:
         return request
     return request.with_keys(request.keys.without(known.keys))
-
-
-def _picked(rows: ArrowBag, request: ArrowRequest) -> ArrowBag:
-    """Return the rows with the columns that were asked for."""
-    return ArrowBag(rows.table.select([*request.wanted, TICK, COUNT])).net()

@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.deltas.first_rows import limited
-from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
 from headwater.deltas.on_spark import quoted, to_arrow, under_keys
@@ -33,7 +32,7 @@ class StoredSegment:
     spark: SparkSession
     few_rows: int
     """So many rows are read here; to look at more, a Spark job is started."""
-    origin: Origin = Origin.HIDDEN_TABLE
+    origin: Origin = Origin.AUXILIARY_TABLE
     lookup_milliseconds: ClassVar[float] = costs.JOB
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
@@ -41,25 +40,14 @@ class StoredSegment:
         return [limited(self._found(request), request) for request in requests]
 
     def _found(self, request: ArrowRequest) -> ArrowResult:
-        wanted, keys = request.wanted, None if request.keys is None else request.keys.named(request.columns)
-        rows = self._read_here(wanted, keys)
-        if rows is None:
-            rows = self._read_on_spark(wanted, keys)
-        typed = rows.select([*wanted, COUNT]).cast(
-            pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())])
-        )
+        few = self.table.few_rows(self.tick, request.wanted, request.within, self.few_rows)
+        rows = self._read_on_spark(request) if few is None else few.counted
+        typed = rows.cast(pa.schema([*self.relation.arrow_schema(request.wanted), pa.field(COUNT, pa.int64())]))
         bag = ArrowBag.of_counted(with_one_zero(typed), self.tick).net()
         return RowResult(rows=bag, sight=SawTicks(upto=self.tick), origin=self.origin)
 
-    def _read_here(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table | None:
-        """Return the entries under the keys; None if they are not found in few."""
-        if keys is None:
-            return self.table.few_entries(self.tick, wanted, None, self.few_rows)
-        needed = tuple(dict.fromkeys((*wanted, *keys.column_names)))
-        rows = self.table.few_entries(self.tick, needed, keys, self.few_rows)
-        return None if rows is None else rows.filter(is_among(rows, tuple(keys.column_names), keys))
-
-    def _read_on_spark(self, wanted: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
+    def _read_on_spark(self, request: ArrowRequest) -> pa.Table:
+        keys = None if request.keys is None else request.keys.named(request.columns)
         entries = self.table.entries_dataframe(self.spark, self.tick, keys)
         under = entries if keys is None else under_keys(self.spark, entries, keys)
-        return to_arrow(under.select(*quoted((*wanted, COUNT))))
+        return to_arrow(under.select(*quoted((*request.wanted, COUNT))))

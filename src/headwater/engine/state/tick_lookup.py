@@ -2,6 +2,9 @@
 
 A relation is held by its source or a replica. A segment is held if it is kept; one that nobody holds is computed
 (`segment_rows`). What is kept of a join's lineage is looked up by name, too (`rewritings`).
+
+    SegmentedLookup   segments and relations in one lookup, by name
+    RebasedLookup     what another lookup finds, brought to a tick
 """
 
 from __future__ import annotations
@@ -14,12 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import limited
-from headwater.deltas.lookup import SawTicks
+from headwater.deltas.lookup import SawTicks, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowResult
-from headwater.maintenance.questions import Log
-from headwater.maintenance.rebase import rebase, refuse_negative
+from headwater.maintenance.rebase import Log, rebase, refuse_negative
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.model.relation import COUNT, Relation, RelationName, SegmentName
 
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
@@ -61,6 +63,29 @@ class TickLookup(ArrowLookup, Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentedLookup:
+    """The rows of segments, each in a lookup of its own, and those of relations in `others`.
+
+    A segment has no log of its own and needs none: its old rows are those where the batch begins, and the batch's
+    changes of the segment are computed before anybody joins them. So there is nothing to rebase.
+    """
+
+    segments: Mapping[RelationName, ArrowLookup]
+    others: ArrowLookup
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        """Return the rows of each request; those of relations are looked up at once."""
+        asked = tuple(request for request in requests if not isinstance(request.relation, SegmentName))
+        found = iter(self.others.lookup(asked) if asked else ())
+        return [
+            look_up(self.segments[request.relation], request)
+            if isinstance(request.relation, SegmentName)
+            else next(found)
+            for request in requests
+        ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RebasedLookup:
     """What another lookup finds, brought to a tick."""
 
@@ -81,7 +106,7 @@ class RebasedLookup:
         rows = rebase(whole, result, self.log, self.tick).selected(request.extent)
         refuse_negative(pc.sum(pc.less(rows.table[COUNT], 0)).as_py() or 0, str(request.relation), self.tick)
         if request.wanted != whole.wanted:
-            rows = ArrowBag(rows.table.select([*request.wanted, TICK, COUNT])).net()
+            rows = rows.picked(request.wanted).net()
         return replace(result, rows=rows, sight=SawTicks(upto=self.tick))
 
 

@@ -1,4 +1,4 @@
-"""Read rows as of one tick, wherever they are: in hidden tables, in replicas, or at the sources, rebased.
+"""Read rows as of one tick, wherever they are: in auxiliary tables, in replicas, or at the sources, rebased.
 
 A source is asked now, and the change log brings its answer to the tick, exactly as a maintainer's answers are: the
 sources may go on, and so may a maintainer. One snapshot of each source serves it all the while; it is opened when the
@@ -15,7 +15,7 @@ from typing import Self
 
 from pyspark.sql import SparkSession
 
-from headwater.deltas.content import Content
+from headwater.deltas.extent import Content
 from headwater.deltas.lookup import look_up
 from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
 from headwater.engine.service.wait_until_followed import MaintainersLog
@@ -36,7 +36,6 @@ from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
-from headwater.warehouse.row_count import row_count
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,14 +88,14 @@ class TickReader:
         return [look_up(self._at_tick(request), request) for request in requests]
 
     def holds(self, name: RelationName) -> bool:
-        """Tell whether it is a relation, or a segment that has a hidden table with its rows at the tick."""
+        """Tell whether it is a relation, or a segment that has an auxiliary table with its rows at the tick."""
         if not isinstance(name, SegmentName):
             return True
         table = self._kept.get(name.name)
         return table is not None and self.tick >= table.horizon()
 
     def _at_tick(self, request: ArrowRequest) -> ArrowLookup:
-        """Return where rows are looked up: a hidden table, a replica, or the source."""
+        """Return where rows are looked up: an auxiliary table, a replica, or the source."""
         name = request.relation
         if isinstance(name, SegmentName):
             segment = next(one for one in self.view.segments if one.name == name)
@@ -118,7 +117,7 @@ class TickReader:
         if not self.holds(name):
             return None
         table = self._kept[name.name]
-        rows = row_count(table, self.tick)
+        rows = table.row_count(self.tick)
         if table.checkpoint.order():
             rows = min(rows, key_count * ROWS_PER_GROUP)
         if rows <= self._few_rows:

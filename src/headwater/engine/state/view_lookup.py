@@ -1,7 +1,7 @@
 """Where a view's own kept rows show whole rows of a relation, so that its source need not be asked for them.
 
-In the view's own table, if it is one join, or in its hidden tables that are joins. The rows are those of the tick that
-the view has reached. When they may be used is in `maintenance/published/self_maintenance`.
+In the view's own table, if it is one join, or in its auxiliary tables that are joins. The rows are those of the tick
+that the view has reached. When they may be used is in `maintenance/published/self_maintenance`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class ViewLookup:
         rows = result.rows.table.select([*names, TICK, COUNT]).rename_columns([*shown.wanted, TICK, COUNT])
         schema = [*shown.relation.arrow_schema(shown.wanted), rows.schema.field(TICK), rows.schema.field(COUNT)]
         once = _each_once(ArrowBag(rows.cast(pa.schema(schema))))
-        return replace(result, rows=ArrowBag(once.table.select([*request.wanted, TICK, COUNT])).net())
+        return replace(result, rows=once.picked(request.wanted).net())
 
 
 def shown_relations(view: SegmentedView) -> tuple[Shown, ...]:
@@ -106,7 +106,7 @@ def view_lookups(
     segments: Mapping[RelationName, SegmentLookup],
     few_rows: int,
 ) -> tuple[ViewLookup, ...]:
-    """Return the lookups that a view allows: in its own table at a tick, and in its hidden tables there."""
+    """Return the lookups that a view allows: in its own table at a tick, and in its auxiliary tables there."""
     own = stored_view(spark, view, table, tick, few_rows)
     return tuple(
         ViewLookup(shown=shown, kept=own if shown.segment is None else segments[shown.segment])

@@ -69,7 +69,7 @@ class _ActionList:
         self._terms += [without_keys(self._view, term, pending) for term in terms]
 
     def install(self, upto: Tick) -> Install[Any]:
-        """Return everything noted, as one change of the view, and begin anew."""
+        """Return everything collected, as one change of the view, and start again."""
         terms = tuple(term.at(upto) for term in self._terms if not term.is_empty)
         install = Install(upto=upto, terms=terms, removed=self._removed, distinct=True)
         self._removed, self._terms = {}, []

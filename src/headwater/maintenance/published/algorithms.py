@@ -1,7 +1,7 @@
 """The algorithms that a view may be maintained by, by name: what each guarantees, needs and costs.
 
 `batched-sweep` is the engine itself and the default. The others are the published ones, each in a file of its own; they
-run on the same sources and the same Spark, one message at a time, for whoever wants to see what they are worth.
+run on the same sources and the same Spark, one message at a time, to see what they cost.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from headwater.views.steps.keys import key_outputs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlgorithmRequirement:
-    """Something a view must have before an algorithm can maintain it; `missing` says what a view lacks, or nothing."""
+    """Something a view must have before an algorithm can maintain it. `missing` says what a view lacks, or nothing."""
 
     name: str
     missing: Callable[[JoinView], str]
@@ -285,5 +285,5 @@ NAMES = tuple(_BY_NAME)
 
 
 def algorithm(name: str) -> DescribedAlgorithm:
-    """Return the algorithm of that name; asking for one that is not there is a bug of the caller."""
+    """Return the algorithm of that name. Asking for one that is not there is a bug of the caller."""
     return _BY_NAME[name]

@@ -29,7 +29,7 @@ def deleted_keys(view: JoinView, changes: Mapping[RelationName, B]) -> DeletedKe
 
 
 def keys_of(view: JoinView, rows: Mapping[RelationName, B]) -> DeletedKeys:
-    """Return the keys of rows, for each occurrence of their relations; nothing for an occurrence without rows."""
+    """Return the keys of rows, for each occurrence of their relations, or nothing for an occurrence without rows."""
     found = {}
     for occurrence in view.occurrences:
         relation = occurrence.relation
@@ -43,9 +43,9 @@ def inserted_terms(view: JoinView, tick: Tick, changes: Mapping[RelationName, B]
     return started_terms(view, tick, {name: change.positive() for name, change in changes.items()})
 
 
-def with_keys(known: DeletedKeys, more: DeletedKeys) -> DeletedKeys:
+def with_keys(some: DeletedKeys, more: DeletedKeys) -> DeletedKeys:
     """Return the keys of both."""
-    both: dict[str, Any] = dict(known)
+    both: dict[str, Any] = dict(some)
     for alias, keys in more.items():
         both[alias] = both[alias].plus(keys) if alias in both else keys
     return both

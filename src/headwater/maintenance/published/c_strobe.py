@@ -1,4 +1,4 @@
-"""C-Strobe: one transaction at a time; what concurrent deletes took from an answer is asked for again.
+"""C-Strobe: one transaction at a time. What concurrent deletes took from an answer is asked for again.
 
 Law. For the rows D that transaction s inserts, the view gains  D join R1@s join ... join Rn@s.  An answer is read later
 and as a whole; only at its end is it compared with what came since s, row by row, the first touch of a row deciding:
@@ -10,12 +10,12 @@ and as a whole; only at its end is it compared with what came since s, row by ro
     s1: R1 +(3,5)   ── ask R2 ──►
     s2: R2 -(5,7)   delivered before the answer
                     ◄── nothing         put back (5,7): ask R3 with (3,5), (5,7); then install s1
-    s2 is handled next: its key takes (3,5,7,..) out of the view, and nobody is asked
+    s2 is handled next: its key takes (3,5,7,..) out of the view, and no source is asked
 
 Invariants
   1. Everything delivered between s and the end of a query counts as concurrent, whether its answers saw it or not: a
      row put back that was not missing is the same row (equal keys), one taken out that was not there is no loss.
-  2. A set of rows put back is asked about once, in whichever order they were found to be missing.
+  2. A set of rows put back is asked about once, in any order in which they were found to be missing.
   3. One that puts back a row of every other relation needs no source.
 
 Guarantee: complete.
@@ -72,7 +72,7 @@ class Concurrent(Protocol):
         ...
 
     def correct(self, view: JoinView, term: Term[Any], own: set[str]) -> Term[Any]:
-        """Take the concurrent inserts out of an answer; `own` are the occurrences bound before anybody was asked."""
+        """Take the concurrent inserts out of an answer. `own` are the occurrences bound before anybody was asked."""
         ...
 
 
@@ -120,7 +120,7 @@ class FirstTouch:
 
 
 def _minus(rows: Any, others: Any) -> Any:
-    """Return the rows that are there, and are not among others; relations with keys hold each row once."""
+    """Return the rows that are there, and are not among others. Relations with keys hold each row once."""
     return rows.plus(others.negated()).positive()
 
 
@@ -150,7 +150,7 @@ class _Job:
         return [query for alias in self._inserted for query in self._ask(alias, frozenset())]
 
     def go_on(self) -> list[Query[Any]]:
-        """Correct the answers that are complete; return the compensating queries that they need."""
+        """Correct the complete answers, and return the compensating queries that they need."""
         queries: list[Query[Any]] = []
         while finished := self._walks.finished():
             for number, found in finished:

@@ -45,7 +45,7 @@ from headwater.views.steps.join import JoinView
 
 
 def eca(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Send one compensating query for each transaction; collect the answers until none is open."""
+    """Send one compensating query for each transaction. Collect the answers until none is open."""
     open_queries: dict[int, tuple[Query[Any], tuple[Term[Any], ...]]] = {}
     collected: list[Term[Any]] = []
     delivered = lo
@@ -94,9 +94,7 @@ def _query(view: JoinView, tick: Tick, terms: tuple[Term[Any], ...]) -> Query[An
 def _answered(query: Query[Any], terms: tuple[Term[Any], ...], answered: Answered[Any]) -> list[Term[Any]]:
     """Return a query's terms with what the source found for the occurrences that were not bound."""
     complete: list[Term[Any]] = []
-    for part, term, fragments in zip(query.parts, terms, answered.fragments, strict=True):
-        found = {
-            step.alias: fragment.rows.restamped(term.tick) for step, fragment in zip(part.steps, fragments, strict=True)
-        }
+    for part, term, steps in zip(query.parts, terms, answered.found, strict=True):
+        found = {step.alias: rows.restamped(term.tick) for step, (_, rows) in zip(part.steps, steps, strict=True)}
         complete.append(Term(tick=term.tick, bound={**term.bound, **found}))
     return complete

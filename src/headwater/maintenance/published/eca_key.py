@@ -31,12 +31,12 @@ from headwater.views.steps.join import JoinView
 
 
 def eca_key(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Ask the source once about a transaction's inserts; install when no query is open."""
+    """Ask the source once about a transaction's inserts. Install when no query is open."""
     return collect_until_quiet(view, lo, log, ask_at_once)
 
 
 def ask_at_once(view: JoinView, inserted: Terms) -> Sequence[Questions[Terms]]:
-    """Return one query with a part for each occurrence that was inserted into; none if there is none."""
+    """Return one query with a part for each occurrence that was inserted into, or None if there is none."""
     return [_found_at_once(view, inserted)] if inserted else []
 
 
@@ -46,8 +46,8 @@ def _found_at_once(view: JoinView, inserted: Terms) -> Questions[Terms]:
         return inserted
     answered = yield view.occurrences[0].relation.name.source, parts
     found = []
-    for term, part, fragments in zip(inserted, parts, answered.fragments, strict=True):
-        for step, fragment in zip(part.steps, fragments, strict=True):
-            term = term.bind(step.alias, fragment.rows)  # noqa: PLW2901 - bound further, step by step
+    for term, part, steps in zip(inserted, parts, answered.found, strict=True):
+        for step, (_, rows) in zip(part.steps, steps, strict=True):
+            term = term.bind(step.alias, rows)  # noqa: PLW2901 - bound further, step by step
         found.append(term)
     return tuple(found)

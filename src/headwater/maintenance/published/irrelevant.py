@@ -1,4 +1,4 @@
-"""Irrelevant changes: what a foreign key says cannot change a view, so that nobody need be asked.
+"""Irrelevant changes: what a foreign key says cannot change a view, so that no source is asked.
 
     orders.customer references customers, V = orders join customers on it
     a new customer has no orders yet         the change of customers, joined with the orders *before*, is empty

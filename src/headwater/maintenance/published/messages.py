@@ -9,7 +9,7 @@ installs, and is sent the next thing that arrives: a transaction, or an answer.
     effects = algorithm.send(Answered(1))     Install up to tick 7
 
 Channels keep their order, unless the algorithm can do without (`needs_order`): an answer arrives after all transactions
-that it saw and before all that it did not see. Whoever plays the algorithm sees to that, in the lab and on live
+that it saw and before all that it did not see. The driver of the algorithm takes care of that, in the lab and on live
 sources; the sight of an answer is then the last tick delivered before it. Without order it is what the answer saw.
 """
 
@@ -41,32 +41,31 @@ class QueryPart(Generic[B]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query(Generic[B]):
-    """One message to one source; all of it is answered from one state of the source, in one message."""
+    """One message to one source. All of it is answered from one state of the source, in one message."""
 
     number: int
     source: str
     parts: tuple[QueryPart[B], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fragment(Generic[B]):
-    """What one step found, and the request that found it. Not a join: each occurrence's rows stay apart."""
-
-    request: RowRequest[Any]
-    rows: B
-
-    def result(self, sight: Sight) -> RowResult[B]:
-        """Return the result of the request; what was seen is the same for all of a message."""
-        return RowResult(rows=self.rows, sight=sight)
+Found = tuple[tuple[tuple[RowRequest[Any], B], ...], ...]
+"""What a query found, part by part and step by step: each request, and its rows. Not a join: rows stay apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered(Generic[B]):
-    """An answer arrived: the fragments of each part, step by step, and what the source's state had seen."""
+    """An answer arrived: what a query found, all of it in one state of the source, and what that state had seen."""
 
     number: int
-    fragments: tuple[tuple[Fragment[B], ...], ...]
+    found: Found[B]
     sight: Sight
+
+    @property
+    def results(self) -> tuple[tuple[tuple[RowRequest[Any], RowResult[B]], ...], ...]:
+        """The requests of each part, step by step, and their results."""
+        return tuple(
+            tuple((request, RowResult(rows=rows, sight=self.sight)) for request, rows in part) for part in self.found
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +93,7 @@ class Install(Generic[B]):
 VIEW = ""
 """Not a source: a query to it reads the view's own rows, as they are at the tick last installed.
 
-Whoever plays answers it at once, and counts no message. Each of its parts has one step, to an occurrence by its key,
+The driver answers it at once, and counts no message. Each of its parts has one step, to an occurrence by its key,
 and the keys to look for. The answer's rows are the occurrence's rows that the view shows, each once; its request names
 the keys that were found and no others, because what a view does not show may still be there; its sight is that tick.
 """
@@ -131,20 +130,25 @@ def changes_of(view: JoinView, log: ViewHistory[B], after: Tick, upto: Tick) -> 
 
 def answer_part(
     view: JoinView, part: QueryPart[B], like: Callable[[RelationName], B], ask: Callable[[RowRequest[Any]], B]
-) -> tuple[Fragment[B], ...]:
+) -> tuple[tuple[RowRequest[Any], B], ...]:
     """Take a part's steps at a source: each step's keys come from the rows sent along or from the steps before it.
 
     `like` gives a bag of a relation, maybe empty, whose column types the keys take; `ask` performs one probe.
     """
     rows: dict[str, B] = dict(part.carried)
-    fragments: list[Fragment[B]] = []
+    found: list[tuple[RowRequest[Any], B]] = []
     for step in part.steps:
         relation = view.occurrence(step.alias).relation.name
         keys = part.keys if step is part.steps[0] else None
         if keys is None and step.via is not None:
             keys = rows[step.via].keys(step.via_columns, like(relation), step.columns)
-        probe = RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))
-        found = ask(probe)
-        rows[step.alias] = found
-        fragments.append(Fragment(request=probe, rows=found))
-    return tuple(fragments)
+        request = step_request(view, step, keys)
+        rows[step.alias] = ask(request)
+        found.append((request, rows[step.alias]))
+    return tuple(found)
+
+
+def step_request(view: JoinView, step: TermStep, keys: Keys | None) -> RowRequest[Any]:
+    """Return the request for the rows of an occurrence that a step leads to, or for all of them without keys."""
+    relation = view.occurrence(step.alias).relation.name
+    return RowRequest(relation=relation, wanted=view.relations[relation], within=restricted(step.columns, keys))

@@ -37,12 +37,12 @@ from headwater.views.steps.join import JoinView
 
 
 def multi_appearance(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Visit for one transaction at a time; a source answers each probe and no more."""
+    """Visit for one transaction at a time. A source answers each probe and no more."""
     return _one_at_a_time(view, lo, log, Manner(closure=False))
 
 
 def multi_appearance_with_closure(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Visit for one transaction at a time; a source goes on by itself to its own next occurrences."""
+    """Visit for one transaction at a time. A source goes on by itself to its own next occurrences."""
     return _one_at_a_time(view, lo, log, Manner(closure=True))
 
 

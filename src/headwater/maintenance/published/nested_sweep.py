@@ -59,12 +59,12 @@ come to the occurrence; 0 if no sweep is under way and the question is what has 
 
 
 def nested_sweep(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Sweep for as many transactions as meet, up to the cut-off; install them together."""
+    """Sweep for as many transactions as meet, up to the cut-off. Install them together."""
     return run_nested(view, lo, log, absorbs_upto(CUT_OFF))
 
 
 def absorbs_upto(cut_off: int | None) -> Absorbs:
-    """Return the rule that takes in all that is met and, after so many transactions, only what is older than these."""
+    """Return the rule that takes in all that is met and, after a number of transactions, only what is older."""
 
     def absorbs(absorbed: Collection[Tick], queued: Sequence[Tick], depth: int) -> Sequence[Tick]:
         if depth and (cut_off is None or len(absorbed) < cut_off):
@@ -75,7 +75,7 @@ def absorbs_upto(cut_off: int | None) -> Absorbs:
 
 
 def run_nested(view: JoinView, lo: Tick, log: ViewHistory[Any], absorbs: Absorbs) -> Running:
-    """Maintain a view; `absorbs` says which changes are installed together."""
+    """Maintain a view. `absorbs` says which changes are installed together."""
     nest = _Nest(view, lo, log, absorbs)
     walks: Walks[tuple[Term[Any], ...]] = Walks()
     effects: list[Effect] = []

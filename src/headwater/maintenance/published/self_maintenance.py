@@ -1,7 +1,7 @@
 """Self-maintenance: rows that the view itself shows need not be asked for.
 
     V = R1(a, c) join R2(c, e) by R2's key c, V holds c and e          R1 +(a3, c1), V shows (a1, c1, e1)
-    the row of R2 under c1 is (c1, e1), as of the tick last installed: rebase it from there, ask nobody
+    the row of R2 under c1 is (c1, e1), as of the tick last installed: rebase it from there, ask no source
 
 What a view shows is an answer like any other, read at the tick last installed (the paper's refreshed version). Changes
 between that tick and the one needed are missing from it, not interfering with it; `rebase` adds them.

@@ -1,6 +1,6 @@
 """Strobe: ask every source about an insert, never correct an answer, take out by key what was deleted meanwhile.
 
-Law. In a view that holds the keys of all its relations an answer may be wrong in two ways only, and both can be mended
+Law. In a view that holds the keys of all its relations an answer may be wrong in two ways only. Both are corrected
 without asking again: it may hold rows that were deleted since (their keys are on the query's list), and rows that the
 query of another insert found too (equal keys: the same row). `action_list` has the argument.
 
@@ -36,7 +36,7 @@ from headwater.views.steps.join import JoinView
 
 
 def strobe(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Ask one source after another about each insert; install when no query is open."""
+    """Ask one source after another about each insert. Install when no query is open."""
     return collect_until_quiet(view, lo, log, _one_source_after_another)
 
 

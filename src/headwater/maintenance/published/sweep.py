@@ -15,7 +15,7 @@ Invariants
   1. The changes taken out of an answer are those in the log when it *arrived*, not when it is looked at.
   2. They come from the log, never from a queue: with several sweeps under way, a transaction that has left the queue
      still has to be taken out of the answers of the sweeps before it.
-  3. Installs follow the order of delivery, whichever sweep ends first.
+  3. Installs follow the order of delivery, not the order in which sweeps end.
 
 Guarantee: complete. Cost: n - 1 queries for each changed occurrence of a transaction, each with its answer.
 Optimisations of the paper: `parallel` sweeps to both sides at once; `in_flight` transactions are swept at once.
@@ -52,7 +52,7 @@ def parallel_sweep(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
 
 
 def pipelined_sweep(view: JoinView, lo: Tick, log: ViewHistory[Any]) -> Running:
-    """Sweep for several transactions at once; install in the order of their delivery."""
+    """Sweep for several transactions at once. Install in the order of their delivery."""
     return _sweep(view, lo, log, parallel=True, in_flight=8)
 
 

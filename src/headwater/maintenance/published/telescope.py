@@ -2,7 +2,7 @@
 
     change of V = sum over changed occurrences p of  (those before p: new)  change at p  (those after p: old)
 
-holds for any order of the occurrences. It is chosen so that as many of these terms as can be need nobody:
+holds for any order of the occurrences. It is chosen so that as many of these terms as possible need no source:
 
 - a part that only deletes, at an occurrence whose key the view holds, is done by taking out the view's rows with those
   keys. These parts come first: the view that they take rows out of is the one before the transaction.
@@ -10,8 +10,8 @@ holds for any order of the occurrences. It is chosen so that as many of these te
   only deletes from it comes after the child's part, and is then empty (`irrelevant`).
 
 A modification is one change: a part that deletes and inserts is computed as one, and both of its rows lead on by keys
-that are asked for together, equal ones once. It asks as often as an insert, and is right whichever column was modified.
-(Paper 001 changes the view's rows in place and asks nobody when no join attribute was modified, its Lemma 3. That is
+that are asked for together, equal ones once. It asks as often as an insert, and is right for any modified column.
+(Paper 001 changes the view's rows in place and asks no source when no join attribute was modified, its Lemma 3. That is
 safe only if no selection's attribute was modified either, PAPERS.md §4, erratum 7, and if the view holds the key and
 every output is a column of one relation. Not done here: such a modification costs the queries of an insert.)
 """
@@ -52,7 +52,7 @@ def telescope(
     changes: Mapping[RelationName, Any],
     refer: Callable[[JoinView], Iterable[Reference]] = references,
 ) -> Telescoped:
-    """Choose the order of a transaction's parts; `refer` tells along which references some may be irrelevant."""
+    """Choose the order of a transaction's parts. `refer` tells along which references some may be irrelevant."""
     parts = {o.alias: changes[o.relation.name] for o in view.occurrences if len(changes[o.relation.name])}
     deleting = {alias for alias, rows in parts.items() if not len(rows.positive())}
     inserting = {alias for alias, rows in parts.items() if not len(rows.negated().positive())}
@@ -78,7 +78,7 @@ def telescope(
 def _wish(
     reference: Reference, parts: Mapping[str, Any], by_key: Iterable[str], deleting: set[str], inserting: set[str]
 ) -> set[tuple[str, str]] | None:
-    """Return what has to come before what, for a parent's part to be empty; None if it may not be."""
+    """Return what has to come before what, for a parent's part to be empty, or None if it may not be."""
     if reference.parent not in deleting | inserting:
         return None
     if reference.child not in parts or reference.child in by_key:
@@ -89,7 +89,7 @@ def _wish(
 
 
 def _sorted(aliases: tuple[str, ...], before: set[tuple[str, str]]) -> tuple[str, ...] | None:
-    """Return the aliases so that each pair stands in its order, else as they are; None if that cannot be.
+    """Return the aliases so that each pair is in its order, else as they are, or None if that is impossible.
 
     >>> _sorted(("a", "b", "c"), {("c", "a")})
     ('b', 'c', 'a')

@@ -46,7 +46,7 @@ class Term(Generic[B]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TermStep:
-    """Ask an occurrence for the rows that join the rows of another one, by equal columns; or for all of its rows."""
+    """Ask an occurrence for the rows that join the rows of another one, by equal columns, or for all of its rows."""
 
     alias: str
     via: str | None
@@ -61,28 +61,28 @@ def steps_from(view: JoinView, bound: set[str], within: set[str] | None = None) 
     """
     places = {occurrence.alias: place for place, occurrence in enumerate(view.occurrences)}
     start = min(places[alias] for alias in bound)
-    known = set(bound)
+    visited = set(bound)
     waiting = [alias for alias in places if alias not in bound and (within is None or alias in within)]
     waiting.sort(key=lambda alias: (places[alias] > start, abs(places[alias] - start)))
     steps: list[TermStep] = []
     while waiting:
-        linked = [ways[0] for alias in waiting if (ways := steps_to(view, alias, known))]
+        linked = [ways[0] for alias in waiting if (ways := steps_to(view, alias, visited))]
         following = linked[0] if linked else TermStep(alias=waiting[0], via=None)
         steps.append(following)
         waiting.remove(following.alias)
-        known.add(following.alias)
+        visited.add(following.alias)
     return tuple(steps)
 
 
-def steps_to(view: JoinView, alias: str, known: Collection[str]) -> tuple[TermStep, ...]:
+def steps_to(view: JoinView, alias: str, visited: Collection[str]) -> tuple[TermStep, ...]:
     """Return the ways in which an occurrence is reached from the known ones: one for each edge that leads to it."""
     ways: list[TermStep] = []
     for edge in view.edges:
         own = tuple(left for left, _ in edge.pairs)
         theirs = tuple(right for _, right in edge.pairs)
-        if edge.left == alias and edge.right in known:
+        if edge.left == alias and edge.right in visited:
             ways.append(TermStep(alias=alias, via=edge.right, columns=own, via_columns=theirs))
-        if edge.right == alias and edge.left in known:
+        if edge.right == alias and edge.left in visited:
             ways.append(TermStep(alias=alias, via=edge.left, columns=theirs, via_columns=own))
     return tuple(ways)
 

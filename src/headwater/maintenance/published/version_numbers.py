@@ -16,7 +16,7 @@ and that each source's transactions are accepted once and in order, is seen to b
 
 The paper's version numbers, and what they are here
   data-source version         counts a source's transactions; on every notification and every answer
-  base-relation version       the last data-source version that wrote the relation; the log knows, nobody has to count
+  base-relation version       the last data-source version that wrote the relation; the log knows, so nothing is counted
   highest-processing version  per source, the last version accepted: all up to it have a tick
   initial versions            the states a change is computed from: those of the tick before and of the tick itself
   queried version             what an answer saw (its `sight`); of the answer, not of its rows: an empty one has it too
@@ -26,9 +26,9 @@ Invariants
   1. A transaction's parts are telescoped: neither "all before" nor "all after" are right initial versions when it
      changes several relations, or one that appears twice.
   2. Any number of transactions are computed at once; installs follow the order of acceptance (`in_order`).
-  3. A source is asked once for all its relations that hang together, and answers with fragments and executed keys; keys
-     that rebasing makes necessary and that were not executed are asked for (`visits`).
-  4. Parts that a foreign key makes irrelevant ask nobody; deletes take rows out by key where the view holds it
+  3. A source is asked once for all its relations that hang together, and answers with the rows of each and the
+     executed keys; keys that rebasing makes necessary and that were not executed are asked for (`visits`).
+  4. Parts that a foreign key makes irrelevant ask no source; deletes take rows out by key where the view holds it
      (`telescope`).
 
 Guarantee: complete, also on channels with faults. Cost: one query for each source that a transaction's terms have to go

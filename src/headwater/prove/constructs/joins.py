@@ -11,7 +11,7 @@ Condition = Callable[[Chance, Item, str, Item, str], str]
 
 
 def _joined(word: str, condition: Condition, *, sides: int = 2, where: str = "") -> Construct:
-    """Return the construct that joins the item with a base relation; `sides` is how many of the two show."""
+    """Return the construct that joins the item with a base relation. `sides` is how many of the two show."""
 
     def construct(chance: Chance, item: Item) -> DrawnQuery:
         return _with_partner(chance, item, chance.base(), word, condition, sides, where)

@@ -9,7 +9,7 @@ _PARTS = "PARTITION BY {p} ORDER BY {o}"
 
 
 def _window(function: str, kind: str, over: str = _PARTS) -> Construct:
-    """Return the construct that adds a window function; {p} stands for a partition, {o} an order, {i} a number."""
+    """Return the construct that adds a window function. {p} stands for a partition, {o} an order, {i} a number."""
 
     def value(chance: Chance, item: Item, alias: str) -> tuple[str, str]:
         partition, _ = chance.any_column(item, alias)

@@ -31,7 +31,7 @@ class SeenTransactions:
     running: frozenset[int]
 
     def sees(self, identity: int, log: str) -> bool:
-        """Tell whether the committed transaction with this identity was visible; there is one log."""
+        """Tell whether the committed transaction with this identity was visible. There is one log."""
         del log
         return identity < self.xmin or (identity < self.xmax and identity not in self.running)
 

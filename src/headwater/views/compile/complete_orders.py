@@ -20,7 +20,7 @@ The law
 | the first row, the last one | first of the partition | last of the partition | n-th of the partition |
 
 The tree is rewritten once, before anything else is done with it: the text that a view is born from, its segments and so
-its batches and its lineage all say the same. Judges have a rewriting of their own (`judge.settle_orders`).
+its batches and its lineage all say the same. Judges have a rewriting of their own (`judge.complete_orders`).
 """
 
 from __future__ import annotations

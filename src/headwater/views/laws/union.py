@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from headwater.deltas.on_arrow import ArrowBag, empty_table
-from headwater.model.relation import COUNT, TICK, Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 
 if TYPE_CHECKING:  # a step names its law
     from headwater.views.steps.union_step import UnionStep
@@ -26,6 +26,6 @@ def change_union(step: UnionStep, united: Relation, changes: Mapping[RelationNam
     parts = []
     for signed in step.inputs:
         bag = changes[signed.input] if signed.sign > 0 else changes[signed.input].negated()
-        ordered = bag.table.select([*bag.columns, TICK, COUNT])
+        ordered = bag.picked(bag.columns).table
         parts.append(ordered.rename_columns(schema.names).cast(schema))
     return ArrowBag(pa.concat_tables(parts)).net()

@@ -11,8 +11,7 @@ outside of P may not raise without it.) A relation that anything but a join woul
 
 from __future__ import annotations
 
-from headwater.deltas.content import Content
-from headwater.deltas.extent import NOTHING
+from headwater.deltas.extent import NOTHING, Content
 from headwater.model.relation import RelationName
 from headwater.views.steps.segments import SegmentedView
 

@@ -1,7 +1,8 @@
 """What maintaining a view's segments is expected to cost: how many rows are read for one changed row.
 
-The unit is the row: an old row that a batch looks up, in a source, a replica or a hidden table, to know what a change
-does. It is what a batch counts (`read_rows`). From how many rows relations and kept segments have, and from keys:
+The unit is the row: an old row that a batch looks up, in a source, a replica or an auxiliary table, to know what a
+change does. It is what a batch counts (`read_rows`). From how many rows relations and kept segments have, and from
+keys:
 
     a join       its other occurrences, along its equalities: as many rows of each as one value finds there
     a group      the old row of its group

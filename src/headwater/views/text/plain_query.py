@@ -13,10 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_arrow import ArrowBag, summed_up, unfolded
 from headwater.deltas.order import By, Order, can_order, in_order
-from headwater.deltas.summed_up import summed_up
-from headwater.deltas.unfolded import unfolded
 from headwater.errors import InvalidView, did_you_mean
 from headwater.model.relation import COUNT
 from headwater.views.text.plain_condition import NotPlainError, Test, plain_test

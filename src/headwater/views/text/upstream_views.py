@@ -8,7 +8,7 @@ So a view over views is exact at every tick by construction: it is a query over 
 view is kept, by which guarantee, and whether it has stopped does not matter to it.
 
 The compiler reads lower views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
-complete themselves (`judge.settle_orders`).
+complete themselves (`judge.complete_orders`).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import duckdb
 import sqlglot
 
 from headwater.errors import InvalidView
-from headwater.judge.settle_orders import settled_text
+from headwater.judge.complete_orders import judged_text
 from headwater.model.relation import Column, Relation, RelationName
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.laws.join import renamed_sql
@@ -83,7 +83,7 @@ class World:
         return compile_view(name, sql, self.catalog, self.types, strict=strict, lower=lower)
 
     def original(self, sql: str) -> Counter[tuple[object, ...]]:
-        return self.bag(in_duckdb(renamed_sql(settled_text(sql, self.catalog.values()), self.tables)))
+        return self.bag(in_duckdb(renamed_sql(judged_text(sql, self.catalog.values()), self.tables)))
 
     def bag(self, text: str) -> Counter[tuple[object, ...]]:
         """Return the rows that DuckDB gives for a text of its own."""

@@ -37,7 +37,7 @@ def test_kept_lineage_is_maintained_and_traced_through() -> None:
     [lineage] = view.lineage
     split = " + ".join(name.name for name in lineage.split.values())
     assert tracing_lines(view) == [
-        f"  traced       {join}: {lineage.whole.name.name} or {split} or its operands, whichever is cheapest"
+        f"  traced       {join}: {lineage.whole.name.name} or {split} or its operands, the cheapest of them"
     ]
     traced = {str(one["segment"]): one for one in tracing_queries(view)}
     assert traced[join]["from"] == [lineage.whole.name.name, split, "its operands"]

@@ -16,7 +16,7 @@ from headwater.model.relation import DEFAULT_SCHEMA, Relation
 from headwater.views.text.spark_text import spark_text
 from headwater.views.text.support import RESERVED_NAMES
 
-Known = Mapping[tuple[str, ...], Sequence[str]]
+RelationColumns = Mapping[tuple[str, ...], Sequence[str]]
 """Columns by name: (source, schema, table) in lower case, or (view,) for a view of the project."""
 
 _BY_PLACE = (exp.RowNumber, exp.Ntile, exp.Lag, exp.Lead)
@@ -25,22 +25,22 @@ _ALL_ROWS = {"start": "UNBOUNDED", "start_side": "PRECEDING", "end": "UNBOUNDED"
 _SPECIAL = (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)
 
 
-def settled_text(sql: str, relations: Iterable[Relation]) -> str:
+def judged_text(sql: str, relations: Iterable[Relation]) -> str:
     """Return a text of Spark's whose answer depends on rows alone: the same if it leaves no order open."""
     tree = read_text(sql)
-    settled = settle_orders(tree, known_columns(relations))
-    return sql if settled == tree else spark_text(settled)
+    completed = with_complete_orders(tree, columns_by_relation(relations))
+    return sql if completed == tree else spark_text(completed)
 
 
 def read_text(sql: str) -> exp.Expr:
-    """Return the one query of a text; semicolons and comments after it do not matter."""
+    """Return the one query of a text. Semicolons and comments after it do not matter."""
     [query] = [
         one for one in sqlglot.parse(sql, read="spark") if one is not None and not isinstance(one, exp.Semicolon)
     ]
     return query
 
 
-def known_columns(relations: Iterable[Relation]) -> dict[tuple[str, ...], Sequence[str]]:
+def columns_by_relation(relations: Iterable[Relation]) -> dict[tuple[str, ...], Sequence[str]]:
     """Return the columns of relations, without those that no view may name."""
     return {
         (one.name.source.lower(), one.name.schema.lower(), one.name.name.lower()): [
@@ -50,60 +50,60 @@ def known_columns(relations: Iterable[Relation]) -> dict[tuple[str, ...], Sequen
     }
 
 
-def settle_orders(tree: exp.Expr, known: Known) -> exp.Expr:
+def with_complete_orders(tree: exp.Expr, relation_columns: RelationColumns) -> exp.Expr:
     """Return a query whose answer depends on its rows alone.
 
     >>> import sqlglot
-    >>> known = {("a", "public", "e"): ["id", "val"]}
-    >>> def settled(sql):
-    ...     return settle_orders(sqlglot.parse_one(sql, read="spark"), known).sql(dialect="spark")
-    >>> settled("SELECT lag(val) OVER (ORDER BY id) AS b FROM a.e")
+    >>> relation_columns = {("a", "public", "e"): ["id", "val"]}
+    >>> def completed(sql):
+    ...     return with_complete_orders(sqlglot.parse_one(sql, read="spark"), relation_columns).sql(dialect="spark")
+    >>> completed("SELECT lag(val) OVER (ORDER BY id) AS b FROM a.e")
     'SELECT LAG(val) OVER (ORDER BY id, `e`.`id`, `e`.`val`) AS b FROM a.e'
-    >>> settled("SELECT * FROM a.e ORDER BY id LIMIT 1")
+    >>> completed("SELECT * FROM a.e ORDER BY id LIMIT 1")
     'SELECT * FROM a.e ORDER BY id, 1, 2 LIMIT 1'
     """
     result = tree.copy()
     for scope in traverse_scope(result):
         query = scope.expression
         if isinstance(query, exp.Select):
-            _settle_windows(query, scope, known)
+            _complete_windows(query, scope, relation_columns)
         for limited in _limited(query) if not isinstance(query, exp.Subquery) else ():
             order = limited.args.get("order")
             said = list(order.expressions) if order else []
             if any(one.this.name.upper() == "ALL" for one in said):
                 continue
-            numbers = range(1, len(output_names(scope, known)) + 1)
+            numbers = range(1, len(output_names(scope, relation_columns)) + 1)
             for clause in ("sort", "cluster", "distribute"):
                 limited.set(clause, None)
             limited.set("order", _order([*said, *map(exp.Literal.number, numbers)]))
     return result
 
 
-def output_columns(tree: exp.Expr, known: Known) -> list[str]:
+def output_columns(tree: exp.Expr, relation_columns: RelationColumns) -> list[str]:
     """Return the names of a query's columns."""
-    return output_names(list(traverse_scope(tree))[-1], known)
+    return output_names(list(traverse_scope(tree))[-1], relation_columns)
 
 
-def output_names(scope: Scope, known: Known) -> list[str]:
+def output_names(scope: Scope, relation_columns: RelationColumns) -> list[str]:
     """Return the names of the columns of a query, by its scope."""
     if scope.outer_columns:
         return list(scope.outer_columns)
     query = scope.expression
     if scope.set_operation_scopes:
-        return output_names(scope.set_operation_scopes[0], known)
+        return output_names(scope.set_operation_scopes[0], relation_columns)
     if isinstance(query, exp.Subquery):
-        return output_names(scope.derived_table_scopes[0], known)
+        return output_names(scope.derived_table_scopes[0], relation_columns)
     if not isinstance(query, exp.Select):
         return list(query.named_selects) if isinstance(query, exp.Query) else []
     found: list[str] = []
     for item in query.selects:
         if isinstance(item, exp.Star):
             merged = [key.name for join in query.args.get("joins") or () for key in join.args.get("using") or ()]
-            names = [name for _, columns in _read(query, scope, known) for name in columns]
+            names = [name for _, columns in _read(query, scope, relation_columns) for name in columns]
             lower = [name.lower() for name in merged]
             found += [*merged, *(name for name in names if name.lower() not in lower)]
         elif item.is_star:
-            found += dict(_read(query, scope, known))[item.text("table")]
+            found += dict(_read(query, scope, relation_columns))[item.text("table")]
         else:
             found.append(item.alias_or_name)
     return found
@@ -117,7 +117,7 @@ def _limited(query: exp.Expr) -> list[exp.Expr]:
     return [one for one in around if one.args.get("limit") or one.args.get("offset")]
 
 
-def _read(select: exp.Select, scope: Scope, known: Known) -> list[tuple[str, Sequence[str]]]:
+def _read(select: exp.Select, scope: Scope, relation_columns: RelationColumns) -> list[tuple[str, Sequence[str]]]:
     """Return what FROM names, in order: aliases, each with its columns."""
     items = [*_joined(select.args["from_"].this, select), *(select.args.get("laterals") or ())]
     found: list[tuple[str, Sequence[str]]] = []
@@ -128,16 +128,16 @@ def _read(select: exp.Select, scope: Scope, known: Known) -> list[tuple[str, Seq
             found.append((alias, item.alias_column_names))
         elif isinstance(item, exp.Subquery):
             inside = next(one for one in scope.derived_table_scopes if one.expression is item.unnest())
-            found.append((alias, output_names(inside, known)))
+            found.append((alias, output_names(inside, relation_columns)))
         elif isinstance(source, Scope):
-            found.append((alias, output_names(source, known)))
+            found.append((alias, output_names(source, relation_columns)))
         else:
-            found.append((alias, known[_full_name(item)]))
+            found.append((alias, relation_columns[_full_name(item)]))
     return found
 
 
 def _joined(first: exp.Expr, joining: exp.Expr) -> list[exp.Expr]:
-    """Return an item and those that are joined to it, as far as they show; parentheses around joins are nothing."""
+    """Return an item and those that are joined to it, as far as they show. Parentheses around joins are nothing."""
     joins = [join for join in joining.args.get("joins") or () if not {"SEMI", "ANTI"} & {join.side, join.kind}]
     found: list[exp.Expr] = []
     for item in (first, *(join.this for join in joins)):
@@ -151,7 +151,7 @@ def _full_name(table: exp.Expr) -> tuple[str, ...]:
     return (parts[0], DEFAULT_SCHEMA, parts[1]) if len(parts) == 2 else tuple(parts)  # noqa: PLR2004 — source.table
 
 
-def _settle_windows(select: exp.Select, scope: Scope, known: Known) -> None:
+def _complete_windows(select: exp.Select, scope: Scope, relation_columns: RelationColumns) -> None:
     definitions = {one.name.lower(): one for one in select.args.get("windows") or ()}
     for call in list(select.find_all(exp.Window)):
         if call.parent_select is not select or call.arg_key == "windows":
@@ -162,11 +162,11 @@ def _settle_windows(select: exp.Select, scope: Scope, known: Known) -> None:
         is_picking = isinstance(call.this, _BY_END)
         if not isinstance(call.this, _BY_PLACE) and not is_picking and kind != "ROWS":
             continue
-        row = _row(select, scope, known)
+        row = _row(select, scope, relation_columns)
         if not row:
             continue
-        settled = _picked(window, row) if is_picking and kind != "ROWS" else _ordered(window, row)
-        call.replace(settled)
+        completed = _picked(window, row) if is_picking and kind != "ROWS" else _ordered(window, row)
+        call.replace(completed)
 
 
 def _written_out(call: exp.Window, definitions: Mapping[str, exp.Window]) -> exp.Window:
@@ -178,7 +178,7 @@ def _written_out(call: exp.Window, definitions: Mapping[str, exp.Window]) -> exp
     return result.copy()
 
 
-def _row(select: exp.Select, scope: Scope, known: Known) -> list[exp.Expr]:
+def _row(select: exp.Select, scope: Scope, relation_columns: RelationColumns) -> list[exp.Expr]:
     """Return the values that tell the rows of a SELECT apart, before windows see them."""
     group = select.args.get("group")
     if group is None:
@@ -188,7 +188,7 @@ def _row(select: exp.Select, scope: Scope, known: Known) -> list[exp.Expr]:
             return []
         return [
             exp.column(exp.to_identifier(name, quoted=True), exp.to_identifier(alias, quoted=True) if alias else None)
-            for alias, columns in _read(select, scope, known)
+            for alias, columns in _read(select, scope, relation_columns)
             for name in columns
         ]
     if group.args.get("all"):
@@ -197,7 +197,7 @@ def _row(select: exp.Select, scope: Scope, known: Known) -> list[exp.Expr]:
         *group.expressions,
         *(one for kind in ("rollup", "cube", "grouping_sets") for one in group.args.get(kind) or ()),
     ]
-    keys = [_meant(leaf, select, scope, known) for item in items for leaf in _leaves(item)]
+    keys = [_meant(leaf, select, scope, relation_columns) for item in items for leaf in _leaves(item)]
     if len(items) > len(group.expressions) or any(isinstance(one, _SPECIAL) for one in group.expressions):
         return [*keys, *(exp.Grouping(expressions=[key.copy()]) for key in keys)]
     return keys
@@ -213,11 +213,11 @@ def _leaves(item: exp.Expr) -> list[exp.Expr]:
     )
 
 
-def _meant(key: exp.Expr, select: exp.Select, scope: Scope, known: Known) -> exp.Expr:
+def _meant(key: exp.Expr, select: exp.Select, scope: Scope, relation_columns: RelationColumns) -> exp.Expr:
     """Return what GROUP BY names by a number or by an output's name."""
     if isinstance(key, exp.Literal) and not key.is_string:
         return select.selects[int(key.name) - 1].unalias()
-    columns = {name.lower() for _, names in _read(select, scope, known) for name in names}
+    columns = {name.lower() for _, names in _read(select, scope, relation_columns) for name in names}
     if isinstance(key, exp.Column) and not key.table and key.name.lower() not in columns:
         return next((one.unalias() for one in select.selects if one.alias.lower() == key.name.lower()), key)
     return key

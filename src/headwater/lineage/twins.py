@@ -41,7 +41,7 @@ class Member:
 
 
 def added_members(inputs: Sequence[Signed], segments: Mapping[RelationName, Segment]) -> list[RelationName | Member]:
-    """Return what a union adds, each once; where something is taken from a member, with what it is."""
+    """Return what a union adds, each once, with what is taken from it."""
     added = dict.fromkeys(signed.input for signed in inputs if signed.sign > 0)
     members: dict[RelationName, Member] = {}
     for name in dict.fromkeys(signed.input for signed in inputs if signed.sign < 0):

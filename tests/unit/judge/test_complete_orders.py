@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from headwater.judge.settle_orders import output_columns, read_text, settle_orders
+from headwater.judge.complete_orders import output_columns, read_text, with_complete_orders
 
 KNOWN = {("a", "public", "e"): ["id", "val"]}
 JOINED = "a.e JOIN (a.e AS f LEFT JOIN a.e AS g ON f.id = g.id) ON e.id = f.id"
 
 
 def settled(sql: str) -> str:
-    return settle_orders(read_text(sql), KNOWN).sql(dialect="spark")
+    return with_complete_orders(read_text(sql), KNOWN).sql(dialect="spark")
 
 
 def test_joins_in_parentheses_belong_to_the_row() -> None:
