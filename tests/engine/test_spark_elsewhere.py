@@ -85,7 +85,7 @@ def test_a_project_is_exact_on_another_host(tmp_path: Path, elsewhere: tuple[str
         unreachable = {**said, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_SUBMIT_ARGS": options()}
         refused = play_aside(tmp_path / "unreachable", unreachable, "refused_story.py")
         assert refused["code"] == "HW-609"
-        assert re.search(r"the driver is at (localhost|127\.0\.0\.1):\d+", refused["detail"])
+        assert re.search(r"look for the driver at (localhost|127\.0\.0\.1):\d+", refused["detail"])
 
 
 @pytest.mark.thorough

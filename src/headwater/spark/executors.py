@@ -94,7 +94,7 @@ def _place(spark: SparkSession) -> str:
         return ""
     context = spark.sparkContext
     host, port = (context.getConf().get(f"spark.driver.{key}", "?") for key in ("host", "port"))
-    return f'; the master is "{context.master}", and executors are told that the driver is at {host}:{port}'
+    return f'; the master is "{context.master}", and executors look for the driver at {host}:{port}'
 
 
 @cache

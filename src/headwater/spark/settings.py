@@ -1,4 +1,4 @@
-"""Settings of Spark: those that results depend on are pinned on every session that is used, whoever made it.
+"""Settings of Spark: those that results depend on are pinned on every session that is used.
 
 A session may come with settings of its own, from `spark-defaults.conf`, from the server of Spark Connect, or from the
 program that made it. A view must not mean something else there. So `pin` sets what results depend on, reads it back,
