@@ -12,6 +12,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 BUILDERS := hatchling editables setuptools wheel
 BOTH := -e ".[dev]" -e src/headwater_lab
 NEWEST := build/newest
+EXACT := tests/contracts tests/properties tests/tpch tests/engine/test_takeover.py tests/integration/test_exactness.py
 
 .PHONY: help venv constraints demo test thorough check format docs bench clean
 
@@ -54,7 +55,8 @@ test: venv check ## everything the build machine runs: check, then all tests (th
 	  wait $$pure && others=0 || others=$$?; cat .pytest_pure.log; rm -f .pytest_pure.log; exit $$((live + others))
 
 thorough: export HEADWATER_THOROUGH := 1
-thorough: test ## the same with every interleaving, and 100,000 transfers; takes much longer
+thorough: test ## the same with every interleaving, and 100,000 transfers, and exactness on executors; takes much longer
+	SPARK_MASTER='local-cluster[2,1,1024]' $(BIN)/pytest $(EXACT) -m live
 
 check: venv ## formatting, lint, types and doctests
 	$(BIN)/ruff format --check .

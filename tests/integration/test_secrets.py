@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from headwater.sources.embedded import EmbeddedServer
 
 CANARY = "kanarienvogel7"
 
 CHILD = """
-import json, sys
+import json, mmap, os, sys
 from pathlib import Path
 
 import headwater
@@ -23,12 +25,34 @@ from pyspark import SparkContext
 heard = []
 with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event).__name__)) as project:
     project.run(until_idle=True)
-    frame = project.sql("SELECT upper(name) AS name FROM named")
+    frame = project.sql("SELECT upper(name) AS name, 'in_plans_and_closures' AS mark FROM named")
     frame.toArrow()
     pid = SparkContext._gateway.proc.pid
     context = project.spark.sparkContext
-    workers = context.parallelize([0], 1).map(lambda _: dict(__import__("os").environ)).collect()
-    system = context._jvm.java.lang.System
+
+    def ancestors(_):  # a task's own process, and those that it came of: up to the executor, if that is another
+        found, pid = [str(dict(os.environ))], os.getpid()
+        while pid > 1 and len(found) < 5:
+            pid = int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])
+            command = open(f"/proc/{pid}/cmdline").read()
+            if "pyspark" not in command or command.startswith(sys.executable + chr(0) + "-c"):
+                break
+            found.append(command + open(f"/proc/{pid}/environ").read())
+        return found
+
+    workers = context.parallelize(range(4), 4).map(ancestors).collect()
+    jvm = context._jvm
+    system = jvm.java.lang.System
+    heap = os.path.join(os.path.dirname(sys.argv[1]), "driver.hprof")
+    kind = jvm.java.lang.Class.forName("com.sun.management.HotSpotDiagnosticMXBean")
+    new_array = context._gateway.new_array
+    kinds, said = new_array(jvm.java.lang.Class, 2), new_array(jvm.java.lang.Object, 2)
+    kinds[0], kinds[1] = jvm.java.lang.Class.forName("java.lang.String"), jvm.java.lang.Boolean.TYPE
+    said[0], said[1] = heap, False
+    kind.getMethod("dumpHeap", kinds).invoke(jvm.java.lang.management.ManagementFactory.getPlatformMXBean(kind), said)
+    with open(heap) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        in_heap = [word for word in (sys.argv[2], "in_plans_and_closures") if held.find(word.encode()) >= 0]
+    os.remove(heap)
     seen = {
         "environment": Path(f"/proc/{pid}/environ").read_text(),
         "getenv": str(system.getenv()),
@@ -37,14 +61,21 @@ with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event)
         "settings": str(context.getConf().getAll()) + str(project.spark.sql("SET -v").toArrow().to_pylist()),
         "plan": frame._jdf.queryExecution().toString(),
         "workers": str(workers),
+        "executors": len({text for texts in workers for text in texts if "CoarseGrainedExecutorBackend" in text}),
+        "heap": str(in_heap),
         "heard": heard,
     }
 print(json.dumps(seen))
 """
 
 
+@pytest.mark.parametrize(("master", "executors"), [("local[*]", 0), ("local-cluster[2,1,1024]", 2)])
 def test_a_password_is_nowhere_in_spark(
-    postgres_server: EmbeddedServer, postgres_database: Callable[[], str], tmp_path: Path
+    postgres_server: EmbeddedServer,
+    postgres_database: Callable[[], str],
+    tmp_path: Path,
+    master: str,
+    executors: int,
 ) -> None:
     database = postgres_database()
     postgres_server.execute("CREATE TABLE names (id int PRIMARY KEY, name text)", database=database)
@@ -61,8 +92,8 @@ def test_a_password_is_nowhere_in_spark(
     logged = " ".join(f"--conf spark.eventLog.{name}={value}" for name, value in settings.items()) + " pyspark-shell"
     secrets = {"PASSWORD_OF_SHOP": CANARY, "REST": rest, "PGPASSWORD": CANARY, "OTHER": f"mysql://me:{CANARY}@h/d"}
     child = subprocess.run(
-        [sys.executable, "-c", CHILD, str(project)],
-        env={**os.environ, **secrets, "PYSPARK_SUBMIT_ARGS": logged},
+        [sys.executable, "-c", CHILD, str(project), CANARY],
+        env={**os.environ, **secrets, "PYSPARK_SUBMIT_ARGS": logged, "SPARK_MASTER": master},
         capture_output=True,
         text=True,
         timeout=600,
@@ -75,5 +106,9 @@ def test_a_password_is_nowhere_in_spark(
     written = "".join(file.read_text(errors="replace") for file in events.rglob("*") if file.is_file())
     assert "SparkListenerApplicationStart" in written, "Spark's event log was written"
     seen |= {"event log": written, "standard error": child.stderr}
+    assert "in_plans_and_closures" in seen["heap"], (
+        "plans, closures and broadcasts are in the driver's memory, which was read"
+    )
+    assert 0 < seen["executors"] <= executors or executors == 0
     assert [place for place, text in seen.items() if CANARY in str(text)] == []
     assert child.stderr == "", "Spark starts without a word"

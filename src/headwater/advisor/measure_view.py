@@ -41,13 +41,13 @@ def batch_pace(commits: Sequence[Commit], after: Tick) -> BatchPace:
     """Return how the batches went that came beyond a tick."""
     statistics = [commit.record.statistics for commit in commits]
     batches = [one for one in statistics if one is not None and one.hi > after]
-    timed = [_job_seconds(one) for one in batches if one.spark_job_count]
+    timed = [_asked_and_joined(one) / one.spark_job_count for one in batches if one.spark_job_count]
     return BatchPace(batch_count=len(batches), job_milliseconds=1000 * median(timed) if timed else costs.JOB)
 
 
-def _job_seconds(batch: BatchStatistics) -> float:
-    """Return the time of asking and joining by the jobs it took. Asking a source is little beside a job."""
-    return (batch.seconds.get("probe", 0.0) + batch.seconds.get("spark", 0.0)) / batch.spark_job_count
+def _asked_and_joined(batch: BatchStatistics) -> float:
+    """Return the seconds of asking and joining. Asking a source is little beside a job."""
+    return batch.seconds.get("probe", 0.0) + batch.seconds.get("spark", 0.0)
 
 
 _BLOCK_BYTES = 8192

@@ -84,18 +84,21 @@ def _naming_files(
     return wrapped
 
 
-def open_project(path: str | Path = ".", *, listener: Listener = ignore_event) -> Headwater:
+def open_project(
+    path: str | Path = ".", *, listener: Listener = ignore_event, spark: SparkSession | None = None
+) -> Headwater:
     """Open the project in a folder."""
-    return Headwater(load(Path(path)), listener)
+    return Headwater(load(Path(path)), listener, spark)
 
 
 class Headwater:
     """An open project. A context manager. Nothing runs in the background unless a method says so."""
 
-    def __init__(self, project: Project, listener: Listener) -> None:
+    def __init__(self, project: Project, listener: Listener, spark: SparkSession | None = None) -> None:
         """Keep what the project says. Spark and the sources are reached only when a method needs them."""
         self.project = project
         self._listener = listener
+        self._given_spark = spark
 
     def __enter__(self) -> Self:
         """Keep the project open for a block."""
@@ -106,10 +109,18 @@ class Headwater:
 
     @property
     def spark(self) -> SparkSession:
-        """The Spark session that everything runs on."""
+        """The Spark session that everything runs on. Beside one that was given, ours is another."""
+        from headwater.spark.executors import require_shared
         from headwater.spark.session import spark_session
 
-        return spark_session(self._listener, secret=self.project.secret_variables)
+        session = spark_session(
+            self._listener,
+            secret=self.project.secret_variables,
+            given=self._given_spark,
+            wait_seconds=self.project.settings.service.executor_wait_seconds,
+        )
+        require_shared(session, self.project.warehouse)
+        return session
 
     @_naming_files
     def plan(self, *, rebuild: tuple[str, ...] = ()) -> PlanResult:

@@ -22,7 +22,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from functools import cache, reduce
 from operator import and_, or_
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -40,6 +40,11 @@ _names_in_use = threading.Lock()
 K = TypeVar("K", bound=Hashable)
 
 
+def is_connect(spark: SparkSession) -> bool:
+    """Tell whether a session is one of Spark Connect: its class is another, with the public methods only."""
+    return not isinstance(spark, SparkSession)
+
+
 def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     """Return an Arrow table as a DataFrame.
 
@@ -47,6 +52,8 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     without any.
     """
     whole = table.combine_chunks() if table.num_rows else table.schema.empty_table()
+    if is_connect(spark):
+        return spark.createDataFrame(whole)
     return spark._create_from_arrow_table(  # noqa: SLF001 - what `createDataFrame` calls, without its 33 round trips
         whole,
         table.schema.names,
@@ -59,6 +66,8 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
 
 def to_arrow(frame: DataFrame) -> pa.Table:
     """Run a query and return its rows."""
+    if is_connect(frame.sparkSession):
+        return frame.toArrow()
     collect = frame._collect_as_arrow  # noqa: SLF001 - as above, for `toArrow`
     return pa.Table.from_batches(collect(empty_list_if_zero_records=False))  # type: ignore[operator]  # typed as a column: names of a frame are its columns unless PySpark declares them
 
@@ -150,9 +159,52 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
                     session.catalog.dropTempView(name)
 
 
+def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """Return what a SELECT gives over frames, by the names that it uses. None of them stays in the session.
+
+    Spark Connect looks at a text only when its rows are asked for. So there the frames go along with the text, and a
+    text that cannot be run is found by asking for its columns.
+    """
+    if is_connect(spark):
+        given: dict[str, Any] = {f"given_{number}": frame for number, frame in enumerate(frames.values())}
+        named = (f"{quoted([name])[0]} AS (SELECT * FROM {{{key}}})" for name, key in zip(frames, given, strict=True))
+        text = sql.replace("{", "{{").replace("}", "}}")
+        found = spark.sql(f"WITH {', '.join(named)} (\n{text}\n)", **given) if frames else spark.sql(sql)
+        assert found.schema is not None, "Spark tells the columns of what it can run"
+        return found
+    try:
+        for name, frame in frames.items():
+            frame.createOrReplaceTempView(name)
+        return spark.sql(sql)
+    finally:
+        for name in frames:
+            spark.catalog.dropTempView(name)
+
+
+def session_like(spark: SparkSession) -> SparkSession:
+    """Return a new session with the settings of this one. Over Spark Connect, where each is kept for long, this one."""
+    if is_connect(spark):
+        return spark
+    session = spark.newSession()
+    for key, value in _own_settings(spark).items():
+        if value is None:
+            session.conf.unset(key)
+        else:
+            session.conf.set(key, value)
+    return session
+
+
+@cache
+def _own_settings(spark: SparkSession) -> Mapping[str, str | None]:
+    """Return the settings that a new session does not have by itself. None stands for one that only it has."""
+    new, own = spark.newSession().conf.getAll, spark.conf.getAll
+    return {key: own.get(key) for key in {**new, **own} if new.get(key) != own.get(key)}
+
+
 @cache
 def _session(spark: SparkSession, *, small: bool) -> SparkSession:
-    session = spark.newSession()
-    session.conf.set("spark.sql.shuffle.partitions", 1 if small else spark.sparkContext.defaultParallelism)
+    session = session_like(spark)
+    if not is_connect(spark):
+        session.conf.set("spark.sql.shuffle.partitions", 1 if small else spark.sparkContext.defaultParallelism)
     session.conf.set("spark.sql.constraintPropagation.enabled", value=False)
     return session

@@ -19,9 +19,9 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSiz
 @contextmanager
 def spark_started_aside(java_options: str = SHORT_LIVED) -> Iterator[Future[SparkSession]]:
     """Start Spark in a thread of its own. Stop it in the end, unless it was there before."""
-    if (session := SparkSession.getActiveSession()) is not None:
+    if SparkSession.getActiveSession() is not None:
         there: Future[SparkSession] = Future()
-        there.set_result(session)
+        there.set_result(spark_session())
         yield there
         return
     with ThreadPoolExecutor(1, thread_name_prefix="spark") as aside:

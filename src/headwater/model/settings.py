@@ -216,6 +216,8 @@ class ServiceSettings:
     """How often the project's files are looked at for changes."""
     project_retry_interval_seconds: Seconds = 10.0
     """How often a changed project that could not be taken up is tried again."""
+    executor_wait_seconds: Seconds = 120.0
+    """How long a Spark that runs elsewhere may take to answer, and its executors until one runs the first task."""
     restart_pause_seconds: Pause = 1.0
     """The pause before views or a bootstrap are started again whose source is away."""
 

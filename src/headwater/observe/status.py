@@ -187,7 +187,7 @@ class HistoryEntry:
     rows_added: int
     rows_removed: int
     asked: tuple[MessageCount, ...]
-    spark_job_count: int
+    spark_job_count: int | None
     seconds: Mapping[str, float]
 
     @property

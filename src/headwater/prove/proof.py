@@ -42,7 +42,8 @@ def prove(
         )
     trial = None if replay is None else _read(replay)
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", _INTERPRETED)
-    os.environ.setdefault("SPARK_MASTER", "local[1]")
+    if "SPARK_REMOTE" not in os.environ:
+        os.environ.setdefault("SPARK_MASTER", "local[1]")
     with spark_started_aside(SHORT_LIVED if seconds < _LONG_SECONDS else _LONG_LIVED) as starting:
         spark = starting.result()
         spark.conf.set("spark.sql.shuffle.partitions", 1)

@@ -1,1 +1,1 @@
-"""The Spark session: how it is built, its types, the count of its jobs, the kinds of its errors."""
+"""The Spark session: taken or built in one place, its settings pinned, its jobs counted, its errors told apart."""

@@ -1,11 +1,14 @@
-"""The only place that builds a Spark session.
+"""The only place that builds a Spark session, or takes one.
 
-Pinned for every warehouse: UTC, ANSI mode, microsecond timestamps in Parquet (Spark's default INT96 turned 9999-12-31
-into 1816). Chosen for small batches: few shuffle partitions, no user interface, only small tables turned into rows by
-the driver (`deltas.on_spark`), no adaptive execution, which takes a third of a small query's time, and room to keep the
-code of all queries: they are the same in every batch, and Spark compiles again what it has dropped (by default it
-keeps a hundred pieces; a view of five segments has more). `SPARK_MASTER` and the usual `spark-defaults.conf` still
-decide where it runs.
+Where Spark runs is the user's choice, in this order: a session that the caller gives (`headwater.open(spark=…)`), one
+that this process has, a server of Spark Connect (`SPARK_REMOTE`), a cluster's master (`SPARK_MASTER`, or `spark.master`
+in `spark-defaults.conf` and `PYSPARK_SUBMIT_ARGS`), and otherwise this machine. Settings of `spark-defaults.conf` hold,
+but for those that results depend on (`spark.settings`).
+
+A session of somebody else keeps its settings: ours is a new one beside it, with what was set there, and pinned.
+
+Spark listens at 127.0.0.1 where it runs on this machine only. Elsewhere executors have to reach the driver: its address
+is what Spark finds, or what `SPARK_LOCAL_IP`, `spark.driver.host` and `spark.driver.bindAddress` say.
 """
 
 from __future__ import annotations
@@ -15,22 +18,42 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from pyspark import SparkConf
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_spark import is_connect
 from headwater.errors import HeadwaterError
+from headwater.model.settings import DEFAULTS
 from headwater.observe.events import Listener, SparkStarted, SparkStarting, ignore_event
-from headwater.spark.gateway import start_gateway
+from headwater.spark.executors import require_executors, within
+from headwater.spark.gateway import said_master, start_gateway
+from headwater.spark.settings import FAST, apply_setting, pin, pinned
+from headwater.spark.view_errors import said_by_spark
 
 _OLDEST_JAVA = 17
+_HERE = "127.0.0.1"
+_CONNECT_PORT = 15002
+_LOOK_SECONDS = 0.5
+_PARTITIONS = "spark.sql.shuffle.partitions"
+_REMOTE_PARTITIONS = "8"
+"""Shuffle partitions at a server of Spark Connect that says nothing: nobody tells us how many cores it has."""
+
+_lock = threading.RLock()
+_sessions: list[SparkSession] = []
+"""The session that was built here, or connected to, while it runs."""
 
 
 def check_java() -> None:
@@ -55,50 +78,170 @@ def check_java() -> None:
         )
 
 
-def spark_session(listener: Listener = ignore_event, *, secret: Collection[str] = ()) -> SparkSession:
-    """Return the session of this process, building it the first time.
+def spark_session(
+    listener: Listener = ignore_event,
+    *,
+    secret: Collection[str] = (),
+    given: SparkSession | None = None,
+    wait_seconds: float = DEFAULTS.service.executor_wait_seconds,
+) -> SparkSession:
+    """Return the session of this process, building it the first time. With one that is given, ours beside it.
 
     `secret` are the environment's variables that Spark must not see; others that may hold a password are hidden too.
+    A Spark whose executors take no task within a time is refused.
     """
-    active = SparkSession.getActiveSession()
-    if active is not None:
+    with _lock:
+        if given is not None:
+            return _beside(given, wait_seconds)
+        _sessions[:] = [session for session in _sessions if _is_running(session)]
+        if _sessions:
+            return _sessions[0]
+        if (theirs := _of_this_process()) is not None:
+            return _beside(theirs, wait_seconds)
+        remote = os.environ.get("SPARK_REMOTE")
+        listener(SparkStarting())
+        began = time.monotonic()
+        session = _connect(remote, wait_seconds) if remote else _build(secret)
+        try:
+            require_executors(session, wait_seconds)
+        except HeadwaterError:
+            session.stop()
+            raise
+        # PySpark also writes every refused query to standard error as JSON; we say what was wrong in our own words.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+        _sessions.append(session)
+        listener(SparkStarted(seconds=time.monotonic() - began))
+        return session
+
+
+def _is_running(session: SparkSession) -> bool:
+    if is_connect(session):
+        return not session.is_stopped  # type: ignore[attr-defined]  # the class of Spark Connect has it
+    return SparkContext._active_spark_context is session.sparkContext  # noqa: SLF001 - PySpark has no other way to say it
+
+
+def _of_this_process() -> SparkSession | None:
+    """Return the session that the program around us made, if it did."""
+    if (active := SparkSession.getActiveSession()) is not None:
         return active
+    if SparkContext._active_spark_context is None:  # noqa: SLF001 - as above
+        return None
+    return SparkSession.Builder().getOrCreate()
+
+
+@cache
+def _beside(given: SparkSession, wait_seconds: float) -> SparkSession:
+    """Return a new session with the settings of the given one, pinned. The given one stays as it is."""
+    made = given.newSession()
+    fresh = made.conf.getAll
+    for key, value in given.conf.getAll.items():
+        if fresh.get(key) != value:
+            apply_setting(made, key, value)
+    pin(made)
+    require_executors(made, wait_seconds)
+    return made
+
+
+def _connect(remote: str, wait_seconds: float) -> SparkSession:
+    """Return a session at a server of Spark Connect. Its address may hold a token, and is never shown whole."""
+    parts = urlsplit(remote)
+    address = f"{parts.hostname}:{parts.port or _CONNECT_PORT}"
+    if not remote.startswith("sc://"):
+        raise HeadwaterError(
+            "SPARK_REMOTE does not name a server of Spark Connect",
+            code="HW-605",
+            detail="the address of one begins with sc://",
+            hint="export SPARK_REMOTE=sc://HOST:15002, or unset it; SPARK_MASTER names a master",
+        )
+    if os.environ.get("SPARK_MASTER"):
+        raise HeadwaterError(
+            "SPARK_REMOTE and SPARK_MASTER are both set",
+            code="HW-611",
+            detail="one names a server of Spark Connect, the other a master that a driver here would use",
+            hint="unset one of them",
+        )
+
+    _wait_for_server(parts.hostname or "", parts.port or _CONNECT_PORT, wait_seconds)
+
+    def connect() -> SparkSession:
+        session = SparkSession.Builder().remote(remote).getOrCreate()
+        if _PARTITIONS not in session.conf.getAll:
+            apply_setting(session, _PARTITIONS, _REMOTE_PARTITIONS)
+        pin(session)
+        return session
+
+    try:
+        return within(wait_seconds, connect)
+    except ImportError as error:
+        why = HeadwaterError(
+            "Spark Connect needs packages that are not installed",
+            code="HW-606",
+            detail=str(error).splitlines()[0],
+            hint="pip install 'headwater[connect]'",
+        )
+    except TimeoutError:
+        why = _no_server(address, f"it did not answer within {wait_seconds:g} s")
+    except PySparkException as error:
+        why = _no_server(address, f"Spark says: {said_by_spark(error)}".replace(remote, address))
+    raise why
+
+
+def _wait_for_server(host: str, port: int, wait_seconds: float) -> None:
+    """Wait until a server listens: PySpark would try for ten minutes, also after this process wants to end."""
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            socket.create_connection((host, port), timeout=max(wait_seconds, 1.0)).close()
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise _no_server(f"{host}:{port}", str(error)) from None
+            time.sleep(_LOOK_SECONDS)
+        else:
+            return
+
+
+def _no_server(address: str, detail: str) -> HeadwaterError:
+    return HeadwaterError(
+        f"the server of Spark Connect at {address} cannot be used",
+        code="HW-607",
+        detail=detail,
+        hint="is it running, of the same version of Spark, and can this machine reach it? SPARK_REMOTE names it",
+    )
+
+
+def _build(secret: Collection[str]) -> SparkSession:
     check_java()
-    listener(SparkStarting())
-    began = time.monotonic()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    master = os.environ.get("SPARK_MASTER", "local[*]")
+    master = os.environ.get("SPARK_MASTER") or said_master(os.environ) or "local[*]"
     interrupted = signal.getsignal(signal.SIGINT)
-    start_gateway(SparkConf().setAppName("headwater").setMaster(master).setAll([*_SETTINGS.items()]), secret)
+    conf = SparkConf().setAppName("headwater").setMaster(master)
+    start_gateway(conf, secret, {"SPARK_LOCAL_IP": _HERE} if master.startswith("local") else {})
+    said = dict(SparkConf(_jvm=SparkContext._jvm).getAll())  # noqa: SLF001 - what the user's files and options say
     builder = SparkSession.Builder().appName("headwater").master(master)
-    for key, value in _SETTINGS.items():
+    for key, value in _settings(master, said).items():
         builder = builder.config(key, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise HeadwaterError(
+            f'Spark cannot be started with the master "{master}"',
+            code="HW-608",
+            detail=f"Spark says: {said_by_spark(error)}",
+            hint="is the master running, and can this machine reach it? SPARK_MASTER or spark.master names it",
+        ) from None
     if threading.current_thread() is threading.main_thread():
         # PySpark's own handler asks the JVM to cancel jobs, and hangs if the interrupted call was to the JVM too.
         signal.signal(signal.SIGINT, interrupted)
     session.sparkContext.setLogLevel("ERROR")
-    # PySpark also writes every refused query to standard error as JSON; we say what was wrong in our own words.
-    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    listener(SparkStarted(seconds=time.monotonic() - began))
+    if not master.startswith("local") and _PARTITIONS not in said:
+        session.conf.set(_PARTITIONS, max(int(FAST[_PARTITIONS]), session.sparkContext.defaultParallelism))
+    pin(session)
     return session
 
 
-_SETTINGS = {
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "3g"),
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.shuffle.partitions": "4",
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.localRelationThreshold": "256KB",
-    "spark.sql.codegen.cache.maxEntries": "5000",
-    # Spark 4.3 moves a projection with a linked sub-query below LIMIT, and then drops the ORDER BY that it stood on.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.PushProjectionThroughLimitAndOffset",
-}
+def _settings(master: str, said: dict[str, str]) -> dict[str, str]:
+    """Return what a session is built with, besides what was said: what speed depends on gives way to that."""
+    settings = {key: value for key, value in FAST.items() if key not in said}
+    if master.startswith("local"):
+        settings |= {} if "spark.driver.bindAddress" in said else {"spark.driver.bindAddress": _HERE}
+    return settings | pinned(said) | {"spark.ui.showConsoleProgress": "false"}

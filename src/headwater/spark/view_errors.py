@@ -22,8 +22,13 @@ _MACHINERY_WORDS = re.compile(
     r"java\.io\.|java\.nio\.file|OutOfMemoryError|InterruptedException|ExecutorLost|FetchFailed|No space left"
     r"|SparkContext was shut down|stopped SparkContext|java\.net\.|NoClassDefFoundError"
 )
-"""What Spark says where it gives no SQLSTATE, if a disk, a network or the virtual machine failed."""
+"""What Spark says where it gives no SQLSTATE, if a disk, a network, a virtual machine or a server failed."""
 
+
+_CONNECTION_CODES = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED"}
+"""What became of a call to a server of Spark Connect, where that is no query's fault."""
+_LOST_SESSION = ("INVALID_HANDLE", "INVALID_CURSOR")
+"""What such a server says of a session or a result that it does not have, after a restart for instance."""
 
 _AFTERWARDS = re.compile(r"\s*\(?SQLSTATE|\n\s*== SQL|\n\s*JVM stacktrace|\n\s+at \w|:?\n[^\n]*\n[ :]*[:+]- ")
 """What stands after a message of Spark's, or ends it: where it comes from, and the plan that it is about."""
@@ -45,15 +50,23 @@ def is_view_error(error: Exception) -> bool:
             return True
         case HeadwaterError() | OSError() | MemoryError() | EOFError() | StorageError():
             return False
+        case PySparkException() if _is_of_connection(error):
+            return False
         case PySparkException() if state := error.getSqlState():
             return not state.startswith(_MACHINERY_STATES)
         case PySparkException() | Py4JJavaError():
             lines = (line for line in str(error).splitlines() if not line.lstrip().startswith("at "))
             return not any(map(_MACHINERY_WORDS.search, lines))
-        case Py4JError():
-            return False
         case _:
-            return True
+            return not isinstance(error, Py4JError)
+
+
+def _is_of_connection(error: PySparkException) -> bool:
+    """Tell whether a server of Spark Connect, or the way to it, failed."""
+    if (error.getCondition() or "").startswith(_LOST_SESSION):
+        return True
+    code = getattr(error, "getGrpcStatusCode", None)
+    return code is not None and code().name in _CONNECTION_CODES
 
 
 def stopping_error(view: str, error: BaseException, tick: Tick, transaction: Transaction) -> HeadwaterError:

@@ -61,7 +61,8 @@ class BatchStatistics:
     probe_count: int = 0
     answer_count: int = 0
     byte_count: int = 0
-    spark_job_count: int = 0
+    spark_job_count: int | None = 0
+    """None: Spark did not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
@@ -25,6 +26,20 @@ class Said(PySparkException):
         return self._state
 
 
+class OverConnect(Said):
+    """An error that came over Spark Connect."""
+
+    def __init__(self, message: str, state: str | None, condition: str | None, status: str) -> None:
+        super().__init__(message, state)
+        self._said, self._code = condition, SimpleNamespace(name=status)
+
+    def getCondition(self) -> str | None:  # noqa: N802 - as above
+        return self._said
+
+    def getGrpcStatusCode(self) -> SimpleNamespace:  # noqa: N802 - as above
+        return self._code
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -35,6 +50,8 @@ class Said(PySparkException):
         Said("[PLAN_VALIDATION_FAILED_RULE_IN_BATCH] Rule RewriteExceptAll generated an invalid plan", "XXKD0"),
         Said("[UNRESOLVED_COLUMN]", "42703"),
         Said("java.util.regex.PatternSyntaxException: dangling\n\tat java.io.ObjectInputStream.readObject", None),
+        OverConnect("[DIVIDE_BY_ZERO]", "22012", "DIVIDE_BY_ZERO", "INTERNAL"),
+        OverConnect("(java.lang.RuntimeException) odd", None, None, "INTERNAL"),
         AnalysisException("no condition at all"),
         PySparkRuntimeError("no condition at all"),
         KeyError("o7.c3"),
@@ -57,6 +74,8 @@ def test_what_comes_of_a_query_stops_its_view(error: Exception) -> None:
         Said("Job aborted: java.io.IOException: No space left on device", None),
         Said("Task failed: java.lang.OutOfMemoryError: Java heap space", None),
         Said("Job 3 cancelled because SparkContext was shut down", None),
+        OverConnect("failed to connect to all addresses", None, None, "UNAVAILABLE"),
+        OverConnect("[INVALID_HANDLE.SESSION_CHANGED]", "HY000", "INVALID_HANDLE.SESSION_CHANGED", "INTERNAL"),
         ConnectionRefusedError(),
         OSError("disk"),
         MemoryError(),

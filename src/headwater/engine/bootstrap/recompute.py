@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.lookup import SawTransactions
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import fresh_name, quoted, to_dataframe
+from headwater.deltas.on_spark import fresh_name, quoted, select_over, to_dataframe
 from headwater.engine.bootstrap.staging import StagedRelation
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.model.position import Tick
@@ -55,7 +55,7 @@ def recompute(
     types = SelectTypes(spark=spark, view=view.name, path=view.path).columns
     text = exact_sums_on_spark(whole, described, types)
     names = {relation: fresh_name("whole") for relation in described}
-    none = spark.range(0)
+    none, frames = spark.range(0), {}
     for name, relation in described.items():
         columns = (
             F.col(quoted([column.name])[0])
@@ -63,9 +63,5 @@ def recompute(
             else F.lit(None).cast(column.type).alias(column.name)
             for column in relation.columns
         )
-        plain.get(name, none).select(*columns).createOrReplaceTempView(names[name])
-    try:
-        return spark.sql(renamed_sql(text, names, name=view.name, path=view.path))
-    finally:
-        for registered in names.values():
-            spark.catalog.dropTempView(registered)
+        frames[names[name]] = plain.get(name, none).select(*columns)
+    return select_over(spark, renamed_sql(text, names, name=view.name, path=view.path), frames)

@@ -52,13 +52,13 @@ def answer_dataframe(question: ResolvedQuery, spark: SparkSession) -> DataFrame:
     """Return a query as a Spark DataFrame."""
     from pyspark.errors import PySparkException  # noqa: PLC0415 - small reads do without PySpark
 
+    from headwater.deltas.on_spark import select_over, session_like  # noqa: PLC0415 - as above
     from headwater.spark.view_errors import said_by_spark  # noqa: PLC0415 - as above
 
-    session, warehouse = spark.newSession(), question.warehouse
-    for name in question.read:
-        warehouse.view_dataframe(session, name, question.tick).createOrReplaceTempView(name)
+    session, warehouse = session_like(spark), question.warehouse
+    frames = {name: warehouse.view_dataframe(session, name, question.tick) for name in question.read}
     try:
-        return session.sql(question.query.sql)
+        return select_over(session, question.query.sql, frames)
     except PySparkException as error:
         raise InvalidView(
             "Spark cannot run the query",
