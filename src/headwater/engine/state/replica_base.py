@@ -22,12 +22,12 @@ class ReplicaBase(Protocol):
         ...
 
     @property
-    def indexed(self) -> tuple[str, ...]:
-        """The columns that have an index."""
+    def indexed(self) -> tuple[tuple[str, ...], ...]:
+        """The lists of columns that have an index."""
         ...
 
-    def make_indexes(self, columns: Iterable[str]) -> None:
-        """Make the indexes of some columns now, if there are indexes at all."""
+    def make_indexes(self, columns: Iterable[tuple[str, ...]]) -> None:
+        """Make the indexes of some lists of columns now, if there are indexes at all."""
         ...
 
     def matching(self, names: list[str], columns: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
@@ -56,12 +56,12 @@ class RowsInMemory:
     is_bare: bool = True
 
     @property
-    def indexed(self) -> tuple[str, ...]:
-        """The columns that have an index."""
+    def indexed(self) -> tuple[tuple[str, ...], ...]:
+        """The lists of columns that have an index."""
         return self.rows.indexed
 
-    def make_indexes(self, columns: Iterable[str]) -> None:
-        """Make the indexes of some columns now."""
+    def make_indexes(self, columns: Iterable[tuple[str, ...]]) -> None:
+        """Make the indexes of some lists of columns now."""
         self.rows.make_indexes(columns)
 
     def matching(self, names: list[str], columns: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
@@ -86,14 +86,14 @@ class RowsOnSpark:
     spark: SparkSession
     rows: DataFrame
     recent: DataFrame | None = None
-    indexed: tuple[str, ...] = ()
+    indexed: tuple[tuple[str, ...], ...] = ()
 
     @property
     def is_bare(self) -> bool:
         """Whether no changes were laid into it."""
         return self.recent is None
 
-    def make_indexes(self, columns: Iterable[str]) -> None:
+    def make_indexes(self, columns: Iterable[tuple[str, ...]]) -> None:
         """Do nothing: Spark looks at the key columns of all rows."""
 
     def matching(self, names: list[str], columns: tuple[str, ...], keys: pa.Table | None) -> pa.Table:
