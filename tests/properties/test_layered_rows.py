@@ -11,10 +11,8 @@ import pytest
 from test_indexed_rows import SCHEMA, random_rows
 from volume import volume
 
-from headwater.deltas.indexed_rows import IndexedRows
-from headwater.storage.data_file import write_rows
 from headwater.storage.layered_rows import LayeredRows
-from headwater.storage.mapped_rows import MappedFolder
+from headwater.storage.mapped_rows import MappedFolder, mapped_folder
 
 COUNTED = pa.schema([*SCHEMA, ("_count", pa.int64())])
 
@@ -34,14 +32,16 @@ def summed(parts: list[pa.Table], columns: tuple[str, ...], wanted: set[tuple[ob
 
 
 @pytest.mark.parametrize("seed", range(volume(30, 500)))
-@pytest.mark.parametrize("is_mapped", [False, True])
-def test_oracle_one_list_of_entries(seed: int, is_mapped: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("held_bytes_limit", [None, 0, 1_000])
+def test_oracle_one_list_of_entries(seed: int, held_bytes_limit: int | None, tmp_path: Path) -> None:
     random = Random(seed)
-    base = counted(random, random.choice((0, 1, 50)))
-    folder = MappedFolder(tmp_path / "copies") if is_mapped else None
-    first = IndexedRows(base) if folder is None else _copied(folder, base, tmp_path)
-    layered = LayeredRows(base=(first,), folder=folder, tail_rows=random.choice((1, 5, 40)), mapped_bytes=0)
-    entries = [base]
+    base = [counted(random, random.choice((0, 1, 50))) for _ in range(2)]
+    folder = None if held_bytes_limit is None else MappedFolder(tmp_path)
+    layered = LayeredRows(
+        schema=COUNTED, folder=folder, held_bytes_limit=held_bytes_limit or 0, tail_rows=random.choice((1, 5, 40))
+    )
+    layered.fill(base)
+    entries = list(base)
     for _ in range(random.choice((3, 25))):
         change = counted(random, random.choice((0, 1, 3, 20)))
         layered.add(change)
@@ -50,42 +50,22 @@ def test_oracle_one_list_of_entries(seed: int, is_mapped: bool, tmp_path: Path) 
         keys = random_rows(random, random.choice((0, 1, 4, 40))).select(list(columns))
         wanted = {tuple(key.values()) for key in keys.to_pylist()}
         found = layered.matching(columns, keys)
-        for part in found:
-            assert {tuple(row[name] for name in columns) for row in part.to_pylist()} <= wanted
-        assert summed(list(found), columns, wanted) == summed(entries, columns, wanted)
-    assert summed(list(layered.entries()), (), {()}) == summed(entries, (), {()})
+        assert {tuple(row[name] for name in columns) for row in found.to_pylist()} <= wanted
+        assert summed([found], columns, wanted) == summed(entries, columns, wanted)
+    assert summed([layered.entries()], (), {()}) == summed(entries, (), {()})
 
 
-def test_mapped_layers_hold_nothing_but_their_tail(tmp_path: Path) -> None:
-    folder = MappedFolder(tmp_path / "copies")
+def test_beyond_the_limit_rows_are_mapped_and_those_merged_away_are_deleted(tmp_path: Path) -> None:
     random = Random(1)
-    layered = LayeredRows(base=(folder.write(counted(random, 1_000)),), folder=folder, tail_rows=10, mapped_bytes=0)
-    for _ in range(50):
+    layered = LayeredRows(schema=COUNTED, folder=MappedFolder(tmp_path), held_bytes_limit=5_000, tail_rows=10)
+    layered.fill([counted(random, 1_000)])
+    assert not layered.is_held
+    for _ in range(200):
         layered.add(counted(random, 9))
-    assert layered.held_bytes < 20 * COUNTED.empty_table().nbytes + 2_000
-    assert layered.change_count > 0
-
-
-def test_copies_that_nobody_uses_are_deleted(tmp_path: Path) -> None:
-    folder = MappedFolder(tmp_path / "copies")
-    used, unused = (folder.write(counted(Random(seed), 5)) for seed in (1, 2))
-    before = unused.table.to_pylist()
-    folder.keep_only([used, IndexedRows(used.table)])
-    assert len(list(folder.path.iterdir())) == 1
-    assert unused.table.to_pylist() == before, "what is still mapped stays readable"
-
-
-def test_a_copy_is_made_once(tmp_path: Path) -> None:
-    rows = counted(Random(3), 20)
-    folder = MappedFolder(tmp_path / "copies")
-    first = _copied(folder, rows, tmp_path)
-    again = folder.copy_of(str(next((tmp_path / "table").glob("*.parquet"))), COUNTED)
-    assert first.table.equals(again.table)
-    assert len(list(folder.path.iterdir())) == 1
-
-
-def _copied(folder: MappedFolder, rows: pa.Table, tmp_path: Path) -> IndexedRows:
-    root = tmp_path / "table"
-    root.mkdir()
-    written = write_rows(str(root), rows)
-    return folder.copy_of(f"{root}/{written.path}", COUNTED)
+    assert layered.held_bytes < 5_000 + 2_000
+    mapped = [layer for layer in layered._layers() if mapped_folder(layer) is not None]
+    assert len(list(tmp_path.iterdir())) == len(mapped) < 12
+    before = layered.entries().to_pylist()
+    layered.release()
+    assert not tmp_path.exists()
+    assert layered.entries().to_pylist() == before, "what is still mapped stays readable"
