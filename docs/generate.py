@@ -42,7 +42,7 @@ at a tick. Write only what you change into [the project file](project-file.md):
 
 ```toml
 [settings.memory]
-replica_held = "2 GiB"
+held = "64 MiB"
 
 [settings.bootstrap]
 chunk_rows = 100_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,8 +25,7 @@ from headwater.engine.state import segment_reader
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
-from headwater.engine.state.replica_base import RowsOnSpark
-from headwater.engine.state.replica_reader import ReplicaReader
+from headwater.engine.state.replica_reader import ReplicaReader, load_replica, stored_replica
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.self_lookup import SelfLookup
@@ -38,10 +37,13 @@ from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
 from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.sources.scripted import ScriptedSource
+from headwater.storage.mapped_rows import MappedFolder
 from headwater.views.steps.group_tables import computed_segments, keep_group_tables
 from headwater.views.steps.join_step import JoinStep
 from headwater.views.steps.output_columns import output_columns
+from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.replica import Replica
 
 Row = tuple[Any, ...]
 NAMES = ("x", "t", "f")
@@ -225,19 +227,35 @@ def replica_rebased(place: Place) -> Stages:
         yield tick, RebasedLookup(others=reader, log=place.history, tick=Tick(tick))
 
 
-def replica_on_spark(place: Place) -> Stages:
-    reader = replace(_replica(place, 1), settings=MemorySettings(replica_newest_rows=10))
-    reader.base = RowsOnSpark(spark=place.spark, rows=reader.base.dataframe().persist())
-    for tick in (2, LAST):
+def _kept_replica(place: Place, tick: int) -> tuple[Replica, ReplicaEntry]:
+    rows = ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).net()
+    replica = Replica.create(str(place.folder / "replica"), RELATION.arrow_schema())
+    replica.checkpoint.write(rows.counted, Tick(tick))
+    return replica, ReplicaEntry(relation=RELATION.name, generation=0, columns=RELATION.column_names, key=())
+
+
+def replica_mapped(place: Place) -> Stages:
+    """A replica of which nothing has room in memory."""
+    replica, entry = _kept_replica(place, 1)
+    reader = load_replica(place.spark, RELATION, entry, replica, MemorySettings(held_bytes=0))
+    reader.rows.tail_rows = 10
+    for tick in (2, 4, LAST):
         reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
         yield tick, reader
-    assert not reader.base.is_bare, "changes were laid into the cache"
+    assert not reader.rows.is_held
     reader.release()
+
+
+def replica_stored(place: Place) -> Stages:
+    replica, entry = _kept_replica(place, LAST)
+    yield LAST, stored_replica(place.spark, RELATION, entry, replica)
 
 
 def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
-    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), recent_rows=10)
+    folder = MappedFolder(place.folder / "mapped")
+    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), folder)
+    reader.rows.tail_rows = 10
     for tick in range(1, LAST + 1):
         reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
         yield tick, reader
@@ -319,7 +337,7 @@ IN_MEMORY = (
     source_now, source_rebased, batch_of_sources, self_lookup, replica_in_memory, replica_rebased, kept_segment,
     routed_segment, computed_segment,
 )  # fmt: skip
-ON_SPARK = (replica_on_spark, stored_read_here, stored_on_spark)
+ON_SPARK = (replica_mapped, replica_stored, stored_read_here, stored_on_spark)
 
 KEYS: dict[str, tuple[tuple[str, ...], list[Row]] | None] = {
     "all rows": None,

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from scripted_world import SOLD, TOTALS, ScriptedWorld
 
-from headwater.engine.state.replica_base import RowsInMemory, RowsOnSpark
-
 SETTINGS = """
 [settings.memory]
-replica_held = "0 B"
-segment_recent_rows = 7
+held = "0 B"
 [settings.upkeep]
 interval = "1 h"
 [settings.service]
@@ -18,18 +15,16 @@ status_interval = "10 ms"
 
 
 def test_a_maintainer_has_the_settings_of_its_project(world: ScriptedWorld) -> None:
-    bases = set()
+    held = set()
     for settings in ("", SETTINGS):
         world.write_project({"sold": SOLD, "totals": TOTALS}, settings)
         maintainer = world.start()
         try:
             said = maintainer.resolved.project.settings
-            bases.add(tuple({type(reader.base) for reader in maintainer.replicas.values()}))
+            held.add(tuple({reader.rows.is_held for reader in maintainer.replicas.values()}))
             tables = [table for view in maintainer.views.values() for table in view.segments.values()]
             assert tables
-            assert {table.at(table.table.horizon()).recent_rows for table in tables} == {
-                said.memory.segment_recent_rows
-            }
+            assert {table.settings for table in tables} == {said.memory}
             assert maintainer.upkeep._settings == said.upkeep
             assert maintainer._signs._settings == said.service
             assert maintainer.acceptor._settings == maintainer.acceptor.holding._settings == said.capture
@@ -37,16 +32,14 @@ def test_a_maintainer_has_the_settings_of_its_project(world: ScriptedWorld) -> N
         finally:
             maintainer.close()
             maintainer.release()
-    assert bases == {(RowsInMemory,), (RowsOnSpark,)}
+    assert held == {(True,), (False,)}
 
 
 def test_views_are_exact_with_the_smallest_settings(world: ScriptedWorld) -> None:
     smallest = """
 [settings.memory]
-replica_held = "0 B"
-replica_newest_rows = 1
+held = "0 B"
 replica_behind_rows = 1
-segment_recent_rows = 1
 lookup_rows = 1
 [settings.bootstrap]
 chunk_rows = 1

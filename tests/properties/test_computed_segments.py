@@ -15,7 +15,6 @@ from stamped_history import run_on_duckdb
 from volume import volume
 
 from headwater.deltas.compare import Row
-from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowKeys
 from headwater.engine.state.computed_segment import ComputedSegment
@@ -66,7 +65,7 @@ def compare(
         relation = computing.segments[name].relation
         if any(not kind.type.startswith(("int", "bigint", "decimal")) for kind in relation.columns):
             continue
-        kept = SegmentReader(relation=relation, tick=Tick(7), base=IndexedRows(held[name].drop_columns([TICK])))
+        kept = SegmentReader.of_counted(relation, held[name].drop_columns([TICK]), Tick(7))
         computed = ComputedSegment(relation=relation, tick=Tick(7), rows=computing)
         for columns in [*lookups(view.segments)[name]] * 3:
             keys = random_keys(chance, relation, columns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from random import Random
 
@@ -13,14 +13,28 @@ from volume import volume
 from headwater.deltas.indexed_rows import IndexedRows
 
 SCHEMA = pa.schema(
-    [("i", pa.int32()), ("s", pa.string()), ("m", pa.decimal128(9, 2)), ("t", pa.date32()), ("f", pa.float64())]
+    [
+        ("i", pa.int32()),
+        ("s", pa.string()),
+        ("m", pa.decimal128(9, 2)),
+        ("t", pa.date32()),
+        ("f", pa.float64()),
+        ("b", pa.bool_()),
+        ("x", pa.binary()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("long", pa.int64()),
+    ]
 )
 VALUES: tuple[tuple[object, ...], ...] = (
     (None, *range(-3, 9)),
-    (None, "", "a", "ä", "b"),
+    (None, "", "a", "a\0", "ä", "12345678", "123456789", "9" * 30),
     (None, Decimal("1.50"), Decimal("2.00")),
     (None, date(2026, 1, 1), date(1, 1, 1)),
-    (None, 0.5, 1e300),
+    (None, 0.0, 0.5, 1e300),
+    (None, True, False),
+    (None, b"", b"\0", b"\0\0", b"a"),
+    (None, datetime(2026, 1, 1, tzinfo=UTC), datetime(1, 1, 1, 0, 0, 0, 1, tzinfo=UTC)),
+    (None, 0, -1, 2**62),
 )
 
 

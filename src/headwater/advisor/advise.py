@@ -6,6 +6,7 @@ Every view is advised for itself: a replica that several views read is paid for 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterator, Mapping
 
 from headwater.advisor.advice import Advice, AdviceResult, AdvisedTable, Alternative, MeasuredRelation, Unadvised
@@ -65,7 +66,7 @@ def _advise(
             hint="remove `algorithm` from its settings to have a choice",
         )
     traced = tracing_rate(warehouse, name, per_hour)
-    held = resolved.project.settings.memory.replica_held_bytes
+    held = sys.maxsize  # rows of a replica are looked up without a Spark job, however many it has
     measured = measure_view(warehouse, without_lineage(resolved_view.view), sources, traced, held)
     model = cost_model(resolved_view.view, measured)
     choice = ALGORITHMS[algorithm](model)

@@ -19,7 +19,7 @@ from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
 from headwater.deltas.extent import Content, Extent, all_rows
 from headwater.deltas.lookup import RowRequest, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
+from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest
 from headwater.engine.batch.join_batch import base_changes
 from headwater.engine.service.wait_until_followed import MaintainersLog
 from headwater.engine.state.accepted_log import AcceptedLog
@@ -193,7 +193,7 @@ class _Analysis:
     def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog, tick: Tick) -> ArrowBag:
         """Return all rows of a relation at a tick: from its replica if there is one with these columns of all rows."""
         relation, entry = self.resolved.relations[name], self.warehouse.catalog().replicas.get(name)
-        replicas: dict[RelationName, ReplicaReader] = {}
+        replicas: dict[RelationName, ArrowLookup] = {}
         if entry is not None and entry.content.covers(Content(columns=columns)):
             folder = replica_folder(self.warehouse.path, name, entry.generation)
             replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder))

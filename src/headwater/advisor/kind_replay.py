@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from headwater.advisor.analysis import MeasuredCost
 from headwater.deltas.extent import all_rows
-from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
@@ -26,7 +25,6 @@ from headwater.engine.bootstrap.kept_segments import kept_segments, with_own_row
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
-from headwater.engine.state.replica_base import RowsInMemory
 from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.self_lookup import SelfLookup
@@ -36,6 +34,7 @@ from headwater.model.keeping import Maintenance
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
 from headwater.model.settings import MemorySettings
+from headwater.storage.layered_rows import LayeredRows
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.kept_table import KeptTable
@@ -81,7 +80,7 @@ class KindReplay:
         played = [self._play(kind, form, batch) for batch in self.batches]
         auxiliary = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.base.table.nbytes for name, reader in readers.items() if name in auxiliary)
+        kept = sum(reader.rows.base().nbytes for name, reader in readers.items() if name in auxiliary)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -103,7 +102,7 @@ class KindReplay:
         asked = lookup.asked.total()
         read = {} if change is None else change.read_rows
         copied = kind.reads_replicas
-        own = sum(reader.row_count for reader in readers.values()) if kind.recomputes else 0
+        own = sum(reader.rows.row_count for reader in readers.values()) if kind.recomputes else 0
         return _Played(
             rows_in_warehouse=own
             + sum(count for name, count in read.items() if copied or isinstance(name, SegmentName)),
@@ -163,12 +162,13 @@ def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick)
     """Return a replica of a relation's rows at a tick that is kept nowhere but in memory."""
     columns = tuple(rows.columns)
     table = rows.table.select([*columns, COUNT])
+    held = LayeredRows(schema=table.schema)
+    held.fill([table])
     return ReplicaReader(
         spark=spark,
         relation=relation,
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
-        base=RowsInMemory(spark=spark, rows=IndexedRows(table.combine_chunks())),
-        base_row_count=table.num_rows,
+        rows=held,
         tick=tick,
     )
 

@@ -1,27 +1,39 @@
-"""Rows in memory that are looked up by values of their columns: by binary search in an index, not by a scan.
+"""Rows that are looked up by values of their columns, by binary search in an index of hashes and not by a scan.
 
-    index of a column: its values in order, and the places of their rows    ──►  places of the keys' rows  ──►  test
+    index of some columns: the hashes of their values in order, and the places of their rows  ──►  places  ──►  compared
 
-The index of a column is made when it is first sought by, and costs as much as sorting it. Of several columns one leads,
-the first that can; what it finds is tested for all of them. NULL is a value like any other.
+An index is made when rows are first looked up by its columns, and costs as much as hashing and sorting them: 12 bytes
+for a row. NULL is a value like any other. Where table and indexes are memory-mapped files (`storage/mapped_rows`), a
+lookup reads the pages that it needs and holds nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.key_hashes import Words, comparable, key_hashes
+
+Numbers: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]
+KeepNumbers: TypeAlias = Callable[[str, Numbers], Numbers]
+"""Where an index is kept: takes its name and its numbers, and returns them from where they are then."""
+
 
 class _Index(NamedTuple):
-    """The values of a column in order, without NULLs; the places of their rows, then those of rows with NULL."""
+    """The hashes of the rows in order, and the places of the rows."""
 
-    values: pa.Array
-    places: np.ndarray[tuple[int], np.dtype[np.uint64]]
+    hashes: Words
+    places: Numbers
+
+
+def _in_memory(name: str, numbers: Numbers) -> Numbers:
+    del name
+    return numbers
 
 
 @dataclass(slots=True)
@@ -29,60 +41,50 @@ class IndexedRows:
     """Rows that do not change."""
 
     table: pa.Table
-    _indexes: dict[str, _Index] = field(default_factory=dict)
+    keep: KeepNumbers = _in_memory
+    _indexes: dict[tuple[str, ...], _Index] = field(default_factory=dict)
 
     def matching(self, columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the rows whose `columns` hold one of the keys.
 
         >>> rows = IndexedRows(pa.table({"a": [3, 1, None, 3], "b": ["x", "y", "z", "w"]}))
-        >>> rows.matching(("a",), pa.table({"a": [3, None]}))["b"].to_pylist()
-        ['x', 'w', 'z']
+        >>> sorted(rows.matching(("a",), pa.table({"a": [3, None]}))["b"].to_pylist())
+        ['w', 'x', 'z']
         >>> rows.matching(("b", "a"), pa.table({"a": [3, 1], "b": ["w", "x"]})).to_pylist()
         [{'a': 3, 'b': 'w'}]
         """
-        lead = next((name for name in columns if can_lead(self.table.schema.field(name).type)), None)
-        found = self.table if lead is None else self._led_by(lead, keys[lead])
-        return found if columns == (lead,) else found.filter(is_among(found, columns, keys))
+        names = tuple(sorted(columns))
+        typed = [keys[name].cast(self.table.schema.field(name).type) for name in names]
+        found = self.table.take(pa.array(self._places(self._index(names), np.unique(key_hashes(typed)))))
+        return found.filter(is_among(found, columns, keys))
 
     @property
-    def indexed(self) -> tuple[str, ...]:
-        """The columns that have an index."""
+    def indexed(self) -> tuple[tuple[str, ...], ...]:
+        """The lists of columns that have an index."""
         return tuple(self._indexes)
 
-    def make_indexes(self, columns: Iterable[str]) -> None:
-        """Make the indexes of some columns now."""
-        for name in columns:
-            self._index(name)
+    def make_indexes(self, columns: Iterable[tuple[str, ...]]) -> None:
+        """Make the indexes of some lists of columns now."""
+        for names in columns:
+            self._index(names)
 
-    def _led_by(self, column: str, keys: pa.ChunkedArray) -> pa.Table:
-        index = self._index(column)
-        sought = keys.cast(index.values.type).combine_chunks().unique()
-        known = sought.drop_null()
-        first = pc.search_sorted(index.values, known, side="left").to_numpy()
-        after = pc.search_sorted(index.values, known, side="right").to_numpy()
-        if sought.null_count:
-            first, after = np.append(first, len(index.values)), np.append(after, len(index.places))
-        counts = (after - first).astype(np.int64)
-        skipped = np.repeat(first.astype(np.int64) - (np.cumsum(counts) - counts), counts)
-        return self.table.take(pa.array(index.places[skipped + np.arange(len(skipped))]))
+    @staticmethod
+    def _places(index: _Index, sought: Words) -> Numbers:
+        first = np.searchsorted(index.hashes, sought, side="left")
+        counts = np.searchsorted(index.hashes, sought, side="right") - first
+        skipped = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return np.sort(index.places[skipped + np.arange(len(skipped))])  # rows are read in the order they lie in
 
-    def _index(self, column: str) -> _Index:
-        if column not in self._indexes:
-            values = self.table[column].combine_chunks()
-            places = pc.sort_indices(values)  # NULLs come last
-            ordered = values.take(places.slice(0, len(values) - values.null_count))
-            self._indexes[column] = _Index(ordered, places.to_numpy())
-        return self._indexes[column]
-
-
-def can_lead(kind: pa.DataType) -> bool:
-    """Tell whether values of a type are found by binary search.
-
-    >>> can_lead(pa.int32()), can_lead(pa.string()), can_lead(pa.decimal128(9, 2)), can_lead(pa.float64())
-    (True, True, False, False)
-    """
-    tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_binary, pa.types.is_date, pa.types.is_timestamp)
-    return any(test(kind) for test in tests)
+    def _index(self, names: tuple[str, ...]) -> _Index:
+        if names not in self._indexes:
+            hashes = key_hashes([self.table[name] for name in names])
+            places = np.argsort(hashes)
+            small = np.uint32 if len(places) <= np.iinfo(np.uint32).max else np.uint64
+            name = "-".join(str(self.table.schema.get_field_index(one)) for one in names)
+            self._indexes[names] = _Index(
+                self.keep(f"{name}-hashes", hashes[places]), self.keep(f"{name}-places", places.astype(small))
+            )
+        return self._indexes[names]
 
 
 def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
@@ -104,18 +106,6 @@ def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.Chu
         begun = sought.unique()
         held, sought = (pc.cast(pc.index_in(numbers, value_set=begun), pa.int64()) for numbers in (held, sought))
     return pc.is_valid(held)
-
-
-def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values that Arrow can compare and group by: arrays in their printed form, others as they are.
-
-    >>> comparable(pa.chunked_array([[[1, None], None]])).to_pylist()
-    ['[1, None]', None]
-    """
-    if not pa.types.is_nested(column.type):
-        return column
-    printed = [None if value is None else repr(value) for value in column.to_pylist()]
-    return pa.chunked_array([pa.array(printed, pa.string())])
 
 
 def _joined(so_far: pa.Scalar | pa.ChunkedArray, column: pa.ChunkedArray, known: pa.Array) -> pa.ChunkedArray:

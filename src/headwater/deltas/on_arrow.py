@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.deltas.extent import Extent, Remainder
-from headwater.deltas.indexed_rows import comparable, is_among
+from headwater.deltas.indexed_rows import is_among
+from headwater.deltas.key_hashes import comparable
 from headwater.deltas.lookup import NO_TICK, Lookup, Restriction, RowRequest, RowResult
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick

@@ -3,13 +3,13 @@
 No setting changes what a view shows at a tick. Each is a key of the project file, in the table of its group:
 
     [settings.memory]
-    replica_held = "2 GiB"
+    held = "64 MiB"
 
 A field is a setting: its type says how the value is written and between which bounds it lies, and the sentence below it
 says what it means. The project file reads all fields of this module, and docs/reference/settings.md lists them, so that
 a new one stands here alone. The object is passed to the code that needs it; nothing reads it from a global.
 
->>> DEFAULTS.memory.replica_held_bytes == 512 * 2**20
+>>> DEFAULTS.memory.held_bytes == 32 * 2**20
 True
 """
 
@@ -142,14 +142,10 @@ class BatchSettings:
 class MemorySettings:
     """What the maintainer's process holds in memory."""
 
-    replica_held_bytes: Bytes = 512 * 2**20
-    """A replica of no more bytes is held in memory, twice while it is refreshed; a larger one in Spark's cache."""
-    replica_newest_rows: Count = 20_000
-    """The newest changes of a replica in Spark's cache that are held in memory; then Spark takes them too."""
+    held_bytes: Bytes = 32 * 2**20
+    """Rows of each replica and group table that are held in memory. The others are mapped from files."""
     replica_behind_rows: Count = 20_000
     """Changed rows after which a replica is brought forward to the views; until then they are read in the log."""
-    segment_recent_rows: Count = 20_000
-    """Changed rows of a group table that are laid on top of it; more are folded in once they are a fifth of it."""
     lookup_rows: Count = 3_000_000
     """Stored rows that one lookup reads in this process; for more it starts a Spark job."""
 
@@ -256,8 +252,8 @@ def groups() -> dict[str, Any]:
 def settings_of(group: Any) -> dict[str, Setting]:
     """Return the settings of a group by their keys.
 
-    >>> settings_of(DEFAULTS.memory)["replica_held"].field
-    'replica_held_bytes'
+    >>> settings_of(DEFAULTS.memory)["held"].field
+    'held_bytes'
     """
     hints = get_type_hints(type(group), include_extras=True)
     found = [

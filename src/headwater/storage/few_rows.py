@@ -5,7 +5,7 @@ Row groups are skipped by their bounds. How many rows are left to look at is kno
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 from headwater.storage.data_file import place
 from headwater.storage.sought_values import Bounds, SoughtValues, noted_bounds
 from headwater.storage.storage_errors import stored
+
+ROWS_PER_PART = 262_144
 
 
 def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few: int) -> pa.Table | None:
@@ -35,6 +37,15 @@ def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few
             return None
         left = ds.FileSystemDataset(fragments, whole.schema, whole.format, system)
         return left.to_table(columns=schema.names, filter=None if keys is None else _test(keys)).cast(schema)
+
+
+def read_in_parts(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield all rows of data files, so many at a time that a part of them is small."""
+    for file in files:
+        system, path = place(file)
+        with stored(file), pq.ParquetFile(path, filesystem=system) as opened:
+            for batch in opened.iter_batches(ROWS_PER_PART, columns=schema.names):
+                yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
 
 
 def _narrowed(whole: ds.FileSystemDataset, sought: SoughtValues) -> list[ds.ParquetFileFragment]:

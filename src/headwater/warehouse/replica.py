@@ -7,6 +7,7 @@ scattered keys where it is stored reads the key columns of the whole replica.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,7 +18,7 @@ from headwater.deltas.on_spark import quoted
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.storage.fenced_table import FencedTable
-from headwater.storage.few_rows import read_few
+from headwater.storage.few_rows import read_in_parts
 from headwater.storage.spark_files import read_files
 from headwater.warehouse.checkpoint import Checkpoint, CheckpointSnapshot
 from headwater.warehouse.state import net
@@ -41,16 +42,17 @@ class ReplicaState:
         """The rows on Spark."""
         return read_files(self.spark, self.snapshot.files, self.schema)
 
-    def read_few(self, few: int) -> pa.Table | None:
-        """Read the rows into this process, unless they are more than a few."""
-        return read_few(self.snapshot.files, self.schema, None, few)
+    def parts(self) -> Iterator[pa.Table]:
+        """Yield the rows, read into this process part by part."""
+        return read_in_parts(self.snapshot.files, self.schema)
 
 
 class Replica:
     """One generation of a relation's copy."""
 
-    def __init__(self, checkpoint: Checkpoint) -> None:
+    def __init__(self, folder: str, checkpoint: Checkpoint) -> None:
         """Wrap an open checkpoint. Use `create` or `open`."""
+        self.folder = folder
         self.checkpoint = checkpoint
 
     @classmethod
@@ -65,7 +67,7 @@ class Replica:
     @classmethod
     def open(cls, folder: str) -> Self:
         """Open the replica at its newest version."""
-        return cls(Checkpoint.open(f"{folder}/checkpoint"))
+        return cls(folder, Checkpoint.open(f"{folder}/checkpoint"))
 
     @property
     def schema(self) -> pa.Schema:

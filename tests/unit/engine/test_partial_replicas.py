@@ -24,8 +24,6 @@ from headwater.deltas.selection import Selection
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import rows_at
 from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
-from headwater.engine.state import replica_reader
-from headwater.engine.state.replica_base import RowsInMemory
 from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.engine.state.truncation import resolve_truncates
 from headwater.model.position import Position, Tick
@@ -169,56 +167,34 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     assert (fresh.tick, bag(fresh.dataframe(), content)) == (15, history.rows(15, content))
 
 
-@pytest.mark.parametrize("newest", [40, *(pytest.param(rows, marks=pytest.mark.thorough) for rows in (0, 1_000))])
-def test_changes_are_laid_on_top_in_memory_and_in_the_cache(
-    spark: SparkSession, warehouse: Warehouse, history: History, newest: int
+@pytest.mark.parametrize("held_bytes", [0, 2**20])
+def test_it_is_looked_up_in_memory_or_mapped(
+    spark: SparkSession, warehouse: Warehouse, history: History, held_bytes: int
 ) -> None:
-    settings = MemorySettings(replica_held_bytes=0, replica_newest_rows=newest)
     content = Content(columns=("id", "n", "city"))
-    reader = replica(spark, warehouse, history, content, settings=settings)
-    keys = ArrowKeys(pa.table({"id": pa.array(range(5), pa.int32())}))
-    stayed_here = False
-    for tick in range(MADE + 1, LAST + 1):
-        reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
-        stayed_here |= reader.newest is not None
-        right = history.rows(tick, content)
-        found = look_up(reader, request(("id", "n", "city"), "id", keys)).rows.net().table
-        assert [*found["_tick"].unique().to_pylist()] == [tick]
-        under = Counter({row: count for row, count in right.items() if row[0] in range(5)})
-        assert Counter({tuple(row.values())[:3]: row[COUNT] for row in found.to_pylist()}) == under
-    assert bag(reader.dataframe(), content) == history.rows(LAST, content)
-    assert reader.base.is_bare is (newest == 1_000)
-    assert stayed_here is (newest > 0)
-
-
-@pytest.mark.parametrize("chunks", [1, 1_000])
-def test_a_small_one_is_looked_up_in_memory(
-    spark: SparkSession, warehouse: Warehouse, history: History, chunks: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(replica_reader, "_MOST_CHUNKS", chunks)
-    content = Content(columns=("id", "n", "city"))
-    reader = replica(spark, warehouse, history, content, settings=MemorySettings(replica_newest_rows=0))
-    assert isinstance(reader.base, RowsInMemory)
+    reader = replica(spark, warehouse, history, content, settings=MemorySettings(held_bytes=held_bytes))
+    reader.rows.tail_rows = 20
     sought = {"id": list(range(5)), "city": ["Oslo"], "n": [1, 2]}
     for tick in range(MADE + 1, LAST + 1):
         reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
-        assert reader.base.is_bare
         for place, name in enumerate(content.columns):
             keys = ArrowKeys(pa.table({name: pa.array(sought[name], SALES.arrow_schema().field(name).type)}))
             found = look_up(reader, request(("city", "id"), name, keys)).rows.net().table
+            assert set(found["_tick"].to_pylist()) <= {tick}
             under = Counter[Row]()
             for row, count in history.rows(tick, content).items():
                 if row[place] in sought[name]:
                     under[row[2], row[0]] += count
             assert Counter({(row["city"], row["id"]): row[COUNT] for row in found.to_pylist()}) == under
+    assert reader.rows.is_held is (held_bytes > 0)
     folder = replica_folder(warehouse.path, NAME, reader.entry.generation)
     before = {*Path(folder).rglob("*.parquet")}
     fresh = refresh_replica(reader, Replica.open(folder), warehouse.log)
-    for file in before:
-        file.unlink()  # as housekeeping does, while the older reader is in use
-    assert isinstance(fresh.base, RowsInMemory)
-    assert fresh.base.indexed == reader.base.indexed == content.columns
+    assert fresh.rows.indexed() == reader.rows.indexed() == (("id",), ("n",), ("city",))
     assert bag(fresh.dataframe(), content) == bag(reader.dataframe(), content) == history.rows(LAST, content)
+    for file in before if held_bytes else ():
+        file.unlink()  # as housekeeping does, while the older reader is in use
+    assert bag(reader.dataframe(), content) == history.rows(LAST, content)
 
 
 @pytest.mark.parametrize("name", EXTENTS)

@@ -27,8 +27,8 @@ def test_what_is_not_said_is_as_by_default(tmp_path: Path) -> None:
 
 
 def test_what_is_said_is_read_by_its_unit(tmp_path: Path) -> None:
-    said = '[settings.memory]\nreplica_held = "1.5 GiB"\nlookup_rows = 5\n[settings.capture]\nappend_pause = "0 s"'
-    memory = MemorySettings(replica_held_bytes=3 * 2**29, lookup_rows=5)
+    said = '[settings.memory]\nheld = "1.5 GiB"\nlookup_rows = 5\n[settings.capture]\nappend_pause = "0 s"'
+    memory = MemorySettings(held_bytes=3 * 2**29, lookup_rows=5)
     capture = replace(DEFAULTS.capture, append_pause_seconds=0.0)
     assert settings_from(tmp_path, said) == replace(DEFAULTS, memory=memory, capture=capture)
 
@@ -51,10 +51,10 @@ def test_every_setting_can_be_written_as_its_default(tmp_path: Path, group: str,
         ("[settings.memory]\nlookup_rows = 0", "HW-103", "at least 1"),
         ('[settings.memory]\nlookup_rows = "5"', "HW-103", "a whole number"),
         ("[settings.memory]\nlookup_rows = 1_000_000_000_001", "HW-103", "from 1 to 1000000000000"),
-        ("[settings.memory]\nreplica_held = 512", "HW-103", "headwater.toml:4"),
-        ('[settings.memory]\nreplica_held = "512"', "HW-103", "not a number of bytes"),
-        ('[settings.memory]\nreplica_held = "5 s"', "HW-103", '"512 MB"'),
-        ('[settings.memory]\nreplica_held = "2000 TiB"', "HW-103", 'from "0 B" to "1024 TiB"'),
+        ("[settings.memory]\nheld = 512", "HW-103", "headwater.toml:4"),
+        ('[settings.memory]\nheld = "512"', "HW-103", "not a number of bytes"),
+        ('[settings.memory]\nheld = "5 s"', "HW-103", '"512 MB"'),
+        ('[settings.memory]\nheld = "2000 TiB"', "HW-103", 'from "0 B" to "1024 TiB"'),
         ("[settings]\nmemory = 5", "HW-103", "a table [settings.memory] belongs here"),
         ('[settings.upkeep]\ninterval = "0 s"', "HW-103", 'from "1 ms" to "1 day"'),
         ('[settings.upkeep]\ninterval = "5 MB"', "HW-103", "not a length of time"),

@@ -223,7 +223,7 @@ class Bootstrap:
         plain = filled(replace(read, content=content), rows, held, relation)
         settings = self.resolved.project.settings
         small = settings.bootstrap.small_rows
-        is_small = read_count + (0 if old is None else old.base_row_count + old.recent_row_count) <= small
+        is_small = read_count + (0 if old is None else old.rows.row_count) <= small
         try:
             return make_replica(
                 self.spark, self.warehouse, relation, content, plain, tick, small if is_small else 0, settings.memory

@@ -100,7 +100,7 @@ class BornInputs:
         is_held = self._is_held(name, needed)
         if (name, is_held) not in self._known:
             reader = self.replicas[name] if is_held else None
-            count = self.read_counts[name] if reader is None else reader.base_row_count + reader.recent_row_count
+            count = self.read_counts[name] if reader is None else reader.rows.row_count
             read = BornRows.of_frame(
                 self._frame(name, is_held=is_held), self.small_rows if count <= self.small_rows else 0
             )

@@ -22,6 +22,7 @@ from headwater.project.fill import is_meant
 from headwater.project.plan import Consent, Kept, RunPlan, make_plan
 from headwater.project.resolve import ResolvedProject
 from headwater.project.slot_claims import SlotOrigin, claim_slots
+from headwater.storage.mapped_rows import clear_mapped
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.folders import replica_folder, segment_of_table
@@ -73,6 +74,7 @@ def _started(
         renew_lease(path, epoch)
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
+        clear_mapped(path)
         auxiliary: dict[str, AuxiliaryTable] = {}
         lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
         return Maintainer(

@@ -107,8 +107,8 @@ class Upkeep:
         for name, reader in self._replicas().items():
             if self._stop.is_set() or name in self.refreshed:
                 continue
-            if reader.recent_row_count < max(
-                self._settings.replica_refresh_rows, _RECENT_SHARE * reader.base_row_count
+            if reader.rows.change_count < max(
+                self._settings.replica_refresh_rows, _RECENT_SHARE * reader.rows.base_count
             ):
                 continue
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))

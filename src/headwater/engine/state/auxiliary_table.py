@@ -29,6 +29,7 @@ from headwater.engine.state.stored_segment import StoredSegment
 from headwater.model.position import Tick
 from headwater.model.relation import Relation
 from headwater.model.settings import MemorySettings
+from headwater.storage.mapped_rows import MappedFolder
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -55,7 +56,8 @@ class AuxiliaryTable:
         self._readers[tick] = self._reader(plain, tick)
 
     def _reader(self, plain: pa.Table, tick: Tick) -> SegmentReader:
-        return SegmentReader.of_rows(self.relation, plain, tick, self.settings.segment_recent_rows)
+        folder = MappedFolder.below(self.table.folder)
+        return SegmentReader.of_rows(self.relation, plain, tick, folder, self.settings.held_bytes)
 
     def stored(self, tick: Tick) -> StoredSegment:
         """Return the rows at a tick where they are stored, for whoever asks seldom."""
@@ -73,4 +75,5 @@ class AuxiliaryTable:
 
     def forget(self, needed: Collection[Tick]) -> None:
         """Let rows in memory go that are of none of these ticks."""
-        self._readers = {tick: reader for tick, reader in self._readers.items() if tick in needed}
+        for tick in self._readers.keys() - set(needed):
+            self._readers.pop(tick).release()

@@ -20,7 +20,7 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.deltas.indexed_rows import IndexedRows, is_among
+from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import Origin, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowResult, split_by_null
 from headwater.engine.state.reach import restrict
@@ -108,7 +108,7 @@ class ComputedSegment:
         return pa.concat_tables(found)
 
     def _reader(self, rows: pa.Table) -> SegmentReader:
-        return SegmentReader(relation=self.relation, tick=self.tick, base=IndexedRows(rows))
+        return SegmentReader.of_counted(self.relation, rows, self.tick)
 
     def _nothing(self) -> pa.Table:
         return pa.schema([*self.relation.arrow_schema(), pa.field(COUNT, pa.int64())]).empty_table()

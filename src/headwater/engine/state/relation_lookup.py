@@ -17,7 +17,6 @@ from typing import Protocol, Self
 
 from headwater.deltas.lookup import Origin, SawTransactions, look_up
 from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
-from headwater.engine.state.replica_reader import ReplicaReader
 from headwater.engine.state.source_lookup import SnapshotLookup
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Positions
@@ -115,7 +114,7 @@ class RelationLookup:
     """The rows of relations: in their replicas, and at the sources for those that have none."""
 
     relations: Mapping[RelationName, Relation]
-    replicas: Mapping[RelationName, ReplicaReader]
+    replicas: Mapping[RelationName, ArrowLookup]
     snapshots: Snapshots
     asked: ProbeStats = field(default_factory=ProbeStats)
     known_key_count: None = None

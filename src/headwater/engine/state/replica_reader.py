@@ -1,21 +1,16 @@
-"""Look rows up in a replica: a relation's rows at one tick, in memory, or cached on Spark where they are too many.
+"""Look rows up in a replica: a relation's rows at one tick, and the changes since, in layers in memory or mapped.
 
-    base (in memory, indexed; or cached on Spark)                              ⋉  keys
-    ∪  recent (on Spark: changes since the base was stored, once they are many)  ⋉  keys (broadcast)
-    ∪  newest (in memory: the last changes)                                      ⋉  keys
-
-A replica is an answer read at the tick it was refreshed to; whoever asks rebases it like any other. The base is never
-rewritten in place: changes are laid on top until they are many, then a new checkpoint is made. In memory a lookup
-costs as much as what it finds, and a scan of the newest changes; on Spark it is a job or two over the key columns of
-all rows, and changes are laid into Spark's cache once they are some thousands. Of the change log only those rows count
-that the replica holds (`ReplicaEntry.rows`): an update may bring a row in, or take it out.
+A replica is an answer read at the tick it was refreshed to, and is rebased like any other. The base is never rewritten
+in place: changes are laid on top until they are many, then a new checkpoint is made. A lookup costs as much as what it
+finds. Of the change log only those rows count that the replica holds (`ReplicaEntry.rows`): an update may bring a row
+in, or take it out.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -23,38 +18,32 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content
 from headwater.deltas.first_rows import limited
-from headwater.deltas.indexed_rows import IndexedRows
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
-from headwater.deltas.on_spark import passing, quoted, to_dataframe
-from headwater.engine.state.replica_base import ReplicaBase, RowsInMemory, RowsOnSpark
+from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe, under_keys
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.storage.layered_rows import LayeredRows
+from headwater.storage.mapped_rows import MappedFolder
+from headwater.storage.spark_files import read_files
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.replica import Replica, ReplicaState
 from headwater.warehouse.state import net, unfold
 
-_TEXT_BYTES = 32
-"""What a value without a fixed size is taken for."""
-_MOST_CHUNKS = 100
-
 
 @dataclass(slots=True, kw_only=True)
 class ReplicaReader:
-    """Rows of a relation as of `tick`; `base` are those of its checkpoint, on Spark or in memory."""
+    """Rows of a relation as of `tick`. `files` are those of the checkpoint that the rows' base was read from."""
 
     spark: SparkSession
     relation: Relation
     entry: ReplicaEntry
-    base: ReplicaBase
-    base_row_count: int
+    rows: LayeredRows
     tick: Tick
+    files: tuple[str, ...] = ()
     settings: MemorySettings = DEFAULTS.memory
-    newest: ArrowBag | None = None
-    recent_row_count: int = 0
-    """Of all that is laid on top."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """Guards what is laid on top and `tick`, which change together while a bootstrap or a TRUNCATE reads them."""
 
@@ -67,43 +56,41 @@ class ReplicaReader:
         """Return by what the ticks (after, upto] change what it holds."""
         return ArrowBag(log.rows(self.relation.name, self.columns, after, upto)).selected(self.entry.rows)
 
-    def _rows(self) -> DataFrame:
-        """Every entry, signed."""
-        if self.newest is None:
-            return self.base.dataframe()
-        return self.base.dataframe().unionByName(to_dataframe(self.spark, self._entries(self.newest)))
-
-    def _entries(self, changes: ArrowBag) -> pa.Table:
-        return changes.table.select([*self.columns, COUNT])
-
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         """Return the rows of each request, in entries that are not netted."""
         return [limited(self._found(request), request) for request in requests]
 
     def _found(self, request: ArrowRequest) -> ArrowResult:
-        schema = pa.schema([*self.relation.arrow_schema(request.wanted), pa.field(COUNT, pa.int64())])
-        columns, keys = request.columns, None if request.keys is None else request.keys.named(request.columns)
-        found = self.base.matching(schema.names, columns, keys).cast(schema)
-        if self.newest is not None:
-            newest = self.newest if request.keys is None else self.newest.matching(columns, request.keys)
-            found = pa.concat_tables([found, newest.table.select(schema.names).cast(schema)])
-        bag = ArrowBag.of_counted(found, self.tick)
-        return RowResult(rows=bag, sight=SawTicks(upto=self.tick), origin=Origin.REPLICA)
+        if request.keys is None:
+            found = self.rows.entries()
+        else:
+            found = self.rows.matching(request.columns, request.keys.named(request.columns))
+        return _result(found, request, self.relation, self.tick)
+
+    def _dataframe(self) -> DataFrame:
+        """Return every entry, signed. A base that is not in memory is read by Spark from its files."""
+        if self.rows.is_held:
+            return to_dataframe(self.spark, self.rows.entries())
+        base = read_files(self.spark, self.files, self.rows.schema)
+        return base.unionByName(to_dataframe(self.spark, pa.concat_tables([self._nothing(), *self.rows.changes()])))
+
+    def _nothing(self) -> pa.Table:
+        return self.rows.schema.empty_table()
 
     def dataframe(self) -> DataFrame:
         """Return the rows at `tick`, netted, with `_count`."""
-        is_bare = self.base.is_bare and self.newest is None
-        return self.base.dataframe() if is_bare else net(self._rows(), list(self.columns))
+        rows = self._dataframe()
+        return net(rows, list(self.columns)) if self.rows.change_count else rows
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
         """Return the rows at a tick, before or after this one, netted, with `_count`."""
         with self._lock:
             if self.tick == tick:
                 return self.dataframe()
-            rows, at = self._rows(), self.tick
+            rows, at = self._dataframe(), self.tick
         changes = self.changes(log, min(at, tick), max(at, tick))
-        due = self._entries(changes if at < tick else changes.negated())
-        return net(rows.unionByName(to_dataframe(self.spark, due)), list(self.columns))
+        between = (changes if at < tick else changes.negated()).table.select([*self.columns, COUNT])
+        return net(rows.unionByName(to_dataframe(self.spark, between)), list(self.columns))
 
     def plain_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
         """Return the rows at a tick as they stand: one that counts k stands k times."""
@@ -111,26 +98,40 @@ class ReplicaReader:
 
     def absorb(self, changes: ArrowBag, upto: Tick) -> None:
         """Lay the changes of the ticks (tick, upto] on top."""
-        newest = changes if self.newest is None else self.newest.plus(changes)
-        self.recent_row_count += len(changes)
-        replaced = self.base
-        laid = replaced.laid_into(self._entries(newest), self.settings.replica_newest_rows)
-        if laid is None:
-            with self._lock:
-                self.newest, self.tick = _in_few_chunks(newest) if len(newest) else None, upto
-            return
         with self._lock:
-            self.base, self.newest, self.tick = laid, None, upto
-        replaced.release(unless=laid)
+            self.rows.add(changes.table)
+            self.tick = upto
 
     def release(self) -> None:
-        """Give the cached rows back."""
-        self.base.release()
+        """Delete what is mapped for it."""
+        self.rows.release()
 
 
-def _in_few_chunks(bag: ArrowBag) -> ArrowBag:
-    chunks = bag.table.column(0).num_chunks
-    return ArrowBag(bag.table.combine_chunks()) if chunks > _MOST_CHUNKS else bag
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReplica:
+    """A replica where it is stored, for a few lookups by Spark."""
+
+    spark: SparkSession
+    relation: Relation
+    entry: ReplicaEntry
+    state: ReplicaState
+
+    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+        """Return the rows of each request."""
+        return [limited(self._found(request), request) for request in requests]
+
+    def _found(self, request: ArrowRequest) -> ArrowResult:
+        rows = self.state.dataframe
+        if request.keys is not None:
+            rows = under_keys(self.spark, rows, request.keys.named(request.columns))
+        found = to_arrow(rows.select(*quoted((*request.wanted, COUNT))))
+        return _result(found, request, self.relation, self.state.tick)
+
+
+def _result(found: pa.Table, request: ArrowRequest, relation: Relation, tick: Tick) -> ArrowResult:
+    schema = pa.schema([*relation.arrow_schema(request.wanted), pa.field(COUNT, pa.int64())])
+    bag = ArrowBag.of_counted(found.select(schema.names).cast(schema), tick)
+    return RowResult(rows=bag, sight=SawTicks(upto=tick), origin=Origin.REPLICA)
 
 
 def contents(replicas: Mapping[RelationName, ReplicaReader]) -> dict[RelationName, Content]:
@@ -145,26 +146,20 @@ def load_replica(
     replica: Replica,
     settings: MemorySettings = DEFAULTS.memory,
 ) -> ReplicaReader:
-    """Read a stored replica into memory, or into Spark's cache if it is large."""
+    """Read a stored replica, file by file: as much into memory as the settings allow, and map the rest."""
     state = replica.newest(spark)
-    reader = replace(_reader(spark, relation, entry, state), settings=settings)
-    rows = state.read_few(settings.replica_held_bytes // _row_bytes(state.schema))
-    if rows is not None and rows.nbytes <= settings.replica_held_bytes:
-        held = RowsInMemory(spark=spark, rows=IndexedRows(rows.combine_chunks()))
-        return replace(reader, base=held, base_row_count=rows.num_rows)
-    cached = state.dataframe.select(*quoted((*entry.columns, COUNT))).persist()
-    return replace(reader, base=RowsOnSpark(spark=spark, rows=cached), base_row_count=cached.count())
-
-
-def _row_bytes(schema: pa.Schema) -> int:
-    """Return about how many bytes a row takes.
-
-    >>> _row_bytes(pa.schema([("a", pa.int64()), ("b", pa.decimal128(12, 2)), ("c", pa.string())]))
-    56
-    """
-    sized = (field.type for field in schema if pa.types.is_primitive(field.type) or pa.types.is_decimal(field.type))
-    sizes = [-(-kind.bit_width // 8) for kind in sized]
-    return int(sum(sizes)) + _TEXT_BYTES * (len(schema) - len(sizes))
+    schema = pa.schema([*relation.arrow_schema(entry.columns), pa.field(COUNT, pa.int64())])
+    rows = LayeredRows(schema=schema, folder=MappedFolder.below(replica.folder), held_bytes_limit=settings.held_bytes)
+    rows.fill(part.select(schema.names).cast(schema) for part in state.parts())
+    return ReplicaReader(
+        spark=spark,
+        relation=relation,
+        entry=entry,
+        rows=rows,
+        tick=state.tick,
+        files=state.snapshot.files,
+        settings=settings,
+    )
 
 
 def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> ReplicaReader:
@@ -174,15 +169,10 @@ def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> 
     changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
     replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
     fresh = load_replica(spark, reader.relation, reader.entry, replica, reader.settings)
-    fresh.base.make_indexes(reader.base.indexed)
+    fresh.rows.make_indexes(reader.rows.indexed())
     return fresh
 
 
-def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> ReplicaReader:
-    """Return a reader of a replica where it is stored: for a few lookups; its rows are not counted."""
-    return _reader(spark, relation, entry, replica.newest(spark))
-
-
-def _reader(spark: SparkSession, relation: Relation, entry: ReplicaEntry, state: ReplicaState) -> ReplicaReader:
-    base = RowsOnSpark(spark=spark, rows=state.dataframe.select(*quoted((*entry.columns, COUNT))))
-    return ReplicaReader(spark=spark, relation=relation, entry=entry, base=base, base_row_count=0, tick=state.tick)
+def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> StoredReplica:
+    """Return a replica where it is stored: for a few lookups."""
+    return StoredReplica(spark=spark, relation=relation, entry=entry, state=replica.newest(spark))

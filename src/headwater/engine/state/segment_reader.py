@@ -1,13 +1,11 @@
-"""Look rows up in a kept segment: its rows at one tick, in memory, and recent changes laid on top.
+"""Look rows up in a kept segment: its rows at one tick, and recent changes laid on top, in memory or mapped.
 
-    base (netted rows, as of some tick)  +  recent (signed rows since)  ⋉  keys, NULL being a key like any other
+    base (netted rows, as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
 
 The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
 are ordered again only when so many of them are gone.
 
-A lookup searches the base's index and scans the key columns of what is recent, and nets only what it finds.
-Recent changes are folded into the base once they are a fifth of it, so that every row is moved a few times at most.
-What is kept of a view's segments has to fit into the maintainer's memory; its rows on disk are the kept table's.
+A lookup searches the indexes of the layers (`storage/layered_rows`), and nets only what it finds.
 """
 
 from __future__ import annotations
@@ -19,29 +17,25 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
-from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up, with_one_zero
 from headwater.deltas.order import Order
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
-from headwater.model.settings import DEFAULTS
+from headwater.storage.layered_rows import LayeredRows
+from headwater.storage.mapped_rows import MappedFolder
 
-_RECENT_SHARE = 0.2
 _SPARE_ROWS = 1_000
 
 
 @dataclass(slots=True, kw_only=True)
 class SegmentReader:
-    """A kept segment's rows as of `tick`: the columns and `_count` in each part, netted in the first one only."""
+    """A kept segment's rows as of `tick`: the columns and `_count`."""
 
     relation: Relation
     tick: Tick
-    base: IndexedRows
-    recent: list[pa.Table] = field(default_factory=list)
-    recent_rows: int = DEFAULTS.memory.segment_recent_rows
-    """So many signed rows are laid on top before they are folded in."""
+    rows: LayeredRows
     _first: dict[Order, FirstRows] = field(default_factory=dict)
     lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
@@ -51,18 +45,23 @@ class SegmentReader:
         relation: Relation,
         plain: pa.Table,
         tick: Tick,
-        recent_rows: int = DEFAULTS.memory.segment_recent_rows,
+        folder: MappedFolder | None = None,
+        held_bytes_limit: int = 0,
     ) -> SegmentReader:
-        """Return a reader of plain rows: a row with count k stands k times."""
+        """Return a reader of plain rows: a row with count k stands k times. Those beyond a limit are mapped."""
         ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
         typed = with_one_zero(plain.select(list(relation.column_names)).cast(relation.arrow_schema()))
-        base = IndexedRows(_netted([typed.append_column(COUNT, ones)]))
-        return cls(relation=relation, tick=tick, base=base, recent_rows=recent_rows)
+        netted = summed_up(typed.append_column(COUNT, ones))
+        rows = LayeredRows(schema=netted.schema, folder=folder, held_bytes_limit=held_bytes_limit)
+        rows.fill([netted])
+        return cls(relation=relation, tick=tick, rows=rows)
 
-    @property
-    def row_count(self) -> int:
-        """How many entries are here, netted or not."""
-        return int(sum(part.num_rows for part in (self.base.table, *self.recent)))
+    @classmethod
+    def of_counted(cls, relation: Relation, counted: pa.Table, tick: Tick) -> SegmentReader:
+        """Return a reader of netted rows with `_count`, which are held in memory."""
+        rows = LayeredRows(schema=counted.schema)
+        rows.fill([counted])
+        return cls(relation=relation, tick=tick, rows=rows)
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         """Return the rows of each request, netted."""
@@ -71,13 +70,13 @@ class SegmentReader:
         ]
 
     def _found(self, request: ArrowRequest) -> ArrowResult:
-        parts = [self.base.table, *self.recent]
-        if request.within is not None:
-            columns, keys = request.within.columns, request.within.keys.named(request.within.columns)
-            recent = (part.filter(is_among(part, columns, keys)) for part in self.recent)
-            parts = [self.base.matching(columns, keys), *recent]
-        found = pa.concat_tables([part.select([*request.wanted, COUNT]) for part in parts])
-        return limited(self._result(ArrowBag.of_counted(found, self.tick).net()), request)
+        if request.within is None:
+            found = self.rows.entries()
+        else:
+            columns = request.within.columns
+            found = self.rows.matching(columns, request.within.keys.named(columns))
+        wanted = found.select([*request.wanted, COUNT])
+        return limited(self._result(ArrowBag.of_counted(wanted, self.tick).net()), request)
 
     def _result(self, rows: ArrowBag) -> ArrowResult:
         return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.AUXILIARY_TABLE)
@@ -101,18 +100,14 @@ class SegmentReader:
         self.tick = upto
         if changes is None or not len(changes):
             return
-        typed = changes.table.select([*self.relation.column_names, COUNT]).cast(self.base.table.schema)
+        typed = changes.table.select([*self.relation.column_names, COUNT]).cast(self.rows.schema)
         self._first = {order: known.after(typed) for order, known in self._first.items()}
-        self.recent.append(typed)
-        base = self.base.table
-        if self.row_count - base.num_rows > max(self.recent_rows, _RECENT_SHARE * base.num_rows):
-            self.base, self.recent = IndexedRows(_netted([base, *self.recent])), []
+        self.rows.add(typed)
+
+    def release(self) -> None:
+        """Delete what is mapped for it."""
+        self.rows.release()
 
 
 def _all_of(request: ArrowRequest) -> ArrowRequest:
     return replace(request, order=(), limit=None)
-
-
-def _netted(parts: list[pa.Table]) -> pa.Table:
-    rows = pa.concat_tables(parts)
-    return summed_up(rows).combine_chunks()

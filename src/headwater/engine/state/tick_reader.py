@@ -21,7 +21,7 @@ from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
 from headwater.engine.service.wait_until_followed import MaintainersLog
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.relation_lookup import Snapshots
-from headwater.engine.state.replica_reader import ReplicaReader, stored_replica
+from headwater.engine.state.replica_reader import StoredReplica, stored_replica
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.engine.state.truncation import truncated_at
@@ -48,7 +48,7 @@ class TickReader:
     view: SegmentedView
     tick: Tick
     _kept: Mapping[str, KeptTable] = field(init=False)
-    _replicas: Mapping[RelationName, ReplicaReader] = field(init=False)
+    _replicas: Mapping[RelationName, StoredReplica] = field(init=False)
     _snapshots: Snapshots = field(init=False)
     _log: AcceptedLog = field(init=False)
     _stack: ExitStack = field(default_factory=ExitStack)
