@@ -90,7 +90,7 @@ def settle(maintainer: Maintainer) -> None:
 def write(source: ScriptedSource, rng: Random, count: int) -> None:
     """Commit transactions that each put a row in the place of another."""
     for _ in range(count):
-        held = source.database.state(R, source.database.seen())
+        held = source.database.state(R, source.database.seen((R,)))
         old = rng.choice(sorted(row for row, times in held.items() if times))
         new = (old[0], rng.randint(0, 3), rng.randint(0, 9))
         source.commit({R: {old: -1, new: 1}} if new != old else {})
