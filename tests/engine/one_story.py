@@ -27,8 +27,7 @@ executor_wait = "5 min"
 [settings.bootstrap]
 small_rows = 1
 [settings.memory]
-replica_held = "0 B"
-replica_newest_rows = 1
+held = "0 B"
 lookup_rows = 1
 [settings.reading]
 local_rows = 1
