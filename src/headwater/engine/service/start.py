@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -25,13 +26,16 @@ from headwater.project.slot_claims import SlotOrigin, claim_slots
 from headwater.storage.mapped_rows import clear_mapped
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder, segment_of_table
-from headwater.warehouse.format import is_warehouse, refuse_occupied, upgrade
+from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
+from headwater.warehouse.housekeeping import Housekeeper
 from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+from headwater.warehouse.upgrade import upgrade
 
 _NO_CONSENT = Consent()
 
@@ -75,6 +79,8 @@ def _started(
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
         clear_mapped(path)
+        Housekeeper(warehouse, Policy(), started_at=datetime.now(UTC)).fold()  # what a killed one has not
+        warehouse.commits.journal.hold()
         auxiliary: dict[str, AuxiliaryTable] = {}
         lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
         return Maintainer(
