@@ -20,13 +20,16 @@ import pyarrow as pa
 
 from bench.report import Report
 from headwater.model.position import Tick
-from headwater.warehouse import Catalog, CommitKind, CommitRecord, KeptTable, ViewEntry, Warehouse
+from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.chores import Policy
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import view_folder
 from headwater.warehouse.housekeeping import Housekeeper
 from headwater.warehouse.journal import FOLDED
+from headwater.warehouse.kept_table import KeptTable
+from headwater.warehouse.query import Warehouse
 
-COMMITS = 200
+COMMITS = 100
 ROWS = 10
 WARMING = 10
 HOUSEKEEPING = 50

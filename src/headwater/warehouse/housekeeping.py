@@ -9,7 +9,7 @@ up until next time. The change log and the commits are never made to wait. None 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -83,7 +83,7 @@ class Housekeeper:
         self._folded_sequence = 0
         self._named: set[str] = set()
         """The tables of the catalog, as it was last looked at: these are never taken for gone."""
-        self.folded: dict[str, Tick] = {}
+        self.folded: Mapping[str, Tick] = {}
         """How far tables had come when they were last folded."""
 
     def run(self, now: datetime, needed: Tick) -> Iterator[ChoreDone]:
@@ -179,14 +179,21 @@ class Housekeeper:
                 assert_never(chore)
         return removed
 
-    def fold(self) -> dict[str, Tick]:
-        """Put what is in the journal into its tables, and return how far each of these has come.
+    def fold(self, needed: Collection[str] | None = None) -> Mapping[str, Tick]:
+        """Move what is in the journal into its tables, and return the ticks up to which these have it.
 
-        A table that is not in the catalog any more may be read by somebody who began earlier; if it cannot be folded,
-        nothing waits for it.
+        If one of the needed tables cannot be folded, that is raised once the others are. All of the catalog are needed,
+        unless the caller names them. A table that the catalog has dropped may still be read by a reader that began
+        earlier, so it is folded too if it can be.
         """
         head, _, _ = self._look()
-        self.folded = self._journal.fold(self._changes)
+        if needed is None:
+            needed = self._named
+        done = self._journal.fold(self._changes)
+        self.folded = done.upto
+        for name, error in done.failed.items():
+            if name in needed:
+                raise error
         self._folded_sequence = head.sequence
         return self.folded
 

@@ -33,6 +33,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.dataset as ds
 
+from headwater.errors import HeadwaterError
 from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.storage.data_file import DataFile, place, write_rows
@@ -105,6 +106,14 @@ class TableChange:
             "rows": None if self.rows is None else _packed(self.rows),
             "files": json.dumps([asdict(file) for file in self.files]) if self.files else None,
         }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """The ticks up to which tables have their changes, and why others could not be folded."""
+
+    upto: Mapping[str, Tick]
+    failed: Mapping[str, HeadwaterError]
 
 
 def table_name(folder: str) -> str:
@@ -185,20 +194,27 @@ class Journal:
                 return [change for change in self._held.get(table, ()) if change.upto > after]
         return self._stored([table], after).get(table, [])
 
-    def fold(self, opened: Callable[[str], FencedTable | None]) -> dict[str, Tick]:
-        """Move all changes into their tables, and return the tick up to which each of these tables has them.
+    def fold(self, opened: Callable[[str], FencedTable | None]) -> Folded:
+        """Move all changes into their tables. A table that cannot be written does not stop the others.
 
         `opened` returns the `changes` of a table, or None if the table is gone: then its rows are skipped.
         """
-        newest = self._stored_ends()
-        found = ((name, opened(name)) for name in sorted(newest))
-        tables = {name: table for name, table in found if table is not None}
+        newest, tables, failed = self._stored_ends(), dict[str, FencedTable](), dict[str, HeadwaterError]()
+        for name in sorted(newest):
+            try:
+                if (table := opened(name)) is not None:
+                    tables[name] = table
+            except HeadwaterError as error:
+                failed[name] = error
         lacking = {name for name, table in tables.items() if folded_upto(table) < newest[name]}
-        if lacking:
-            least = min(folded_upto(tables[name]) for name in lacking)
-            for name, changes in sorted(self._stored(lacking, least).items()):
-                _fold(tables[name], changes)
-        return {name: folded_upto(table) for name, table in tables.items()}
+        least = min((folded_upto(tables[name]) for name in lacking), default=Tick(0))
+        for name, changes in sorted(self._stored(lacking, least).items()) if lacking else ():
+            try:
+                with stored(tables[name].path):
+                    _fold(tables[name], changes)
+            except HeadwaterError as error:
+                failed[name] = error
+        return Folded(upto={name: folded_upto(table) for name, table in tables.items()}, failed=failed)
 
     def referring(self, opened: Callable[[str], FencedTable | None]) -> set[str]:
         """Return the tables that have files in the journal which are not folded yet."""

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from journaled import rows_at
 
+from headwater.errors import WarehouseRefused
 from headwater.model.position import Tick
 from headwater.storage.data_file import DataFile, delete_folder, write_rows
 from headwater.storage.fenced_table import FencedTable
@@ -245,9 +246,11 @@ def test_a_table_of_the_catalog_that_is_missing_keeps_its_rows_in_the_journal(wo
     world.commit(1, v=delta(1, tick=1), w=delta(2, tick=1))
     moved = Path(world.tables["w"].folder).rename(f"{world.tables['w'].folder}-moved")
     keeper = world.keeper()
-    with pytest.raises(Exception, match="incomplete"):
+    with pytest.raises(WarehouseRefused, match="incomplete"):
         keeper.fold()
-    with pytest.raises(Exception, match="incomplete"):
+    assert world.folded("v") == 1, "it does not stop the others"
+    assert keeper.folded == world.keeper().fold({"views/v/1"}) == {"views/v/1": 1}
+    with pytest.raises(WarehouseRefused, match="incomplete"):
         keeper._journal.trim(keeper._is_covered, 1)
     assert ("views/w/1", 1) in world.payload()
     moved.rename(world.tables["w"].folder)

@@ -27,10 +27,11 @@ from headwater.storage.mapped_rows import clear_mapped
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.chores import Policy
-from headwater.warehouse.folders import replica_folder, segment_of_table
+from headwater.warehouse.folders import replica_folder, segment_folder, segment_of_table, view_folder
 from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
+from headwater.warehouse.journal import table_name
 from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
@@ -79,7 +80,7 @@ def _started(
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
         clear_mapped(path)
-        Housekeeper(warehouse, Policy(), started_at=datetime.now(UTC)).fold()  # what a killed one has not
+        _fold(warehouse, plan.kept)
         warehouse.commits.journal.hold()
         auxiliary: dict[str, AuxiliaryTable] = {}
         lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
@@ -103,6 +104,18 @@ def _started(
         with contextlib.suppress(OSError, WarehouseRefused):
             release_lease(path, epoch)
         raise
+
+
+def _fold(warehouse: Warehouse, views: Sequence[str]) -> None:
+    """Fold what a killed maintainer has not: all that is needed of these views, and what can be of others.
+
+    The tables of a view that is built again may be damaged: that may be why it is.
+    """
+    kept = [warehouse.view(name) for name in views]
+    folders = [view_folder(warehouse.path, view.name, view.generation) for view in kept]
+    folders += [segment_folder(warehouse.path, table) for view in kept for table in view.segments]
+    keeper = Housekeeper(warehouse, Policy(), started_at=datetime.now(UTC))
+    keeper.fold({table_name(folder) for folder in folders})
 
 
 def _take_for_project(path: str, name: str, listener: Listener) -> None:

@@ -22,7 +22,7 @@ from headwater.model.project import RetainFor, RetainTicks, Retention
 from headwater.model.relation import RelationName
 from headwater.model.settings import UpkeepSettings
 from headwater.observe.events import CheckpointRolled, Housekept, Listener
-from headwater.warehouse.chores import Fold, Policy
+from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.housekeeping import Housekeeper
 from headwater.warehouse.query import Warehouse
@@ -94,12 +94,13 @@ class Upkeep:
                     _log.warning("upkeep failed and will be tried again", exc_info=True)
 
     def _keep_house(self, housekeeper: Housekeeper) -> None:
-        for done in housekeeper.run(datetime.now(UTC), self._needed()):
-            if isinstance(done.chore, Fold):
-                self._folded(housekeeper.folded)
-            self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
-            if self._stop.is_set():
-                return
+        try:
+            for done in housekeeper.run(datetime.now(UTC), self._needed()):
+                self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
+                if self._stop.is_set():
+                    return
+        finally:
+            self._folded(housekeeper.folded)
 
     def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
         housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
