@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pyarrow as pa
 
@@ -118,8 +119,8 @@ class _Fsyncs:
     count = 0
 
     @classmethod
-    def counting(cls, fsync: Callable[[int], None]) -> Callable[[int], None]:
-        def counted(descriptor: int) -> None:
+    def counting(cls, fsync: Callable[[Any], None]) -> Callable[[Any], None]:
+        def counted(descriptor: Any) -> None:
             cls.count += 1
             fsync(descriptor)
 
