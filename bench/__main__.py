@@ -32,7 +32,6 @@ COLUMNS = (
     "snapshot ms",
     "ask ms",
     "law on Spark ms",
-    "append ms",
     "commit ms",
     "capture and log ms",
     "of it log ms",
@@ -106,12 +105,12 @@ def _measure_scale(
 
 
 def _row(name: str, f: BatchFigures, whole: float) -> str:
-    ms = {part: f"{f.parts.get(part, 0) * 1000:.0f}" for part in ("snapshot", "probe", "spark", "append", "commit")}
+    ms = {part: f"{f.parts.get(part, 0) * 1000:.0f}" for part in ("snapshot", "probe", "spark", "commit")}
     low, high = f.spread
     return (
         f"| {name} | {f.changed_rows} | {f.view_rows} | {f.seconds * 1000:.0f} ({low * 1000:.0f}–{high * 1000:.0f}) "
         f"| {f.seconds / whole:.2f} | {f.rows_per_second:.0f} | {ms['snapshot']} | {ms['probe']} | {ms['spark']} "
-        f"| {ms['append']} | {ms['commit']} | {f.capture_seconds * 1000:.0f} | {f.log_seconds * 1000:.0f} "
+        f"| {ms['commit']} | {f.capture_seconds * 1000:.0f} | {f.log_seconds * 1000:.0f} "
         f"| {f.probe_count:.0f} | {f.answer_rows:.0f} | {f.answer_bytes / 1024:.0f} | {f.spark_jobs:.0f} |"
     )
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 from in_duckdb import World, relation
+from journaled import fold, journal_in, tell
 from lineage_cases import InMemory, counted
 from pyspark.sql import SparkSession
 from stamped_history import run_on_duckdb
@@ -271,9 +272,12 @@ def routed_segment(place: Place) -> Stages:
 
 
 def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows) -> Stages:
-    table = KeptTable.create(str(place.folder / "kept"), RELATION.arrow_schema(), Tick(2))
+    journal = journal_in(str(place.folder))
+    table = KeptTable.create(str(place.folder / "kept"), journal, RELATION.arrow_schema(), Tick(2))
     for tick in (2, 6, LAST):
-        table.append(place.history.signed(2, tick), Tick(tick))
+        tell(table, place.history.signed(2, tick), tick)
+        if tick < LAST:  # the last ones are read in the journal
+            fold(table)
     written = to_dataframe(place.spark, _minus_zero(plain(place.history.states[6])))
     assert table.checkpoint.write_from_dataframe(written, Tick(6))
     for tick in ticks:

@@ -9,14 +9,16 @@ from scripted_world import Died, FailPoints, ScriptedWorld
 
 from headwater.errors import HeadwaterError
 
+pytestmark = pytest.mark.filterwarnings("ignore:Exception in thread upkeep")  # it died, as it was told
+
 IN_BATCHES = (
     "before log append",
     "after log append",
-    "before changes append",
-    "after changes append",
     "before batch commit",
     "before commit",
     "after commit",
+    "before changes append",
+    "after changes append",
 )
 AT_BIRTH = (
     "before log mark",

@@ -21,6 +21,7 @@ from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.observe.events import ViewBorn
 from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 
@@ -55,12 +56,12 @@ def touch(world: AuditedWorld, maintainer: Running, times: int) -> None:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table]) -> None:
     """Change what is appended to the view "probing"; whoever appends to another never notices."""
-    append = KeptTable.append
+    change_of = KeptTable.change
 
-    def spoilt(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
-        return append(table, change(rows) if "/probing/" in table.folder else rows, upto)
+    def spoilt(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
+        return change_of(table, change(rows) if "/probing/" in table.folder else rows, upto, after)
 
-    monkeypatch.setattr(KeptTable, "append", spoilt)
+    monkeypatch.setattr(KeptTable, "change", spoilt)
 
 
 @pytest.mark.thorough

@@ -89,7 +89,10 @@ def shop(
     path = str(made.warehouse)
     warehouse = Warehouse.open(path)
     warehouse.kept_table("sold").roll_checkpoint(spark, warehouse.frontier("sold"))
-    for table in (*made.warehouse.glob("c*"), *made.warehouse.glob("replicas/*/*/checkpoint")):
+    for table in (
+        *(made.warehouse / name for name in ("changelog", "journal")),
+        *made.warehouse.glob("replicas/*/*/checkpoint"),
+    ):
         FencedTable.open(str(table)).clean_log()  # leaves a checkpoint of the table's own log
     note_refresh(path, "sold", warehouse.frontier("sold"))
     note_release(path, "transfer 7")
@@ -136,7 +139,7 @@ HARMLESS = {
     ("replicas/checkpoint: log", "truncated"),
     ("replicas/checkpoint: log", "missing"),
     ("changelog: log", "missing"),
-    ("commits: log", "missing"),
+    ("journal: log", "missing"),
     (": status.json", "missing"),
     (": lease.json", "missing"),
     (": project.json", "missing"),
@@ -191,7 +194,7 @@ def test_whatever_is_damaged_is_named_with_the_way_out(shop: Shop, monkeypatch: 
     monkeypatch.setattr(Maintainer, "begin", begin)
     found = kinds(shop.whole)
     del found["sources: note"]  # read once the run has begun: see the tests of `SourceMemory`
-    assert {"changelog: log", "changelog: log checkpoint", "commits: data", ".: lease.json", ".: status.json"} <= set(
+    assert {"changelog: log", "changelog: log checkpoint", "journal: data", ".: lease.json", ".: status.json"} <= set(
         found
     )
     assert {"views/checkpoint: data", "views/changes: data", "replicas/checkpoint: data", "refreshes: note"} <= set(

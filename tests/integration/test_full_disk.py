@@ -8,7 +8,9 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
@@ -18,6 +20,7 @@ from headwater.errors import HeadwaterError
 from headwater.sources.embedded import EmbeddedServer
 from headwater.storage import fenced_table
 from headwater.storage.data_file import DataFile
+from headwater.warehouse import journal
 
 ROWS = 20_000
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -82,31 +85,60 @@ def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(
         ("changelog", FULL, "HW-434"),
         ("changelog", DENIED, "HW-435"),
         ("changelog", OSError(errno.EIO, "Input/output error"), "HW-436"),
-        ("views", FULL, "HW-434"),
-        ("commits", FULL, "HW-434"),
+        ("journal", FULL, "HW-434"),
     ):
         written: list[str] = []
 
         def fail(
-            root: str, rows: object, place: str = place, error: Exception = error, written: list[str] = written
+            root: str,
+            rows: pa.Table,
+            *,
+            place: str = place,
+            error: Exception = error,
+            written: list[str] = written,
+            **options: Any,
         ) -> DataFile:
-            is_lease = place == "commits" and not any("/views" in one for one in written)
+            is_lease = place == "journal" and not any("/changelog" in one for one in written)
             if f"/{place}" in root and not is_lease:
                 raise error
             written.append(root)
-            return write_rows(root, rows)
+            return write_rows(root, rows, **options)
 
-        monkeypatch.setattr(fenced_table, "write_rows", fail)
-        failed = world.failed_run()
+        with monkeypatch.context() as failing:
+            failing.setattr(fenced_table, "write_rows", fail)
+            failing.setattr(journal, "write_rows", fail)
+            failed = world.failed_run()
         assert (place, failed.code) == (place, code)
-        assert any("/views" in one for one in written) == (place == "commits")
+        assert any("/changelog" in one for one in written) == (place == "journal")
         assert re.search("run it again|the next `headwater run` goes on", failed.hint)
         assert str(tmp_path / "warehouse") in str(failed), "it is said where to look"
         assert world.rows() == before, "readers keep the last commit"
-    monkeypatch.setattr(fenced_table, "write_rows", write_rows)
     world.open().run(until_idle=True)
     assert world.rows() == world.truth()
     assert len(world.rows()) == 10 + ROWS
+
+
+def test_a_table_that_cannot_be_written_holds_no_commit_up(
+    make_world: Callable[[Path], World], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(tmp_path / "warehouse")
+    world.open().run(until_idle=True)
+    world.insert_many()
+    write_rows = journal.write_rows
+
+    def fail(root: str, rows: pa.Table, **options: Any) -> DataFile:
+        if "/views" in root:
+            raise FULL
+        return write_rows(root, rows, **options)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(journal, "write_rows", fail)
+        world.open().run(until_idle=True)
+        assert world.rows() == world.truth(), "it is in the journal"
+        failed = world.failed_run()
+    assert failed.code == "HW-434", "who begins folds what is left there"
+    world.open().run(until_idle=True)
+    assert world.rows() == world.truth()
 
 
 def test_a_file_system_that_is_really_full(make_world: Callable[[Path], World], tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from headwater.judge.result import ViewCheck
 from headwater.model.position import Tick
 from headwater.observe.events import ignore_event
 from headwater.project.resolve import ResolvedProject
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 
 TEXTS = {
@@ -29,11 +30,11 @@ BAD = Tick(4)
 @pytest.fixture
 def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ResolvedProject]:
     """Return a maintained project whose view "tops" lost what changed at one tick."""
-    append = KeptTable.append
+    change = KeptTable.change
 
-    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
+    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
         added = rows if "/tops/" not in table.folder else rows.slice(0, 0)
-        return append(table, added, upto)
+        return change(table, added, upto, after)
 
     source = started_source()
     made = resolved(spark, tmp_path, source, TEXTS)
@@ -42,7 +43,7 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         write(source, Random(1), 2)
         settle(maintainer)
         with monkeypatch.context() as broken:
-            broken.setattr(KeptTable, "append", forgetful)
+            broken.setattr(KeptTable, "change", forgetful)
             source.commit({R: {(100, 77, 5): 1}})
             settle(maintainer)
         yield made

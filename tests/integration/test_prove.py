@@ -16,6 +16,7 @@ from headwater.prove.campaign import Campaign
 from headwater.prove.result import ProveResult
 from headwater.prove.shrink import possible
 from headwater.prove.trial import Trial, TrialView, draw_history
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 
 TOTALS = TrialView(
@@ -42,17 +43,17 @@ def test_random_views_are_what_their_sql_gives_at_every_tick(spark: SparkSession
 def test_a_wrong_state_is_found_made_small_and_played_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    append = KeptTable.append
+    change = KeptTable.change
 
-    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick) -> bool:
+    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
         """Lose the rows of x = 1, as a wrong law would."""
         kept = rows.filter(pc.not_equal(rows["x"], 1).fill_null(True)) if "x" in rows.column_names else rows
-        return append(table, kept, upto)
+        return change(table, kept, upto, after)
 
     trial = draw_history(5, 40).with_views([TOTALS])
     proof = campaign(spark, tmp_path)
     with monkeypatch.context() as broken:
-        broken.setattr(KeptTable, "append", forgetful)
+        broken.setattr(KeptTable, "change", forgetful)
         proof.play(trial)
     [wrong] = proof.result().wrong
     assert "(1, " in wrong.difference
@@ -63,7 +64,7 @@ def test_a_wrong_state_is_found_made_small_and_played_again(
     again.replay(small)
     assert not again.result().wrong, "the code is right again"
     with monkeypatch.context() as broken:
-        broken.setattr(KeptTable, "append", forgetful)
+        broken.setattr(KeptTable, "change", forgetful)
         again.replay(small)
     assert again.result().wrong
 

@@ -37,12 +37,17 @@ def folder(tmp_path: Path) -> Path:
     position = Position(source="shop", history="1:1", offset=100)
     one = Transaction(position=position, identity=7, committed_at=datetime(2026, 1, 1, tzinfo=UTC))
     warehouse.log.append([Capture(transactions=(one,), rows={})])
-    table = KeptTable.create(view_folder(warehouse.path, "sold", 1), pa.schema([("no", pa.int64())]), Tick(0))
+    table = KeptTable.create(
+        view_folder(warehouse.path, "sold", 1), warehouse.commits.journal, pa.schema([("no", pa.int64())]), Tick(0)
+    )
     table.checkpoint.write(pa.table({"no": [1, 2]}), Tick(0))
-    table.append(pa.table({"no": [3], "_tick": [1], "_count": [1]}), Tick(1))
+    change = table.change(pa.table({"no": [3], "_tick": [1], "_count": [1]}), Tick(1))
+    assert change is not None
     entry = ViewEntry(name="sold", generation=1, sql="…", birth=Tick(0), guarantee="complete", schema=())
     record = CommitRecord(frontiers={"sold": Tick(1)}, positions={"shop": position})
-    warehouse.commits.commit(CommitKind.CATALOG, Tick(1), record, epoch=epoch, catalog=Catalog(views={"sold": entry}))
+    warehouse.commits.commit(
+        CommitKind.CATALOG, Tick(1), record, epoch=epoch, catalog=Catalog(views={"sold": entry}), changes=[change]
+    )
     return tmp_path
 
 

@@ -156,6 +156,12 @@ class UpkeepSettings:
 
     interval_seconds: Seconds = 5.0
     """How often it is looked for something to do."""
+    fold_commits: Count = 100
+    """Commits after which their changes are moved from the journal into the tables of the views."""
+    fold_interval_seconds: Seconds = 30.0
+    """The same after this time, however few commits there were."""
+    journal_files: Count = 32
+    """Data files of the journal after which they are merged, without the changes that the tables have."""
     checkpoint_interval_seconds: Seconds = 30.0
     """The shortest time between two checkpoints of a view."""
     checkpoint_time_percent: Percent = 5

@@ -58,8 +58,11 @@ def place(root: str) -> tuple[pafs.FileSystem, str]:
 _BOUNDED = (TICK, "sequence")
 
 
-def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED) -> DataFile:
-    """Write rows to a new data file below a table's folder; it is not part of the table yet."""
+def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, quick: bool = False) -> DataFile:
+    """Write rows to a new data file below a table's folder; it is not part of the table yet.
+
+    A file that is written quickly takes less time and more space: it is meant to be merged soon.
+    """
     system, base = place(root)
     path = f"part-{uuid.uuid4()}.parquet"
     with stored(f"{root}/{path}"):
@@ -67,7 +70,8 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED) 
             rows,
             f"{base}/{path}",
             filesystem=system,
-            compression="zstd",
+            compression="lz4" if quick else "zstd",
+            use_dictionary=not quick,
         )
         sync(root, path)
     return describe(root, path, bounded)

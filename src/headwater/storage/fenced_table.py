@@ -11,8 +11,8 @@ would succeed into the void, so a commit counts only if no checkpoint stands at 
 the writer looks again too. `False` from a commit means just this: look again and decide what the table already holds.
 
 Invariants
-1. What was decided travels with the commit: integers as Delta application transactions, which checkpoints keep, and
-   one JSON text (the mark) in the commit's metadata, which the newest commit always has.
+1. What was decided travels with the commit: integers as Delta application transactions, which checkpoints keep and
+   which only rise, and one JSON text (the mark) in the commit's metadata, which the newest commit always has.
 2. A commit that returned True survives a power cut: data file, version file and their folders were synced.
 3. The table's handle is used under its lock; handles are never shared between processes.
 
@@ -27,6 +27,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 from typing import Any, Self
 
 import pyarrow as pa
@@ -71,6 +72,7 @@ class FencedTable:
         self._table = table
         self.path = path
         self.lock = threading.RLock()
+        self._known: tuple[int, dict[str, int | None]] = (-1, {})
 
     @classmethod
     def create(cls, path: str, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str, indexed: int = 1) -> Self:
@@ -115,9 +117,15 @@ class FencedTable:
         return pa.schema(self._table.schema().to_arrow())
 
     def number(self, name: str) -> int | None:
-        """Return the integer that the newest commit that set it recorded under this name."""
-        version = self._table.transaction_version(name)
-        return None if version is None else int(version)
+        """Return the integer that the newest commit that set it recorded under this name; Delta is asked once."""
+        with self.lock:
+            if self._known[0] != self.version:
+                self._known = self.version, {}
+            known = self._known[1]
+            if name not in known:
+                version = self._table.transaction_version(name)
+                known[name] = None if version is None else int(version)
+            return known[name]
 
     def mark(self) -> str:
         """Return the JSON text of this handle's version, or of the newest one before it that has one.
@@ -219,7 +227,14 @@ class FencedTable:
             )
             self._table.update_incremental()
 
-        return self._commit(commit)
+        with self.lock:
+            known = self._known[1] if self._known[0] == self.version else {}
+            fallen = [name for name, number in numbers.items() if number < (known.get(name) or 0)]
+            assert not fallen, f"numbers only rise: {', '.join(fallen)}"  # Delta lets them fall
+            if not self._commit(commit):
+                return False
+            self._known = self.version, {**known, **numbers}
+            return True
 
     def widen(self, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str) -> bool:
         """Add the columns, and the fields of struct columns, that the table does not have yet."""
@@ -256,14 +271,19 @@ class FencedTable:
                 return 0
             schema = self.schema()
         merged = merge_files(self.path, files, schema)  # takes long, so others may go on meanwhile
-        return self._move([merged], [known[file] for file in files], {})
+        return self.move([merged], [known[file] for file in files])
 
     def drop(self, upto: int, *, numbers: Mapping[str, int]) -> int:
         """Take the data files out of the table that hold no row after a tick; return how many those were."""
         past = [entry for entry in self.entries() if entry.get(f"max.{TICK}", upto + 1) <= upto]
-        return self._move([], past, numbers)
+        return self.move([], past, numbers)
 
-    def _move(self, files: Sequence[DataFile], gone: Sequence[Mapping[str, Any]], numbers: Mapping[str, int]) -> int:
+    def move(
+        self,
+        files: Sequence[DataFile],
+        gone: Sequence[Mapping[str, Any]],
+        numbers: Mapping[str, int] = MappingProxyType({}),
+    ) -> int:
         """Put data files in the place of others although the table's writer goes on appending; return how many went.
 
         To subscribers it is not told as a change of data: what they were given stays given.

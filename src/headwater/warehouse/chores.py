@@ -4,8 +4,8 @@ Laws
 1. Nothing a reader may still want is removed: rows leave a table only below its horizon, and files leave the disk only
    `grace` after they left their table.
 2. A view's horizon stays at or below its checkpoint's tick: the state at the horizon is the oldest one that can be
-   rolled back to. The change log's horizon stays at or below every tick that is still needed: the frontier of every
-   view, the tick of every replica and checkpoint.
+   rolled back to; and at or below the tick up to which it is folded. The change log's horizon stays at or below every
+   tick that is still needed: the frontier of every view, the tick of every replica and checkpoint.
 3. Small files are merged in tiers, so that each row is rewritten a few times and not once for every append: files below
    1 MB become files of 1 MB, those become files of 16 MB, those of 256 MB.
 """
@@ -26,6 +26,9 @@ TIERS = (1 << 20, 16 << 20, 256 << 20)
 class Policy:
     """When to clean up. `keep_ticks` and `keep_for` are the project's retention. None means for ever."""
 
+    fold_commits: int = 100
+    fold_every: timedelta = timedelta(seconds=30)
+    journal_files: int = 32
     files_per_tier: int = 40
     entries_per_clean: int = 100
     vacuum_every: timedelta = timedelta(minutes=30)
@@ -82,7 +85,21 @@ class CleanLog:
     path: str
 
 
-Chore: TypeAlias = DropRows | Compact | Vacuum | CleanLog
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """Put what is in the journal into the tables that it is of."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trim:
+    """Merge the journal's data files, without what its tables have."""
+
+    path: str
+
+
+Chore: TypeAlias = Fold | Trim | DropRows | Compact | Vacuum | CleanLog
 
 
 def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
@@ -107,6 +124,15 @@ def chores(table: TableFacts, policy: Policy, now: datetime) -> list[Chore]:
     if table.version - table.cleaned_version >= policy.entries_per_clean:
         chores.append(CleanLog(path=table.path))
     return chores
+
+
+def is_fold_due(policy: Policy, *, commits: int, since: timedelta, refers: bool) -> bool:
+    """Tell whether the journal is to be folded: many commits or some time after the last time, files at once.
+
+    >>> is_fold_due(Policy(), commits=3, since=timedelta(seconds=5), refers=False)
+    False
+    """
+    return refers or commits >= policy.fold_commits or (commits > 0 and since >= policy.fold_every)
 
 
 def droppable(policy: Policy, *, last: Tick, old_enough: Tick, needed: Tick) -> Tick:

@@ -1,6 +1,6 @@
-"""The one commit point of the kept tables: a row in the `commits` table.
+"""The one commit point of the kept tables: one append to the journal, which carries what the commit adds to them.
 
-Law: what readers see is a function of the newest commit alone. Kept tables may hold rows beyond it; they are not seen.
+Law: what readers see is a function of the newest commit alone.
 
 Invariants
 1. Sequences are 1, 2, 3 …, epochs never fall; a commit lands right after the one its maintainer saw last, or nowhere.
@@ -11,48 +11,40 @@ Invariants
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from headwater.errors import LeaseLost
 from headwater.fail_points import reach
 from headwater.model.position import Tick
-from headwater.storage.data_file import place
+from headwater.storage.data_file import DataFile
 from headwater.storage.fenced_table import FencedTable
-from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog, catalog_text, parse_catalog
 from headwater.warehouse.commit_record import Commit, CommitKind, CommitRecord, commit_text, parse_commit
+from headwater.warehouse.journal import Journal, TableChange
 
-SCHEMA = pa.schema(
-    [
-        ("sequence", pa.int64()),
-        ("epoch", pa.int64()),
-        ("kind", pa.string()),
-        ("tick", pa.int64()),
-        ("committed_at", pa.timestamp("us", tz="UTC")),
-        ("record", pa.string()),
-        ("catalog", pa.string()),
-    ]
-)
+REFERRED = "headwater.referred"
+"""The number of the newest commit that names files which are not part of their table yet."""
 
 
 class Commits:
     """The warehouse's commits, oldest first. One thread commits. A reader opens its own."""
 
-    def __init__(self, table: FencedTable) -> None:
-        """Wrap an open table. Use `create` or `open`."""
-        self.table = table
-        self._seen, self._head = table.version, parse_commit(table.mark())
+    def __init__(self, journal: Journal) -> None:
+        """Wrap an open journal. Use `create` or `open`."""
+        self.journal = journal
+        self.table = journal.table
+        self._seen, self._head = self.table.version, parse_commit(self.table.mark())
         self._catalog: tuple[int, Catalog] = (0, Catalog())
 
     @classmethod
     def create(cls, path: str) -> Self:
-        """Create the table. Commit 0 stands for the empty warehouse and has no row."""
+        """Create the journal. Commit 0 stands for the empty warehouse and has no row."""
         nothing = Commit(
             sequence=0,
             epoch=0,
@@ -62,13 +54,12 @@ class Commits:
             catalog_sequence=0,
             record=CommitRecord(),
         )
-        FencedTable.create(path, SCHEMA, numbers=_numbers(nothing), mark=commit_text(nothing), indexed=5)
-        return cls.open(path)
+        return cls(Journal.create(path, numbers=_numbers(nothing), mark=commit_text(nothing)))
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open the table at its newest commit."""
-        return cls(FencedTable.open(path))
+        """Open the journal at its newest commit."""
+        return cls(Journal.open(path))
 
     @staticmethod
     def exists(path: str) -> bool:
@@ -87,7 +78,7 @@ class Commits:
         """Return the views and replicas as a commit knows them."""
         sequence = commit.catalog_sequence
         if sequence != self._catalog[0]:
-            rows = self._rows(sequence - 1, sequence, ["catalog"])
+            rows = self.journal.records(sequence - 1, sequence, ["catalog"])
             self._catalog = sequence, parse_catalog(rows["catalog"][0].as_py())
         return self._catalog[1]
 
@@ -98,7 +89,7 @@ class Commits:
             lease = _following(
                 head, CommitKind.LEASE, head.tick, replace(head.record, statistics=None, holder=holder), head.epoch + 1
             )
-            if self._write(lease, None):
+            if self._append(lease, self._write(lease), ()):
                 return lease.epoch
 
     def commit(
@@ -109,19 +100,23 @@ class Commits:
         *,
         epoch: int,
         catalog: Catalog | None = None,
+        changes: Collection[TableChange] = (),
     ) -> Commit:
-        """Move the warehouse one step. With `catalog`, the views and replicas are these from now on."""
+        """Move the warehouse one step, with what that adds to kept tables.
+
+        With `catalog`, the views and replicas are these from now on.
+        """
         head = self._head
         new = _following(head, kind, tick, record, epoch)
         if catalog is not None:
             new = replace(new, catalog_sequence=new.sequence)
-        text = None if catalog is None else catalog_text(catalog)
+        assert all(change.upto <= tick for change in changes), "what a commit carries ends where a view stands"
+        written = self._write(new, catalog, changes)
         reach("before commit")
         while self._head == head and head.epoch == epoch:
-            if self._write(new, text):
+            if self._append(new, written, changes) or self.head() == new:
+                self.journal.note(changes)
                 reach("after commit")
-                return new
-            if self.head() == new:
                 return new
         raise LeaseLost(
             "another maintainer has taken this warehouse over",
@@ -134,34 +129,18 @@ class Commits:
     def read(self, after: int = 0, upto: int | None = None) -> list[Commit]:
         """Return the commits with after < sequence <= upto, oldest first."""
         self.table.reload()
-        rows = self._rows(after, upto, ["record"])
+        rows = self.journal.records(after, upto, ["record"])
         return [parse_commit(text) for text in rows["record"].to_pylist()]
 
     def at(self, moment: datetime) -> Commit | None:
         """Return the newest commit that readers could see at a moment."""
         self.table.reload()
-        files = self.table.files(column="sequence")
-        with stored(*files):
-            table = self._dataset(files).to_table(
-                columns=["sequence"],
-                filter=ds.field("committed_at") <= pa.scalar(moment, SCHEMA.field("committed_at").type),
-            )
-        newest = pc.max(table["sequence"]).as_py()
+        seen = self.journal.records(0, None, ["committed_at"])
+        then = seen.filter(pc.less_equal(seen["committed_at"], pa.scalar(moment, seen["committed_at"].type)))
+        newest = pc.max(then["sequence"]).as_py()
         return None if newest is None else self.read(newest - 1, newest)[0]
 
-    def _rows(self, after: int, upto: int | None, columns: list[str]) -> pa.Table:
-        files = self.table.files(after=after, upto=upto, column="sequence")
-        wanted = ds.field("sequence") > after
-        if upto is not None:
-            wanted &= ds.field("sequence") <= upto
-        with stored(*files):
-            return self._dataset(files).to_table(columns=["sequence", *columns], filter=wanted).sort_by("sequence")
-
-    def _dataset(self, files: list[str]) -> ds.Dataset:
-        system, _ = place(self.table.path)
-        return ds.dataset([place(file)[1] for file in files], schema=SCHEMA, format="parquet", filesystem=system)
-
-    def _write(self, new: Commit, catalog: str | None) -> bool:
+    def _write(self, new: Commit, catalog: Catalog | None = None, changes: Collection[TableChange] = ()) -> DataFile:
         row = {
             "sequence": new.sequence,
             "epoch": new.epoch,
@@ -169,14 +148,24 @@ class Commits:
             "tick": new.tick,
             "committed_at": new.committed_at,
             "record": commit_text(new),
-            "catalog": catalog,
+            "catalog": None if catalog is None else catalog_text(catalog),
         }
-        written = self.table.append(
-            pa.Table.from_pylist([row], schema=SCHEMA), numbers=_numbers(new), mark=commit_text(new)
-        )
-        if written:
+        return self.journal.write(row, changes)
+
+    def _append(self, new: Commit, written: DataFile, changes: Collection[TableChange]) -> bool:
+        """Append a commit's data file. Return False if the version was taken, or may have been.
+
+        The version is the one after the newest commit that is known here, whatever else the handle has seen since.
+        """
+        if self.table.version != self._seen:
+            return False
+        numbers = _numbers(new)
+        if any(change.files for change in changes):
+            numbers[REFERRED] = new.sequence
+        appended = self.journal.append(written, numbers=numbers, mark=commit_text(new))
+        if appended:
             self._seen, self._head = self.table.version, new
-        return written
+        return appended
 
 
 def _numbers(commit: Commit) -> dict[str, int]:

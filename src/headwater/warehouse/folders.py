@@ -2,7 +2,7 @@
 
 A generation is a folder of its own, so that a changed view starts afresh while the old one stays readable.
 
-    format.json  project.json  lease.json  changelog/  commits/
+    format.json  project.json  lease.json  changelog/  journal/
     views/<name>/<generation>/{changes,checkpoint}/
     segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
@@ -21,8 +21,13 @@ def changelog_folder(warehouse: str) -> str:
     return f"{warehouse}/changelog"
 
 
-def commits_folder(warehouse: str) -> str:
-    """Return where the commits are."""
+def journal_folder(warehouse: str) -> str:
+    """Return where the commits are, with what they add to kept tables."""
+    return f"{warehouse}/journal"
+
+
+def older_commits_folder(warehouse: str) -> str:
+    """Return where the commits were before there was a journal. No new ones are written there."""
     return f"{warehouse}/commits"
 
 

@@ -6,6 +6,7 @@ Only `run` upgrades, and says so first. Readers read an older warehouse as it is
 |---|---|
 | 2 | segments are named by what they mean |
 | 3 | replicas may hold a part of their relation's rows; a reader of format 2 would take that for all of them |
+| 4 | a commit carries what it adds to kept tables (`journal`); before, `changes` had it first, and `commits` said so |
 """
 
 from __future__ import annotations
@@ -14,34 +15,20 @@ import json
 from pathlib import Path
 
 from headwater.errors import WarehouseRefused
-from headwater.fail_points import reach
-from headwater.observe.events import Listener, WarehouseUpgraded
-from headwater.storage.data_file import read_note, read_text, write_text
+from headwater.storage.data_file import read_note, read_text, sync, write_text
 from headwater.storage.storage_errors import stored
 
-FORMAT = 3
-_READABLE = (2, FORMAT)
-"""What is read as it is: a warehouse of format 2 is one of format 3 whose replicas hold all rows."""
+FORMAT = 4
+_READABLE = (2, 3, FORMAT)
+"""What is read as it is: in format 2 replicas hold all rows; up to format 3 nothing is in a journal."""
 _FILE = "format.json"
-_HALF_MADE = (".", "lost+found", "changelog", "commits", "format.json", "project.json")
+_HALF_MADE = (".", "lost+found", "changelog", "commits", "journal", "format.json", "project.json")
 
 
 def write_format(warehouse: str) -> None:
     """Mark a folder as a warehouse of this format."""
     write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
-
-
-def upgrade(warehouse: str, listener: Listener) -> None:
-    """Make an older warehouse one of this format, before anything is written to it that the older one has not.
-
-    It is announced before it is done: who is killed in between announces it again, and does it.
-    """
-    found = check_format(warehouse)
-    if found != FORMAT:
-        listener(WarehouseUpgraded(warehouse=warehouse, before=found, after=FORMAT))
-        reach("before format upgrade")
-        write_format(warehouse)
-        reach("after format upgrade")
+    sync(warehouse, _FILE)
 
 
 def is_warehouse(warehouse: str) -> bool:

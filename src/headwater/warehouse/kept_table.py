@@ -3,19 +3,25 @@
     <folder>/changes      output columns + `_tick` + `_count`, append only: a feed that others may subscribe to
     <folder>/checkpoint   plain rows as of one tick, a row with count k stands k times: what DuckDB, Polars, Trino read
 
+Commits add to the journal; `changes` follows, about every hundred commits. A reader of this class sees both.
+
 Invariants
-1. `changes` holds exactly Δ(s) for every tick s in (birth, a], where a is its application transaction version, and
-   nothing beyond a. Δ is a function of the change log and the view alone, so a maintainer that finds a beyond the
-   committed frontier (after a crash between append and commit, or beside another maintainer) goes on from a.
-2. An empty delta writes nothing: the commit row, not the table, says how far a view has come.
-3. States are addressed by tick, never by Delta version: compaction moves rows between files and changes none, rows
-   beyond the committed frontier are left out by their tick, and a checkpoint says its own tick. Any version serves.
-4. Changes with tick <= horizon may be dropped only if the checkpoint's tick is at or after the horizon.
+1. `changes` holds exactly Δ(s) for every tick s in (birth, f], where f is its number `headwater.folded`, and nothing
+   beyond f; the journal holds exactly those of the ticks after f that are committed. Of views that share
+   a table, the first that comes to a tick commits its changes.
+2. An empty delta writes nothing: the commit, not the table, says how far a view has come.
+3. States are addressed by tick, never by Delta version: compaction moves rows between files and changes none, folding
+   moves them out of the journal, rows after the wanted tick are left out, and a checkpoint says its own tick.
+4. Rows move from the journal to `changes`, and then into the checkpoint, after which retention may drop them. So the
+   journal is read before `changes`; and if what lies between the checkpoint and the wanted tick was dropped meanwhile,
+   there is a newer checkpoint, and both are read again.
+5. Changes with tick <= horizon may be dropped only if the checkpoint's tick is at or after the horizon, and f as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
@@ -26,93 +32,134 @@ from headwater.changelog.change_log import HORIZON
 from headwater.changelog.layout import stamped_schema
 from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction
 from headwater.errors import NotReadable
-from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.storage.data_file import place
 from headwater.storage.fenced_table import FencedTable
 from headwater.storage.few_rows import read_few
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
+from headwater.warehouse.journal import FOLDED, Journal, TableChange, folded_upto, table_name, unfolded
 
 if TYPE_CHECKING:  # small tables are read without Spark, and quicker without importing it
     from pyspark.sql import DataFrame, SparkSession
 
 Read = TypeVar("Read")
 
-UPTO = "headwater"
 BIRTH = "headwater.birth"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeSnapshot:
+    """The data files and the unfolded rows that hold the changes of some ticks, and perhaps of others."""
+
+    files: list[str]
+    rows: pa.Table
+
+    def __bool__(self) -> bool:
+        """Tell whether there may be any."""
+        return bool(self.files) or self.rows.num_rows > 0
 
 
 class KeptTable:
     """The changes and the checkpoint of one generation of a view or another table the warehouse keeps."""
 
-    def __init__(self, folder: str, changes: FencedTable, checkpoint: Checkpoint) -> None:
+    def __init__(self, folder: str, journal: Journal, changes: FencedTable, checkpoint: Checkpoint) -> None:
         """Wrap open tables. Use `create` or `open`."""
         self.folder = folder
+        self.name = table_name(folder)
+        self.journal = journal
         self.changes = changes
         self.checkpoint = checkpoint
+        self._stamped = changes.schema()
+        """The columns of `changes`."""
 
     @classmethod
-    def create(cls, folder: str, schema: pa.Schema, birth: Tick, *, ordered: int = 0) -> Self:
+    def create(cls, folder: str, journal: Journal, schema: pa.Schema, birth: Tick, *, ordered: int = 0) -> Self:
         """Create both tables for a view whose first state is the one at tick `birth`. The same again is harmless.
 
         Its rows are looked up by its first `ordered` columns, and sorted by them on disk.
         """
-        numbers = {UPTO: birth, BIRTH: birth}
+        numbers = {FOLDED: birth, BIRTH: birth}
         if not FencedTable.exists(f"{folder}/changes"):
             columns = pa.schema([pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64()), *schema])
             FencedTable.create(f"{folder}/changes", columns, numbers=numbers, mark="{}")
         if not FencedTable.exists(f"{folder}/checkpoint"):
             order = {ORDERED: ordered} if ordered else {}
             FencedTable.create(f"{folder}/checkpoint", schema, numbers=order, mark="{}", indexed=8)
-        return cls.open(folder)
+        return cls.open(folder, journal)
 
     @classmethod
-    def open(cls, folder: str) -> Self:
-        """Open both tables at their newest versions."""
-        return cls(folder, FencedTable.open(f"{folder}/changes"), Checkpoint.open(f"{folder}/checkpoint"))
+    def open(cls, folder: str, journal: Journal) -> Self:
+        """Open both tables at their newest versions. `journal` has the changes that are not in them yet."""
+        return cls(folder, journal, FencedTable.open(f"{folder}/changes"), Checkpoint.open(f"{folder}/checkpoint"))
 
     @property
     def schema(self) -> pa.Schema:
         """The output columns."""
-        return pa.schema([field for field in self.changes.schema() if field.name not in (TICK, COUNT)])
+        return pa.schema([field for field in self._stamped if field.name not in (TICK, COUNT)])
 
     def birth(self) -> Tick:
         """Return the tick of the first state."""
         return Tick(self.changes.number(BIRTH) or 0)
 
-    def appended_upto(self) -> Tick:
-        """Return the tick up to which the deltas are in `changes`, committed or not."""
-        return Tick(self.changes.number(UPTO) or 0)
+    def committed_upto(self) -> Tick:
+        """Return the tick up to which changes are committed: the larger of those of the journal and of `changes`."""
+        if (newest := self.journal.newest(self.name)) is not None:
+            return newest
+        unfolded_ones = self.journal.read(self.name, folded_upto(self.changes))
+        self.changes.reload()
+        return max([folded_upto(self.changes), *(change.upto for change in unfolded_ones)])
 
     def horizon(self) -> Tick:
         """Return the tick up to which retention has dropped the changes. The state at the horizon can still be read."""
         return Tick(self.changes.number(HORIZON) or self.birth())
 
-    def append(self, rows: pa.Table, upto: Tick) -> bool:
-        """Append the deltas of the ticks after `appended_upto` up to `upto`. Return False if there were none.
+    def change(self, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
+        """Return the part of a batch's changes that is new, or None if nothing is.
 
-        Rows of ticks that are in the table already are left out, so a batch computed again, or cut otherwise, is safe.
+        Changes up to `committed_upto`, and up to `after`, are left out: another view that shares the table has them.
         """
-        while (done := self.appended_upto()) < upto:
-            fresh = rows.filter(pc.greater(rows[TICK], done))
-            if fresh.num_rows == 0:
-                return False
-            assert pc.max(fresh[TICK]).as_py() <= upto, "a batch ends at its last tick"
-            ordered = fresh.select(self.changes.schema().names).cast(self.changes.schema())
-            reach("before changes append")
-            if self.changes.append(ordered, numbers={UPTO: upto}):
-                reach("after changes append")
-                return True
-        return False
+        if rows.num_rows == 0:
+            return None
+        done = max(self.committed_upto(), after or Tick(0))
+        ends = pc.min_max(rows[TICK]).as_py()
+        fresh = rows if ends["min"] > done else rows.filter(pc.greater(rows[TICK], done))
+        if fresh.num_rows == 0:
+            return None
+        assert ends["max"] <= upto, "a batch ends at its last tick"
+        ordered = fresh.select(self._stamped.names)
+        typed = ordered if ordered.schema.equals(self._stamped) else ordered.cast(self._stamped)
+        return TableChange(table=self.name, after=done, upto=upto, rows=typed)
+
+    def change_snapshot(self, after: Tick, upto: Tick) -> ChangeSnapshot:
+        """Return where the changes with after < tick <= upto are that are kept."""
+        found = self.journal.read(self.name, folded_upto(self.changes))  # before the table: data moves that way
+        with self.changes.lock:
+            self.changes.reload()
+            folded = folded_upto(self.changes)
+            files = self.changes.files(after=after, upto=upto)
+        left = [one for one in unfolded(found, folded) if one.upto > after and one.after < upto]
+        held = [one.rows for one in left if one.rows is not None]
+        referred = [f"{self.changes.path}/{file.path}" for one in left for file in one.files]
+        return ChangeSnapshot(
+            files=files + referred, rows=pa.concat_tables(held) if held else self._stamped.empty_table()
+        )
 
     def changes_dataframe(self, spark: SparkSession, after: Tick, upto: Tick) -> DataFrame:
         """Return the signed rows with after < tick <= upto."""
-        from headwater.storage.spark_files import read_files  # noqa: PLC0415 - as above
+        return self._changes_on_spark(spark, self._kept_changes(after, upto), after, upto)
 
-        files = self._change_files(after, upto)
-        frame = read_files(spark, files, stamped_schema(self.schema))
-        return frame.where((frame[TICK] > after) & (frame[TICK] <= upto)) if files else frame
+    def _changes_on_spark(self, spark: SparkSession, found: ChangeSnapshot, after: Tick, upto: Tick) -> DataFrame:
+        from headwater.deltas.on_spark import to_dataframe  # noqa: PLC0415 - as above
+        from headwater.storage.spark_files import read_files, spark_schema  # noqa: PLC0415 - as above
+
+        columns = stamped_schema(self.schema)
+        frame = read_files(spark, found.files, columns)
+        if found.rows.num_rows:
+            held = to_dataframe(spark, found.rows.select(columns.names).cast(columns))
+            held = held.to(spark_schema(columns))
+            frame = frame.unionByName(held) if found.files else held
+        return frame.where((frame[TICK] > after) & (frame[TICK] <= upto)) if found else frame
 
     def few_changes(self, after: Tick, upto: Tick, few: int) -> pa.Table | None:
         """Return the same without Spark, or None if more than few rows had to be read."""
@@ -121,15 +168,19 @@ class KeptTable:
     def _few_changes(
         self, plain: pa.Schema, after: Tick, upto: Tick, keys: pa.Table | None, few: int
     ) -> pa.Table | None:
-        files = self._change_files(after, upto) if after < upto else ()
-        rows = read_few(files, stamped_schema(plain), keys, few)
-        if rows is None:
+        columns = stamped_schema(plain)
+        if after >= upto:
+            return columns.empty_table()
+        found = self._kept_changes(after, upto)
+        stored = read_few(found.files, columns, keys, few)
+        if stored is None:
             return None
+        rows = pa.concat_tables([stored, found.rows.select(columns.names).cast(columns)])
         return rows.filter(pc.and_(pc.greater(rows[TICK], after), pc.less_equal(rows[TICK], upto)))
 
-    def _change_files(self, after: Tick, upto: Tick) -> list[str]:
-        """Return where the data files are that may hold changes of these ticks."""
-        self.changes.reload()
+    def _kept_changes(self, after: Tick, upto: Tick) -> ChangeSnapshot:
+        """Return where the changes of these ticks are. If retention has dropped some, it is refused."""
+        found = self.change_snapshot(after, upto)
         if after < (horizon := self.horizon()):
             raise NotReadable(
                 f"the changes of ticks {after + 1} to {horizon} are not kept",
@@ -137,7 +188,7 @@ class KeptTable:
                 detail="they are before the table's birth, or retention has dropped them",
                 hint="ask for a later tick, or keep more history: raise the project's retention",
             )
-        return self.changes.files(after=after, upto=upto)
+        return found
 
     def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
         """Return the plain rows at a tick. The caller has checked it against the committed frontier."""
@@ -188,17 +239,17 @@ class KeptTable:
         with self.checkpoint.table.lock:
             tick = self.checkpoint.snapshot().tick
             base = self.checkpoint.row_count()
-        self.changes.reload()
         low, high = min(at, tick), max(at, tick)
-        files = self.changes.files(after=low, upto=high)
-        if low == high or not files:
+        if low == high:
             return base
-        system, _ = place(self.changes.path)
+        found = self.change_snapshot(low, high)
         in_range = (ds.field(TICK) > low) & (ds.field(TICK) <= high)
-        counts = ds.dataset([place(file)[1] for file in files], format="parquet", filesystem=system).to_table(
-            columns=[COUNT], filter=in_range
-        )
-        moved = pc.sum(counts[COUNT]).as_py() or 0
+        held = [ds.dataset(found.rows.select([TICK, COUNT]))]
+        if found.files:
+            system, _ = place(self.changes.path)
+            held.append(ds.dataset([place(file)[1] for file in found.files], format="parquet", filesystem=system))
+        counts = (one.to_table(columns=[COUNT], filter=in_range)[COUNT] for one in held)
+        moved = sum(pc.sum(count).as_py() or 0 for count in counts)
         return base + (moved if at > tick else -moved)
 
     def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:
@@ -225,9 +276,10 @@ class KeptTable:
         low, high = min(at, snapshot.tick), max(at, snapshot.tick)
         if low == high:
             return rows
-        changes = self.changes_dataframe(spark, low, high)
-        if not self.changes.files(after=low, upto=high):
+        found = self._kept_changes(low, high)
+        if not found:
             return rows
+        changes = self._changes_on_spark(spark, found, low, high)
         return roll(rows, changes.drop(TICK), back=at < snapshot.tick)
 
     def _checkpoint_rows(self, spark: SparkSession, snapshot: CheckpointSnapshot) -> DataFrame:

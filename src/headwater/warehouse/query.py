@@ -19,12 +19,14 @@ from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick, of_source
 from headwater.model.settings import DEFAULTS, ReadingSettings
 from headwater.observe.status import HistoryEntry
+from headwater.storage.data_file import delete_folder
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.folders import (
     changelog_folder,
-    commits_folder,
+    journal_folder,
+    older_commits_folder,
     segment_folder,
     segment_of_table,
     view_folder,
@@ -56,16 +58,18 @@ class Warehouse:
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
-            if not Commits.exists(commits_folder(path)):
-                Commits.create(commits_folder(path))
+            delete_folder(older_commits_folder(path))  # an older version began here, and came to nothing
+            if not Commits.exists(journal_folder(path)):
+                Commits.create(journal_folder(path))
             write_format(path)
         return cls.open(path)
 
     @classmethod
     def open(cls, path: str, settings: ReadingSettings = DEFAULTS.reading) -> Self:
-        """Open a warehouse. One of another format is refused."""
+        """Open a warehouse. One of another format is refused, unless it can be read as it is."""
         check_format(path)
-        return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(commits_folder(path)), settings)
+        folder = journal_folder(path) if has_journal(path) else older_commits_folder(path)
+        return cls(path, ChangeLog.open(changelog_folder(path)), Commits.open(folder), settings)
 
     def head(self) -> Commit:
         """Return the newest commit."""
@@ -155,12 +159,15 @@ class Warehouse:
 
     def kept_table(self, name: str) -> KeptTable:
         """Open the tables of a view's present generation."""
-        return KeptTable.open(view_folder(self.path, name, self.view(name).generation))
+        return KeptTable.open(view_folder(self.path, name, self.view(name).generation), self.commits.journal)
 
     def kept_segments(self, name: str) -> dict[str, KeptTable]:
         """Open the auxiliary tables of a view, by segment."""
         tables = self.view(name).segments
-        return {segment_of_table(table): KeptTable.open(segment_folder(self.path, table)) for table in tables}
+        return {
+            segment_of_table(table): KeptTable.open(segment_folder(self.path, table), self.commits.journal)
+            for table in tables
+        }
 
     def tick_at(self, moment: AtPosition) -> Tick:
         """Return the first tick whose state holds all that a source committed up to a position.
@@ -269,3 +276,11 @@ class Warehouse:
                 else f"it has come to tick {frontier}",
                 hint=(stopped.hint if stopped else "") or f"ask for a tick from {view.birth} to {frontier}",
             )
+
+
+def has_journal(warehouse: str) -> bool:
+    """Tell whether the commits are in the journal. An upgrade copies them there as its last step."""
+    path = journal_folder(warehouse)
+    if not Commits.exists(path):
+        return False
+    return not Commits.exists(older_commits_folder(warehouse)) or Commits.open(path).head().sequence > 0

@@ -184,7 +184,7 @@ def begin() -> Iterator[Begin]:
         resolved = SimpleNamespace(join=join, algorithm=SimpleNamespace(needs_order=needs_order))
         made: Any = Correspondence(
             spark=None,  # type: ignore[arg-type]
-            view=SimpleNamespace(name="v", lo=Tick(0), resolved=resolved),  # type: ignore[arg-type]
+            view=SimpleNamespace(name="v", frontier=Tick(0), resolved=resolved),  # type: ignore[arg-type]
             algorithm=script,
             resolved=SimpleNamespace(  # type: ignore[arg-type]
                 sources={"shop": shop},

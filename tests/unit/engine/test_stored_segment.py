@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from journaled import journal_in, tell
 from pyspark.sql import SparkSession
 
 from headwater.deltas.lookup import RowRequest, look_up, restricted
@@ -45,9 +46,9 @@ KEYS = [
 def table(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> KeptTable:
     monkeypatch.setattr(spark_files, "ROWS_PER_FILE", 40)
     monkeypatch.setattr(spark_files, "ROWS_PER_GROUP", 10)
-    made = KeptTable.create(str(tmp_path / "t"), SCHEMA, Tick(1), ordered=3)
+    made = KeptTable.create(str(tmp_path / "t"), journal_in(str(tmp_path)), SCHEMA, Tick(1), ordered=3)
     assert made.checkpoint.write_from_dataframe(to_dataframe(spark, rows(ROWS)), Tick(1))
-    return KeptTable.open(made.folder)
+    return KeptTable.open(made.folder, made.journal)
 
 
 def rows(values: list[tuple[object, ...]]) -> pa.Table:
@@ -105,7 +106,7 @@ def test_a_rolled_checkpoint_lies_in_order_too(table: KeptTable, spark: SparkSes
     gone, come = ROWS[0], ("Oslo", 77, DAY, 1)
     both = rows([gone, come])
     both = both.append_column("_tick", pa.array([2, 2])).append_column("_count", pa.array([-1, 1]))
-    assert table.append(both, Tick(2))
+    assert tell(table, both, 2)
     after, oslo = [*ROWS[1:], come], {"city": ["Oslo"]}
     assert found(table, spark, 2, oslo) == held(after, oslo), "changes are laid on what is read"
     assert table.roll_checkpoint(spark, Tick(2))

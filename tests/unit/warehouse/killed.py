@@ -24,7 +24,9 @@ from headwater.warehouse.query import Warehouse
 SALES = RelationName(source="shop", name="sales")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema([("id", pa.int64())])
-POLICY = Policy(files_per_tier=3, entries_per_clean=5, vacuum_every=timedelta(), keep_ticks=3)
+POLICY = Policy(
+    fold_commits=2, journal_files=4, files_per_tier=2, entries_per_clean=5, vacuum_every=timedelta(), keep_ticks=3
+)
 
 
 def capture(first: int, last: int) -> Capture:
@@ -51,7 +53,7 @@ def run(path: str, target: int) -> None:
     warehouse = Warehouse.create(path)
     epoch = warehouse.commits.take_lease("here:1")
     warehouse.log.take_over(epoch)
-    table = KeptTable.create(view_folder(path, "v", 1), SCHEMA, Tick(0))
+    table = KeptTable.create(view_folder(path, "v", 1), warehouse.commits.journal, SCHEMA, Tick(0))
     table.checkpoint.write(SCHEMA.empty_table(), Tick(0))
     if not warehouse.catalog().views:
         view = ViewEntry(
@@ -60,12 +62,15 @@ def run(path: str, target: int) -> None:
         record = CommitRecord(frontiers={"v": Tick(0)})
         warehouse.commits.commit(CommitKind.CATALOG, Tick(0), record, epoch=epoch, catalog=Catalog(views={"v": view}))
     keeper = Housekeeper(Warehouse.open(path), POLICY, started_at=START)
+    keeper.fold()
+    warehouse.commits.journal.hold()
     while (lo := warehouse.head().tick) < target:
         # the source repeats what it is not sure we have, and cuts it differently after each restart
         warehouse.log.append([capture(max(1, lo - 2), min(target, lo + 2 + epoch % 4))])
         hi = warehouse.log.last_tick
-        table.append(warehouse.log.rows(SALES, ("id",), lo, hi), hi)
-        warehouse.commits.commit(CommitKind.BATCH, hi, CommitRecord(frontiers={"v": hi}), epoch=epoch)
+        change = table.change(warehouse.log.rows(SALES, ("id",), lo, hi), hi)
+        assert change is not None
+        warehouse.commits.commit(CommitKind.BATCH, hi, CommitRecord(frontiers={"v": hi}), epoch=epoch, changes=[change])
         if hi > 6:
             table.checkpoint.write(pa.table({"id": pa.array(range(1, hi + 1), pa.int64())}), hi)
         list(keeper.run(datetime.now(UTC), lo))

@@ -8,13 +8,12 @@ import pytest
 from headwater.deltas.extent import EVERYTHING
 from headwater.errors import LeaseLost, WarehouseRefused
 from headwater.model.position import Position, Tick
-from headwater.observe.events import Event, ProbeCount, WarehouseUpgraded
+from headwater.observe.events import ProbeCount
 from headwater.warehouse.catalog import Catalog, ViewEntry, parse_catalog
 from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
 from headwater.warehouse.commits import Commits
-from headwater.warehouse.format import check_format, upgrade, write_format
+from headwater.warehouse.format import check_format, write_format
 from headwater.warehouse.lease import ALIVE_FOR, Lease, read_lease, refuse_if_held, release_lease, renew_lease
-from headwater.warehouse.query import Warehouse
 
 VIEW = ViewEntry(
     name="v", generation=1, sql="SELECT 1 AS a", birth=Tick(0), guarantee="complete", schema=(("a", "int"),)
@@ -72,12 +71,22 @@ def test_only_the_holder_of_the_lease_can_commit(path: str) -> None:
     assert old.head() == new.head()
 
 
-def test_a_compaction_between_does_not_disturb_a_commit(path: str) -> None:
+def test_reading_the_newest_commits_does_not_make_an_old_maintainer_commit_after_them(path: str) -> None:
+    old = Commits.create(path)
+    first = old.take_lease("here:1")
+    Commits.open(path).take_lease("there:2")
+    assert len(old.read()) == 2
+    with pytest.raises(LeaseLost):
+        old.commit(CommitKind.BATCH, Tick(1), record(1), epoch=first)
+    assert [commit.epoch for commit in Commits.open(path).read()] == [1, 2]
+
+
+def test_a_trim_between_does_not_disturb_a_commit(path: str) -> None:
     commits = Commits.create(path)
     epoch = commits.take_lease("here:1")
     for tick in range(1, 6):
         commits.commit(CommitKind.BATCH, Tick(tick), record(tick), epoch=epoch)
-    assert Commits.open(path).table.compact(1 << 20) == 6
+    assert Commits.open(path).journal.trim(lambda *_: True, 2) == 6
     assert Commits.open(path).head().tick == 5
     commits.commit(CommitKind.BATCH, Tick(6), record(6), epoch=epoch)
     assert [commit.sequence for commit in Commits.open(path).read()] == [1, 2, 3, 4, 5, 6, 7]
@@ -114,18 +123,6 @@ def test_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "format.json").write_text('{"format": 1}')
     with pytest.raises(WarehouseRefused):
         check_format(str(tmp_path))
-
-
-def test_an_older_warehouse_that_can_be_read_is_upgraded_once(tmp_path: Path) -> None:
-    path = Warehouse.create(str(tmp_path)).path
-    (tmp_path / "format.json").write_text('{"format": 2}')
-    Warehouse.open(path)
-    assert (tmp_path / "format.json").read_text() == '{"format": 2}', "a reader writes nothing"
-    heard: list[Event] = []
-    for _ in range(2):
-        upgrade(path, heard.append)
-    assert (tmp_path / "format.json").read_text() == '{"format": 3}'
-    assert heard == [WarehouseUpgraded(warehouse=path, before=2, after=3)]
 
 
 def test_a_replica_of_which_no_rows_are_said_holds_all() -> None:

@@ -13,7 +13,7 @@ from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.warehouse.catalog import Catalog, ViewEntry
-from headwater.warehouse.chores import CleanLog, Compact, DropRows, Policy, Vacuum
+from headwater.warehouse.chores import CleanLog, Compact, DropRows, Fold, Policy, Trim, Vacuum
 from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.folders import next_generation, replica_folder, view_folder
 from headwater.warehouse.generations import abandoned, clear_unnamed
@@ -23,6 +23,7 @@ from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
 START = datetime(2026, 1, 1, tzinfo=UTC)
+SCHEMA = pa.schema([("id", pa.int64())])
 VIEW = ViewEntry(name="v", generation=1, sql="…", birth=Tick(0), guarantee="complete", schema=(("id", "bigint"),))
 
 
@@ -33,7 +34,8 @@ class World:
         self.warehouse = Warehouse.create(path)
         self.epoch = self.warehouse.commits.take_lease("here:1")
         self.warehouse.log.take_over(self.epoch)
-        self.table = KeptTable.create(view_folder(path, "v", 1), pa.schema([("id", pa.int64())]), Tick(0))
+        self.journal = self.warehouse.commits.journal
+        self.table = KeptTable.create(view_folder(path, "v", 1), self.journal, SCHEMA, Tick(0))
         self.table.checkpoint.write(pa.table({"id": pa.array([], pa.int64())}), Tick(0))
         self.catalog(Catalog(views={"v": VIEW}))
 
@@ -47,9 +49,10 @@ class World:
         one = Transaction(position=position, identity=offset, committed_at=START + timedelta(seconds=offset))
         rows = pa.table({"id": [offset], "_ordinal": pa.array([0], pa.int32()), "_count": [1]})
         span = self.warehouse.log.append([Capture(transactions=(one,), rows={SALES: rows})])
-        self.table.append(self.warehouse.log.rows(SALES, ("id",), span.after, span.upto), span.upto)
+        change = self.table.change(self.warehouse.log.rows(SALES, ("id",), span.after, span.upto), span.upto)
+        assert change is not None
         record = CommitRecord(frontiers={"v": span.upto})
-        self.warehouse.commits.commit(CommitKind.BATCH, span.upto, record, epoch=self.epoch)
+        self.warehouse.commits.commit(CommitKind.BATCH, span.upto, record, epoch=self.epoch, changes=[change])
 
 
 @pytest.fixture
@@ -59,14 +62,22 @@ def world(tmp_path: Path) -> World:
 
 def test_housekeeping_beside_a_maintainer_changes_no_state(world: World, spark: SparkSession) -> None:
     now = datetime.now(UTC)
-    policy = Policy(files_per_tier=5, entries_per_clean=10, vacuum_every=timedelta(), grace_hours=0, stray_hours=0)
+    policy = Policy(
+        fold_commits=2,
+        journal_files=5,
+        files_per_tier=3,
+        entries_per_clean=10,
+        vacuum_every=timedelta(),
+        grace_hours=0,
+        stray_hours=0,
+    )
     keeper = Housekeeper(Warehouse.open(world.warehouse.path), policy, started_at=now)
     done = []
     for number in range(1, 25):
         world.step()
         if number % 6 == 0:
             done += list(keeper.run(datetime.now(UTC), Tick(0)))
-    assert {type(one.chore) for one in done} == {Compact, Vacuum, CleanLog}
+    assert {type(one.chore) for one in done} == {Fold, Trim, Compact, Vacuum, CleanLog}
     reader = Warehouse.open(world.warehouse.path)
     assert reader.log.last_tick == 24
     assert reader.log.rows(SALES, ("id",), Tick(0), Tick(24))["id"].to_pylist() == list(range(1, 25))
@@ -83,8 +94,9 @@ def test_retention_drops_what_nobody_needs(world: World, spark: SparkSession) ->
     keeper = Housekeeper(Warehouse.open(world.warehouse.path), Policy(keep_ticks=4), started_at=now)
     for _ in range(10):
         world.step()
-    assert [type(one.chore) for one in keeper.run(now, Tick(3))] == [DropRows]  # the log; the view's checkpoint is at 0
+    assert [type(one.chore) for one in keeper.run(now, Tick(3))] == [DropRows]  # the log; nothing is folded
     world.table.roll_checkpoint(spark, Tick(8))
+    keeper.fold()
     assert [type(one.chore) for one in keeper.run(now, Tick(5))] == [DropRows, DropRows]
     reader = Warehouse.open(world.warehouse.path)
     assert (reader.log.horizon(), reader.kept_table("v").horizon()) == (5, 6)
@@ -104,7 +116,7 @@ def test_retention_drops_what_nobody_needs(world: World, spark: SparkSession) ->
 
 def test_old_generations_go_when_their_time_is_over(world: World) -> None:
     second = ViewEntry(name="v", generation=2, sql="…", birth=Tick(0), guarantee="complete", schema=())
-    KeptTable.create(view_folder(world.warehouse.path, "v", 2), pa.schema([("id", pa.int64())]), Tick(0))
+    KeptTable.create(view_folder(world.warehouse.path, "v", 2), world.journal, SCHEMA, Tick(0))
     world.catalog(Catalog(views={"v": second}))
     reader = Warehouse.open(world.warehouse.path)
     now = datetime.now(UTC)
@@ -119,17 +131,17 @@ def test_old_generations_go_when_their_time_is_over(world: World) -> None:
 def test_what_a_killed_bootstrap_left_goes_and_its_number_stays(world: World) -> None:
     path = world.warehouse.path
     second = ViewEntry(name="v", generation=2, sql="…", birth=Tick(0), guarantee="complete", schema=())
-    KeptTable.create(view_folder(path, "v", 2), pa.schema([("id", pa.int64())]), Tick(0))
+    KeptTable.create(view_folder(path, "v", 2), world.journal, SCHEMA, Tick(0))
     world.catalog(Catalog(views={"v": second}))
     left = [view_folder(path, "v", 3), replica_folder(path, SALES, 1)]
-    KeptTable.create(left[0], pa.schema([("id", pa.int64())]), Tick(0))
-    KeptTable.create(left[1], pa.schema([("id", pa.int64())]), Tick(0))
+    KeptTable.create(left[0], world.journal, SCHEMA, Tick(0))
+    KeptTable.create(left[1], world.journal, SCHEMA, Tick(0))
     assert clear_unnamed(Warehouse.open(path)) == sorted(left)
     assert [list(Path(folder).iterdir()) for folder in left] == [[], []]
     assert next_generation(left[0]) == 4
     assert next_generation(left[1]) == 2
     for generation in (1, 2):  # what a commit names, or named: readers may still be in it
-        assert KeptTable.open(view_folder(path, "v", generation)).birth() == 0
+        assert KeptTable.open(view_folder(path, "v", generation), world.journal).birth() == 0
     assert clear_unnamed(Warehouse.open(path)) == []
 
 

@@ -10,11 +10,17 @@ import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
+from journaled import append, fold, journal_in, rows_at, tell
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.deltas.on_arrow import summed_up
-from headwater.errors import NotReadable
+from headwater.deltas.on_spark import to_dataframe
+from headwater.errors import LeaseLost, NotReadable
 from headwater.model.position import Tick
+from headwater.storage.spark_files import write_files
+from headwater.warehouse.commit_record import CommitKind, CommitRecord
+from headwater.warehouse.commits import Commits
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 
 SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
@@ -46,41 +52,80 @@ def folder(tmp_path: Path) -> str:
 
 
 def test_an_append_is_skipped_when_the_table_has_it_and_cut_where_it_has_a_part(folder: str) -> None:
-    table = KeptTable.create(folder, SCHEMA, Tick(10))
-    assert table.appended_upto() == 10
-    assert table.append(delta((11, 1, 1, "a"), (12, 1, 2, "b")), Tick(12))
-    assert not table.append(delta((11, 1, 1, "a"), (12, 1, 2, "b")), Tick(12))
-    assert not KeptTable.open(folder).append(delta((11, 1, 1, "a")), Tick(11))
-    assert table.append(delta((11, 1, 1, "a"), (12, 1, 2, "b"), (13, 1, 3, "c")), Tick(14))
-    assert table.appended_upto() == 14
-    assert KeptTable.open(folder).appended_upto() == 14
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(10))
+    assert table.committed_upto() == 10
+    assert append(table, delta((11, 1, 1, "a"), (12, 1, 2, "b")), 12)
+    assert not append(table, delta((11, 1, 1, "a"), (12, 1, 2, "b")), 12)
+    assert not append(KeptTable.open(folder, journal_in(folder)), delta((11, 1, 1, "a")), 11)
+    assert append(table, delta((11, 1, 1, "a"), (12, 1, 2, "b"), (13, 1, 3, "c")), 14)
+    assert table.committed_upto() == 14
+    assert KeptTable.open(folder, journal_in(folder)).committed_upto() == 14
 
 
 def test_an_empty_batch_writes_nothing(folder: str) -> None:
-    table = KeptTable.create(folder, SCHEMA, Tick(0))
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(0))
     version = table.changes.version
-    assert not table.append(delta(), Tick(5))
-    assert (table.changes.version, table.appended_upto()) == (version, 0)
+    assert not append(table, delta(), 5)
+    assert (table.changes.version, table.committed_upto()) == (version, 0)
 
 
-def test_two_maintainers_append_the_same_batch_once(folder: str, spark: SparkSession) -> None:
-    one = KeptTable.create(folder, SCHEMA, Tick(0))
-    two = KeptTable.open(folder)
+def test_a_maintainer_that_was_overtaken_tells_nothing_more(folder: str, spark: SparkSession) -> None:
+    one = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(0))
     one.checkpoint.write(plain(), Tick(0))
-    assert one.append(delta((1, 1, 1, "a")), Tick(1))
-    assert not two.append(delta((1, 1, 1, "a")), Tick(1))
-    assert two.append(delta((1, 1, 1, "a"), (2, 1, 1, "a")), Tick(2))
-    assert not one.append(delta((2, 1, 1, "a")), Tick(2))
-    assert bag(one.state_dataframe(spark, Tick(2))) == Counter({(1, "a"): 2})
+    assert tell(one, delta((1, 1, 1, "a")), 1)
+    commits = Commits(one.journal)
+    two = KeptTable.open(folder, journal_in(folder))
+    Commits(two.journal).take_lease("there:2")
+    assert not tell(two, delta((1, 1, 1, "a")), 1)
+    assert tell(two, delta((1, 1, 1, "a"), (2, 1, 1, "a")), 2)
+    late = one.change(delta((2, 1, 1, "a")), Tick(2))
+    assert late is not None
+    with pytest.raises(LeaseLost):
+        commits.commit(CommitKind.BATCH, Tick(2), CommitRecord(), epoch=0, changes=[late])
+    for table in (KeptTable.open(folder, journal_in(folder)), two):
+        assert bag(table.state_dataframe(spark, Tick(2))) == Counter({(1, "a"): 2})
+        fold(two)
+
+
+@pytest.mark.parametrize("folds", [False, True])
+def test_files_that_executors_wrote_are_committed_by_reference(
+    folder: str, spark: SparkSession, *, folds: bool
+) -> None:
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(0))
+    table.checkpoint.write(plain((7, "z")), Tick(0))
+    assert tell(table, delta((1, 1, 1, "a"), (2, 1, None, None)), 2)
+    rows = delta((3, -1, 7, "z"), (4, 2, 2, "b")).select(["_tick", "_count", "id", "name"])
+    files = write_files(to_dataframe(spark, rows), table.changes.path)
+    change = TableChange(table=table.name, after=Tick(2), upto=Tick(4), files=tuple(files))
+    commits = Commits(table.journal)
+    commits.commit(CommitKind.BATCH, Tick(4), CommitRecord(), epoch=commits.head().epoch, changes=[change])
+    assert tell(table, delta((5, -1, 1, "a")), 5)
+    if folds:
+        fold(table)
+    reader = KeptTable.open(folder, journal_in(folder))
+    states = {
+        0: {(7, "z"): 1},
+        2: {(7, "z"): 1, (1, "a"): 1, (None, None): 1},
+        3: {(1, "a"): 1, (None, None): 1},
+        5: {(None, None): 1, (2, "b"): 2},
+    }
+    for tick, state in states.items():
+        assert bag(reader.state_dataframe(spark, Tick(tick))) == Counter(state)
+        assert rows_at(reader, tick) == Counter(state)
+        assert reader.row_count(Tick(tick)) == sum(state.values())
+    assert sorted(reader.changes_dataframe(spark, Tick(2), Tick(5)).toArrow()["_tick"].to_pylist()) == [3, 4, 5]
+    assert reader.roll_checkpoint(spark, Tick(5))
+    for tick, state in states.items():
+        assert bag(reader.state_dataframe(spark, Tick(tick))) == Counter(state)
 
 
 def test_a_compaction_between_does_not_disturb_an_append(folder: str, spark: SparkSession) -> None:
-    table = KeptTable.create(folder, SCHEMA, Tick(0))
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(0))
     table.checkpoint.write(plain(), Tick(0))
     for tick in range(1, 6):
-        table.append(delta((tick, 1, tick, "x")), Tick(tick))
-    assert KeptTable.open(folder).changes.compact(1 << 20) == 5
-    assert table.append(delta((6, 1, 6, "x")), Tick(6))
+        append(table, delta((tick, 1, tick, "x")), tick)
+    assert KeptTable.open(folder, journal_in(folder)).changes.compact(1 << 20) == 5
+    assert append(table, delta((6, 1, 6, "x")), 6)
     assert bag(table.state_dataframe(spark, Tick(6))) == Counter({(number, "x"): 1 for number in range(1, 7)})
     assert bag(table.state_dataframe(spark, Tick(3))) == Counter({(number, "x"): 1 for number in range(1, 4)})
 
@@ -88,7 +133,7 @@ def test_a_compaction_between_does_not_disturb_an_append(folder: str, spark: Spa
 def test_states_roll_forward_and_back_from_any_checkpoint(folder: str, spark: SparkSession) -> None:
     chance = random.Random(7)
     state: Counter[tuple[int | None, str | None]] = Counter({(1, "a"): 2, (None, None): 1})
-    table = KeptTable.create(folder, SCHEMA, Tick(3))
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(3))
     table.checkpoint.write(plain(*state.elements()), Tick(3))
     states = {3: Counter(state)}
     for tick in range(4, 16):
@@ -98,7 +143,9 @@ def test_states_roll_forward_and_back_from_any_checkpoint(folder: str, spark: Sp
             count = chance.choice([-1, 1, 2]) if state[row] else 1
             state[row] += count
             rows.append((tick, count, *row))
-        table.append(delta(*rows), Tick(tick))
+        tell(table, delta(*rows), tick)
+        if chance.random() < 0.3:
+            fold(table)
         states[tick] = +state
     for checkpoint in (3, 9, 15):
         if checkpoint > 3:
@@ -117,7 +164,7 @@ def test_executors_write_checkpoints_and_timestamps_stay_what_they_are(folder: s
         [("at", pa.timestamp("us", tz="UTC")), ("local", pa.timestamp("us")), ("sum(x)", pa.decimal128(12, 2))]
     )
     far = datetime(9999, 12, 31, tzinfo=UTC)
-    table = KeptTable.create(folder, schema, Tick(0))
+    table = KeptTable.create(folder, journal_in(folder), schema, Tick(0))
     table.checkpoint.write(schema.empty_table(), Tick(0))
     rows = pa.table(
         {
@@ -128,8 +175,8 @@ def test_executors_write_checkpoints_and_timestamps_stay_what_they_are(folder: s
             "_count": [2],
         }
     )
-    assert table.append(rows, Tick(1))
-    assert not table.append(rows, Tick(1))
+    assert append(table, rows, 1)
+    assert not append(table, rows, 1)
     assert table.changes.files(after=1) == []
     assert len(table.changes.files(after=0, upto=1)) >= 1
     assert table.roll_checkpoint(spark, Tick(1))
@@ -146,6 +193,6 @@ def test_executors_write_checkpoints_and_timestamps_stay_what_they_are(folder: s
 
 
 def test_a_view_without_a_checkpoint_is_not_readable(folder: str, spark: SparkSession) -> None:
-    table = KeptTable.create(folder, SCHEMA, Tick(0))
+    table = KeptTable.create(folder, journal_in(folder), SCHEMA, Tick(0))
     with pytest.raises(NotReadable):
         table.state_dataframe(spark, Tick(0))

@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from journaled import rows_at
 
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.warehouse.query import Warehouse
 
 SALES = RelationName(source="shop", name="sales")
-STEPS = ("log append", "changes append", "commit", "checkpoint write")
-CHORES = ("Compact", "DropRows", "Vacuum", "CleanLog")
+STEPS = ("log append", "changes append", "commit", "checkpoint write", "journal trim")
+CHORES = ("Fold", "Trim", "Compact", "DropRows", "Vacuum", "CleanLog")
 POINTS = [
     *(f"{when} {step}" for step in STEPS for when in ("before", "after")),
     *(f"after {chore}" for chore in CHORES),
@@ -34,15 +34,7 @@ def run(path: str, target: int, point: str | None = None) -> int:
 def kept(path: str, tick: Tick) -> list[int]:
     """The state at a tick, from the checkpoint and the changes, without Spark."""
     table = Warehouse.open(path).kept_table("v")
-    snapshot = table.checkpoint.snapshot()
-    rows = [number for file in snapshot.files for number in pq.read_table(file)["id"].to_pylist()]
-    for file in table.changes.files(after=min(tick, snapshot.tick), upto=max(tick, snapshot.tick)):
-        for row in pq.read_table(file).to_pylist():
-            if snapshot.tick < row["_tick"] <= tick:
-                rows += [row["id"]] * row["_count"]
-            if tick < row["_tick"] <= snapshot.tick:
-                rows.remove(row["id"])
-    return sorted(rows)
+    return sorted(row[0] for row in rows_at(table, tick).elements())
 
 
 def assert_exact(path: str) -> None:

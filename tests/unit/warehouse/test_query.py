@@ -43,21 +43,21 @@ def batch(tick: int) -> CommitRecord:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A warehouse whose view `v` was born at tick 2 and is committed to tick 5; tick 6 is appended only."""
+    """A warehouse whose view `v` was born at tick 2 and is committed to tick 5; tick 6 is in the log only."""
     warehouse = Warehouse.create(str(tmp_path / "warehouse"))
     epoch = warehouse.commits.take_lease("here:1")
     warehouse.log.take_over(epoch)
     for offset in range(1, 7):
         warehouse.log.append([capture(offset * 100)])
-    table = KeptTable.create(view_folder(warehouse.path, "v", 1), SCHEMA, Tick(2))
+    table = KeptTable.create(view_folder(warehouse.path, "v", 1), warehouse.commits.journal, SCHEMA, Tick(2))
     table.checkpoint.write(pa.table({"id": [100, 200]}), Tick(2))
     view = ViewEntry(name="v", generation=1, sql="…", birth=Tick(2), guarantee="complete", schema=(("id", "bigint"),))
     record = CommitRecord(frontiers={"v": Tick(2)})
     warehouse.commits.commit(CommitKind.CATALOG, Tick(2), record, epoch=epoch, catalog=Catalog(views={"v": view}))
-    for tick in range(3, 7):
-        table.append(warehouse.log.rows(SALES, ("id",), Tick(tick - 1), Tick(tick)), Tick(tick))
-        if tick < 6:
-            warehouse.commits.commit(CommitKind.BATCH, Tick(tick), batch(tick), epoch=epoch)
+    for tick in range(3, 6):
+        change = table.change(warehouse.log.rows(SALES, ("id",), Tick(tick - 1), Tick(tick)), Tick(tick))
+        assert change is not None
+        warehouse.commits.commit(CommitKind.BATCH, Tick(tick), batch(tick), epoch=epoch, changes=[change])
     return warehouse.path
 
 

@@ -166,7 +166,7 @@ class Round:
 
     def _is_touched(self, view: LiveView, upto: Tick) -> bool:
         relations = view.resolved.view.relations.items()
-        return any(self.log.rows(name, columns[:1], view.lo, upto).num_rows for name, columns in relations)
+        return any(self.log.rows(name, columns[:1], view.frontier, upto).num_rows for name, columns in relations)
 
     def _before_many(self, view: LiveView, upto: Tick) -> Tick:
         """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick.
@@ -174,7 +174,7 @@ class Round:
         A view that is computed from whole inputs at every tick holds the others up, and no longer than that.
         """
         relations = view.resolved.view.relations.items()
-        rows = (self.log.rows(name, columns[:1], view.lo, upto) for name, columns in relations)
+        rows = (self.log.rows(name, columns[:1], view.frontier, upto) for name, columns in relations)
         ticks = sorted({Tick(tick) for found in rows for tick in found[TICK].unique().to_pylist()})
         most = self.resolved.project.settings.batch.recomputed_ticks
         return upto if len(ticks) <= most else ticks[most - 1]
@@ -193,10 +193,10 @@ class Round:
         """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
         if view.name in self._waiting:
             return Outcome(upto=view.frontier)
-        hi = view.end(self._before_many(view, hi) if view.resolved.is_recomputed_per_tick else hi)
-        if view.lo >= hi:
-            return Outcome(upto=view.lo)
-        end, halt = before_truncate(self.log, view.name, self._probed(view), view.lo, hi)
+        hi = self._before_many(view, hi) if view.resolved.is_recomputed_per_tick else hi
+        if view.frontier >= hi:
+            return Outcome(upto=view.frontier)
+        end, halt = before_truncate(self.log, view.name, self._probed(view), view.frontier, hi)
         lookup = self._lookup(view, end, log, snapshots)
         try:
             change = self._change(view, end, log, lookup)
@@ -234,14 +234,14 @@ class Round:
         return SelfLookup(
             relations=self.resolved.relations,
             columns=columns,
-            net=base_changes(all_rows(columns), Guarantee.STRONG, (view.lo, upto), log),
-            lo=view.lo,
+            net=base_changes(all_rows(columns), Guarantee.STRONG, (view.frontier, upto), log),
+            lo=view.frontier,
             log=log,
             shown=view_lookups(
                 self.spark,
                 resolved.view,
                 view.table,
-                view.lo,
+                view.frontier,
                 view.readers,
                 self.resolved.project.settings.memory.lookup_rows,
             ),
@@ -249,7 +249,7 @@ class Round:
         )
 
     def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, lookup: CountedLookup) -> ViewChange | None:
-        resolved, span = view.resolved, (view.lo, upto)
+        resolved, span = view.resolved, (view.frontier, upto)
         computed = self._computed.setdefault(span, {}) if resolved.shares else {}
         return compute_view_delta(
             self.spark,
@@ -268,7 +268,7 @@ class Round:
 
         Whether the snapshot shows the TRUNCATE does not matter: to an older one the relation is empty as well.
         """
-        _, gone = before_truncate(self.log, view.name, list(asked), view.lo, self.log.last_tick)
+        _, gone = before_truncate(self.log, view.name, list(asked), view.frontier, self.log.last_tick)
         if gone is not None:
             raise gone
 
@@ -277,7 +277,7 @@ class Round:
             self.listener(
                 SelfMaintenanceTested(
                     view=view.name,
-                    lo=view.lo,
+                    lo=view.frontier,
                     hi=upto,
                     suffices=not lookup.asked,
                     known_key_count=lookup.known_key_count,
@@ -287,7 +287,7 @@ class Round:
             self.listener(
                 ViewComputed(
                     view=view.name,
-                    lo=view.lo,
+                    lo=view.frontier,
                     hi=upto,
                     changed_rows=change.changed_rows,
                     read_rows=change.read_rows,
@@ -299,7 +299,7 @@ class Round:
         self, view: LiveView, end: Tick, log: AcceptedLog, lookup: CountedLookup
     ) -> tuple[Tick, ViewChange | None]:
         """Return the last tick whose state can be computed, by halving, and the changes up to it."""
-        good, bad, change = view.lo, end, None
+        good, bad, change = view.frontier, end, None
         while bad - good > 1:
             middle = Tick((good + bad) // 2)
             try:

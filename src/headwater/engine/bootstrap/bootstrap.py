@@ -48,6 +48,7 @@ from headwater.spark.view_errors import contradiction_error, is_contradiction, i
 from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.folders import next_generation, staging_folder, view_folder
+from headwater.warehouse.journal import Journal
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -119,6 +120,7 @@ class Bootstrap:
 
     spark: SparkSession
     warehouse: str
+    journal: Journal
     resolved: ResolvedProject
     views: tuple[str, ...]
     rebuilt: frozenset[str]
@@ -159,8 +161,14 @@ class Bootstrap:
             read_counts=counts,
             small_rows=settings.small_rows,
         )
-        memory = self.resolved.project.settings.memory
-        born = BornTables(spark=self.spark, warehouse=self.warehouse, tick=tick, adopted=self.adopted, settings=memory)
+        born = BornTables(
+            spark=self.spark,
+            warehouse=self.warehouse,
+            journal=self.journal,
+            tick=tick,
+            adopted=self.adopted,
+            settings=self.resolved.project.settings.memory,
+        )
         at_once = min(settings.views_at_once, os.cpu_count() or 1)  # small ones one by one leave processors idle
         with ThreadPoolExecutor(at_once, thread_name_prefix="birth") as pool:
             found = dict(
@@ -239,7 +247,7 @@ class Bootstrap:
         generation = next_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)
         with born.tables_for(resolved, inputs, is_rebuilt=name in self.rebuilt) as made:
-            table = KeptTable.create(folder, resolved.schema, tick)
+            table = KeptTable.create(folder, self.journal, resolved.schema, tick)
             computed = recompute(inputs.spark, resolved.view, resolved.view.whole, inputs.plain)
             by_text = BornRows.of_frame(computed, inputs.few)
             by_text.write(table.checkpoint, tick)

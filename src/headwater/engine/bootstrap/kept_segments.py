@@ -19,6 +19,7 @@ from headwater.model.settings import MemorySettings
 from headwater.project.resolve import ResolvedView
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater.warehouse.folders import next_generation, segment_folder, segment_table
+from headwater.warehouse.journal import Journal
 from headwater.warehouse.kept_table import KeptTable
 
 
@@ -59,6 +60,7 @@ class BornTables:
 
     spark: SparkSession
     warehouse: str
+    journal: Journal
     tick: Tick
     adopted: Mapping[RelationName, str]
     settings: MemorySettings
@@ -119,7 +121,7 @@ class BornTables:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))
         name = segment_table(segment.name.name, next_generation(first))
         folder, schema = segment_folder(self.warehouse, name), segment.relation.arrow_schema()
-        table = KeptTable.create(folder, schema, self.tick, ordered=len(segment.looked_up_by))
+        table = KeptTable.create(folder, self.journal, schema, self.tick, ordered=len(segment.looked_up_by))
         rows.write(table.checkpoint, self.tick)
         auxiliary = AuxiliaryTable(
             name=name, relation=segment.relation, table=table, spark=self.spark, settings=self.settings

@@ -164,8 +164,8 @@ class Correspondence:
         self._accepted = AcceptedLog(log, {})
         self._acceptor = acceptor
         self._listener = listener
-        self._delivered = view.lo
-        self._end = view.lo
+        self._delivered = view.frontier
+        self._end = view.frontier
         self._halt: HeadwaterError | None = None
         self._needs_order = view.resolved.algorithm.needs_order
         self._closed = threading.Event()
@@ -173,7 +173,7 @@ class Correspondence:
         self._installs: list[Install[ArrowBag]] = []
         self._asked: list[ProbeStats] = []
         self._pool = ThreadPoolExecutor(4, thread_name_prefix=f"ask for {view.name}")
-        self._running = algorithm(view.resolved.join, view.lo, self._accepted)
+        self._running = algorithm(view.resolved.join, view.frontier, self._accepted)
         self._act(next(self._running))
 
     def close(self) -> None:
@@ -189,16 +189,16 @@ class Correspondence:
         """Hand over to the algorithm whatever has arrived, in the one order that is right."""
         view = self._view
         relations = list(view.resolved.join.relations)
-        self._end, self._halt = before_truncate(self._log, view.name, relations, view.lo, self._log.last_tick)
+        self._end, self._halt = before_truncate(self._log, view.name, relations, view.frontier, self._log.last_tick)
         try:
             while self._deliver_next():
                 pass
         except HeadwaterError as error:
-            self._end, self._halt = view.lo, error
+            self._end, self._halt = view.frontier, error
 
     def outcome(self) -> Outcome:
         """Return how far the view comes by what was delivered, and its changes on the way."""
-        started, lo = time.perf_counter(), self._view.lo
+        started, lo = time.perf_counter(), self._view.frontier
         installs, self._installs = self._installs, []
         if not installs:
             return Outcome(upto=lo, halt=self._halt if lo == self._end else None)
@@ -226,7 +226,7 @@ class Correspondence:
                     raise
                 break
             good.append(install)
-        last = good[-1].upto if good else self._view.lo
+        last = good[-1].upto if good else self._view.frontier
         failed = installs[len(good)].upto
         (tick, transaction), *_ = self._log.transactions(None, Tick(failed - 1), failed)
         halt = stopping_error(self._view.name, error, tick, transaction)
@@ -334,9 +334,9 @@ class Correspondence:
         What was installed since and is not committed is not seen; the answer says so, and is rebased from there.
         """
         view, join = self._view, self._view.resolved.join
-        table = stored_view(self._spark, view.resolved.view, view.table, view.lo, self._few_rows)
+        table = stored_view(self._spark, view.resolved.view, view.table, view.frontier, self._few_rows)
         found = tuple((_shown_rows(table, join, part),) for part in query.parts)
-        return Answered(number=query.number, found=found, sight=SawTicks(upto=view.lo))
+        return Answered(number=query.number, found=found, sight=SawTicks(upto=view.frontier))
 
     def _sent(self, query: Query[ArrowBag], ask: Ask) -> _Open:
         """Send a query; what is visible by now is noted before its snapshot is taken."""

@@ -32,10 +32,10 @@ def install_on_spark(
 ) -> pa.Table:
     """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
     schema = view.table.changes.schema()
-    gained = _sum_of_terms(spark, view.resolved.join, schema, view.lo, installs)
+    gained = _sum_of_terms(spark, view.resolved.join, schema, view.frontier, installs)
     if not any(install.distinct or install.removed for install in installs):
         return gained.table
-    table = stored_view(spark, view.resolved.view, view.table, view.lo, few_rows)
+    table = stored_view(spark, view.resolved.view, view.table, view.frontier, few_rows)
     changed = ArrowBag(schema.empty_table())
     for install in installs:
         of_tick = ArrowBag(gained.table.filter(pc.equal(gained.table[TICK], install.upto)))

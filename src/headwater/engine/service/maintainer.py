@@ -2,11 +2,11 @@
 
     accept    (its own threads)  sources ──► change log: every transaction its tick
     maintain  the ticks since the last commit, all views, one batch
-    commit    one row: how far every view has come
+    commit    one append: how far every view has come, and its changes up to there
 
 Invariants
 1. One maintainer at a time can append to the change log and commit; another that takes over stops this one.
-2. A view's frontier moves only over ticks whose changes are in its table.
+2. A view's frontier moves with its changes, in the same append.
 3. A view that cannot go on (its source is down, its input is impossible, its SQL raises) stops alone.
 """
 
@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from types import MappingProxyType
 
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
@@ -64,6 +65,7 @@ from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
 from headwater.warehouse.folders import staging_folder
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.mailbox import Releases
 from headwater.warehouse.query import Warehouse
@@ -110,6 +112,7 @@ class Maintainer:
             resolved.project.retention,
             lambda: dict(self.replicas),
             lambda: self._needed,
+            warehouse.commits.journal.let_go,
             listener,
             settings.upkeep,
         )
@@ -295,6 +298,7 @@ class Maintainer:
         job = Bootstrap(
             spark=self.spark,
             warehouse=self.warehouse.path,
+            journal=self.commits.journal,
             resolved=self.resolved,
             views=self.plan.born,
             rebuilt=self.plan.rebuilt,
@@ -410,10 +414,10 @@ class Maintainer:
         return now - self._due_since >= self.resolved.project.batch_interval_seconds
 
     def _take_over(self, found: RoundResult, jobs: SparkJobs) -> None:
-        """Append what a batch found, and commit it."""
+        """Commit what a batch found."""
         started = time.perf_counter()
-        rows = {name: self._append(self.views[name], outcome) for name, outcome in found.outcomes.items()}
-        appended = time.perf_counter()
+        changes: dict[str, TableChange] = {}
+        rows = {name: _gathered(self.views[name], outcome, changes) for name, outcome in found.outcomes.items()}
         for name, outcome in found.outcomes.items():
             view = self.views[name]
             view.advance(outcome.change, outcome.upto)
@@ -421,43 +425,31 @@ class Maintainer:
             if outcome.halt is not None:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
-        seconds = {**found.seconds, "append": appended - started}
         asked = found.asked.total()
         statistics = BatchStatistics(
             lo=found.lo,
             hi=found.hi,
-            seconds=seconds,
+            seconds=found.seconds,
             rows={name: delta for name, delta in rows.items() if delta is not None},
             probe_count=asked.probe_count,
             answer_count=asked.row_count,
             byte_count=asked.byte_count,
             spark_job_count=jobs.count(),
         )
-        self._commit(CommitKind.BATCH, statistics=statistics)
+        self._commit(CommitKind.BATCH, statistics=statistics, changes=changes)
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
         self._row_count += row_count
         self._commit_count += 1
-        told = {**seconds, "commit": time.perf_counter() - appended}
+        told = {**found.seconds, "commit": time.perf_counter() - started}
         self.listener(BatchCommitted(lo=found.lo, hi=found.hi, row_count=row_count, seconds=told))
 
-    def _append(self, view: LiveView, outcome: Outcome) -> ViewDelta | None:
-        change = outcome.change
-        if change is None:
-            return None
-        view.append(change, outcome.upto)
-        counts = change.rows.table[COUNT]
-        positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
-        return ViewDelta(
-            rows_added=positive,
-            rows_removed=positive - (pc.sum(counts).as_py() or 0),
-            changed_rows=change.changed_rows,
-            read_rows=sum(change.read_rows.values()),
-            asked=outcome.asked.by_source(),
-            seconds=change.seconds_asking + change.seconds_joining,
-        )
-
     def _commit(
-        self, kind: CommitKind, *, statistics: BatchStatistics | None = None, catalog: Catalog | None = None
+        self,
+        kind: CommitKind,
+        *,
+        statistics: BatchStatistics | None = None,
+        catalog: Catalog | None = None,
+        changes: Mapping[str, TableChange] = MappingProxyType({}),
     ) -> Commit:
         reach(f"before {kind.value} commit")
         shown = self._shown()
@@ -470,7 +462,9 @@ class Maintainer:
             refreshed_at=self.timetable.refreshed_at(self.views.values()),
         )
         tick = max((view.frontier for view in self.views.values()), default=self.log.last_tick)
-        return self.commits.commit(kind, tick, record, epoch=self.epoch, catalog=catalog)
+        return self.commits.commit(
+            kind, tick, record, epoch=self.epoch, catalog=catalog, changes=tuple(changes.values())
+        )
 
     def _shown(self) -> dict[str, LiveView | RetiringView]:
         """Return the views that can be read, each in the version that is readable now."""
@@ -488,8 +482,10 @@ class Maintainer:
         going = [view for view in self.views.values() if view.stopped is None]
         for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
             auxiliary.forget({view.frontier for view in going if auxiliary in view.segments.values()})
-        slowest = min((view.lo for view in going), default=self.log.last_tick)
-        frontier = min((view.lo for view in going if isinstance(view.resolved.refresh, Continuous)), default=slowest)
+        slowest = min((view.frontier for view in going), default=self.log.last_tick)
+        frontier = min(
+            (view.frontier for view in going if isinstance(view.resolved.refresh, Continuous)), default=slowest
+        )
         for name, fresh in list(self.upkeep.refreshed.items()):
             if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
                 self.replicas[name].release()
@@ -510,6 +506,24 @@ class Maintainer:
             self._truncated |= {name: self.log.last_tick for names in capture.truncated.values() for name in names}
             replicas = dict(self.replicas)
         return resolve_truncates(capture, self.log, replicas)
+
+
+def _gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange]) -> ViewDelta | None:
+    """Add what a batch found for a view to what the commit will carry, and return what it did to the view."""
+    change = outcome.change
+    if change is None:
+        return None
+    view.gather(change, outcome.upto, changes)
+    counts = change.rows.table[COUNT]
+    positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+    return ViewDelta(
+        rows_added=positive,
+        rows_removed=positive - (pc.sum(counts).as_py() or 0),
+        changed_rows=change.changed_rows,
+        read_rows=sum(change.read_rows.values()),
+        asked=outcome.asked.by_source(),
+        seconds=change.seconds_asking + change.seconds_joining,
+    )
 
 
 def _never_idle(thread: SourceThread) -> HeadwaterError | None:

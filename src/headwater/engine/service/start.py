@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -25,13 +26,17 @@ from headwater.project.slot_claims import SlotOrigin, claim_slots
 from headwater.storage.mapped_rows import clear_mapped
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
-from headwater.warehouse.folders import replica_folder, segment_of_table
-from headwater.warehouse.format import is_warehouse, refuse_occupied, upgrade
+from headwater.warehouse.chores import Policy
+from headwater.warehouse.folders import replica_folder, segment_folder, segment_of_table, view_folder
+from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
+from headwater.warehouse.housekeeping import Housekeeper
+from headwater.warehouse.journal import table_name
 from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
+from headwater.warehouse.upgrade import upgrade
 
 _NO_CONSENT = Consent()
 
@@ -75,6 +80,8 @@ def _started(
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
         clear_mapped(path)
+        _fold(warehouse, plan.kept)
+        warehouse.commits.journal.hold()
         auxiliary: dict[str, AuxiliaryTable] = {}
         lasting = {name: kept.replicas[name] for name in resolved.replicated() if name in kept.replicas}
         return Maintainer(
@@ -97,6 +104,18 @@ def _started(
         with contextlib.suppress(OSError, WarehouseRefused):
             release_lease(path, epoch)
         raise
+
+
+def _fold(warehouse: Warehouse, views: Sequence[str]) -> None:
+    """Fold what a killed maintainer has not: all that is needed of these views, and what can be of others.
+
+    The tables of a view that is built again may be damaged: that may be why it is.
+    """
+    kept = [warehouse.view(name) for name in views]
+    folders = [view_folder(warehouse.path, view.name, view.generation) for view in kept]
+    folders += [segment_folder(warehouse.path, table) for view in kept for table in view.segments]
+    keeper = Housekeeper(warehouse, Policy(), started_at=datetime.now(UTC))
+    keeper.fold({table_name(folder) for folder in folders})
 
 
 def _take_for_project(path: str, name: str, listener: Listener) -> None:

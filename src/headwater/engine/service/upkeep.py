@@ -1,4 +1,4 @@
-"""What keeps a warehouse quick and small, in a thread of its own: roll checkpoints, refresh replicas, tidy up.
+"""What keeps a warehouse quick and small, in a thread of its own: fold the journal, roll checkpoints, tidy up.
 
 None of it changes a state: a checkpoint is another way to hold what the changes say. So it may be late, fail and be
 tried again; the maintainer never waits for it. Rolling costs as much as the data, so it is done at most a small part of
@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
@@ -42,17 +43,22 @@ class Upkeep:
         retention: Retention,
         replicas: Callable[[], dict[RelationName, ReplicaReader]],
         needed: Callable[[], Tick],
+        folded: Callable[[Mapping[str, Tick]], None],
         listener: Listener,
         settings: UpkeepSettings,
     ) -> None:
-        """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick."""
+        """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick.
+
+        `folded` is told how far tables have come.
+        """
         self._spark = spark
         self._path = path
         self._replicas = replicas
         self._needed = needed
+        self._folded = folded
         self._listener = listener
         self._settings = settings
-        self._policy = _policy(retention)
+        self._policy = _policy(retention, settings)
         self._next_roll: dict[str, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -72,18 +78,29 @@ class Upkeep:
     def _run(self) -> None:
         started_at = datetime.now(UTC)
         opened: tuple[Warehouse, Housekeeper] | None = None
-        while not self._stop.wait(self._settings.interval_seconds):
+        is_last = False
+        while not is_last:
+            is_last = self._stop.wait(self._settings.interval_seconds)
             try:
                 warehouse, housekeeper = opened = opened or self._open(started_at)
-                self._roll_views(warehouse)
-                self._refresh_replicas()
-                for done in housekeeper.run(datetime.now(UTC), self._needed()):
-                    self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
-                    if self._stop.is_set():
-                        return
+                if is_last:  # whoever comes next, or reads, finds all in the tables
+                    housekeeper.fold()
+                else:
+                    self._roll_views(warehouse)
+                    self._refresh_replicas()
+                    self._keep_house(housekeeper)
             except Exception:  # noqa: BLE001 - upkeep may fail and is tried again; it must never end the maintainer
                 if not self._stop.is_set():
                     _log.warning("upkeep failed and will be tried again", exc_info=True)
+
+    def _keep_house(self, housekeeper: Housekeeper) -> None:
+        try:
+            for done in housekeeper.run(datetime.now(UTC), self._needed()):
+                self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
+                if self._stop.is_set():
+                    return
+        finally:
+            self._folded(housekeeper.folded)
 
     def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
         housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
@@ -115,9 +132,14 @@ class Upkeep:
             self.refreshed[name] = refresh_replica(reader, replica, Warehouse.open(self._path).log)
 
 
-def _policy(retention: Retention) -> Policy:
+def _policy(retention: Retention, settings: UpkeepSettings) -> Policy:
+    policy = Policy(
+        fold_commits=settings.fold_commits,
+        fold_every=timedelta(seconds=settings.fold_interval_seconds),
+        journal_files=settings.journal_files,
+    )
     match retention:
         case RetainTicks(count=count):
-            return Policy(keep_ticks=count)
+            return replace(policy, keep_ticks=count)
         case RetainFor(seconds=seconds):
-            return Policy(keep_for=timedelta(seconds=seconds))
+            return replace(policy, keep_for=timedelta(seconds=seconds))

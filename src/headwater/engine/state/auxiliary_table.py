@@ -8,7 +8,7 @@ One table may serve several views, whose segments mean the same. Each goes its o
 
 Invariants
 1. The table holds every change of the segment up to the frontier of each view that reads it. Changes are a function of
-   the change log, tick by tick, so whoever comes to a tick first appends them, and the others find them there.
+   the change log, tick by tick, so whoever comes to a tick first commits them, and the others find them there.
 2. Rows in memory are those of one tick; a view looks at those of its own frontier, and at no others.
 So a view that waits or stops never holds another one up, and never shows it anything else than its own tick.
 Views that need not show every tick have changes of their own making, and tables of their own.

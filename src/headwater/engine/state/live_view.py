@@ -15,12 +15,13 @@ from headwater.model.relation import RelationName
 from headwater.project.resolve import ResolvedView
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.commit_record import Stopped
+from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class LiveView:
-    """One view. `frontier` is what the last commit says; the tables may hold more, and that is adopted then.
+    """One view. `frontier` is what the last commit says, and where the next batch begins.
 
     `segments` are the auxiliary tables that are kept for it, perhaps for other views too, and its own table where its
     last step looks at its own rows.
@@ -39,17 +40,6 @@ class LiveView:
         return self.entry.name
 
     @property
-    def lo(self) -> Tick:
-        """The tick where the next batch begins.
-
-        A view that is one join goes on where its table ends. Of a view with segments a dead maintainer may have
-        appended some tables and not others, so the batch is computed again from the frontier.
-        """
-        if self.resolved.view.only_join is None:
-            return self.frontier
-        return max(self.frontier, self.table.appended_upto())
-
-    @property
     def readers(self) -> dict[RelationName, SegmentLookup]:
         """What is kept for it, as of the frontier: in memory what every batch may look up."""
         unread, at = self.resolved.view.unread, self.frontier
@@ -58,25 +48,20 @@ class LiveView:
             for name, auxiliary in self.segments.items()
         }
 
-    def end(self, hi: Tick) -> Tick:
-        """Return where a batch must end: where one ended that was appended in part, else where it would.
+    def gather(self, change: ViewChange, upto: Tick, gathered: dict[str, TableChange]) -> None:
+        """Add a batch's changes to what a commit will carry, by table; what was told already is left out.
 
-        Changes that are told tick by tick are appended from where a table ends, whatever the batch.
+        Of views that share a table, the first that comes to a tick tells it.
         """
-        if self.resolved.view.only_join is not None or self.resolved.shares:
-            return hi
-        tables = (self.table, *(auxiliary.table for auxiliary in self.segments.values()))
-        appended = max(table.appended_upto() for table in tables)
-        return appended if appended > self.frontier else hi
-
-    def append(self, change: ViewChange, upto: Tick) -> None:
-        """Append a batch's changes to the tables; those that have them already are left as they are."""
-        for name, rows in change.segments.items():
-            self.segments[name].table.append(rows.table, upto)
-        self.table.append(change.rows.table, upto)
+        tables = [(self.segments[name].table, bag.table) for name, bag in change.segments.items()]
+        for table, rows in (*tables, (self.table, change.rows.table)):
+            before = gathered.get(table.name)
+            found = table.change(rows, upto, None if before is None else before.upto)
+            if found is not None:
+                gathered[table.name] = found if before is None else before.followed_by(found)
 
     def advance(self, change: ViewChange | None, upto: Tick) -> None:
-        """Move to a tick whose changes are in the tables."""
+        """Move to a tick, with the changes up to there."""
         for name, auxiliary in self.segments.items():
             rows = None if change is None else _rows(change, name, self.resolved)
             auxiliary.advance(self.frontier, rows, upto)
