@@ -58,13 +58,14 @@ def test_oracle_one_list_of_entries(seed: int, held_bytes_limit: int | None, tmp
 def test_beyond_the_limit_rows_are_mapped_and_those_merged_away_are_deleted(tmp_path: Path) -> None:
     random = Random(1)
     layered = LayeredRows(schema=COUNTED, folder=MappedFolder(tmp_path), held_bytes_limit=5_000, tail_rows=10)
-    layered.fill([counted(random, 1_000)])
+    layered.fill(counted(random, 30) for _ in range(30))  # each has room, all of them have not
+    assert layered.held_bytes <= 5_000
     assert not layered.is_held
     for _ in range(200):
         layered.add(counted(random, 9))
     assert layered.held_bytes < 5_000 + 2_000
     mapped = [layer for layer in layered._layers() if mapped_folder(layer) is not None]
-    assert len(list(tmp_path.iterdir())) == len(mapped) < 12
+    assert len(list(tmp_path.iterdir())) == len(mapped) < 30 + 12
     before = layered.entries().to_pylist()
     layered.release()
     assert not tmp_path.exists()

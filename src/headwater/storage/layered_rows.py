@@ -40,7 +40,9 @@ class LayeredRows:
 
     def fill(self, parts: Iterable[pa.Table]) -> None:
         """Take the rows of the base, part by part."""
-        self._base += [self._placed(part) for part in parts if part.num_rows]
+        for part in parts:
+            if part.num_rows:
+                self._base.append(self._placed(part))
 
     @property
     def base_count(self) -> int:
