@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.deltas.extent import Extent
 from headwater.deltas.selection import COMPARE, Selection
@@ -52,8 +53,9 @@ def to_dataframe(spark: SparkSession, table: pa.Table) -> DataFrame:
     without any.
     """
     whole = table.combine_chunks() if table.num_rows else table.schema.empty_table()
-    if is_connect(spark):
-        return spark.createDataFrame(whole)
+    if is_connect(spark):  # it infers no types from a table without rows
+        types = None if whole.num_rows else from_arrow_schema(whole.schema, prefer_timestamp_ntz=False)
+        return spark.createDataFrame(whole, types)
     return spark._create_from_arrow_table(  # noqa: SLF001 - what `createDataFrame` calls, without its 33 round trips
         whole,
         table.schema.names,
