@@ -24,7 +24,7 @@ _NAN = "\0NaN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What one bag has too few of, and what it has too many of, against the right one; counts are positive."""
+    """What one bag has too few of, and what it has too many of, against the right one. Counts are positive."""
 
     missing: tuple[tuple[Row, int], ...] = ()
     surplus: tuple[tuple[Row, int], ...] = ()

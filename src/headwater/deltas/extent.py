@@ -26,7 +26,7 @@ from headwater.model.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """The rows that pass all selections of at least one list; made by `of`, so that equal ones are written alike.
+    """The rows that pass all selections of at least one list. Made by `of`, so that equal ones are written alike.
 
     >>> oslo = Extent.of([Selection(column="city", compare="equal", values=("Oslo",))])
     >>> print(oslo, "|", EVERYTHING, "|", oslo.plus(EVERYTHING))
@@ -39,7 +39,7 @@ class Extent:
 
     @classmethod
     def of(cls, *lists: Iterable[Selection]) -> Self:
-        """Return the extent of these lists; one whose rows another one has anyway is left out."""
+        """Return the extent of these lists. One whose rows another one has anyway is left out."""
         ordered = sorted({tuple(sorted(set(one), key=repr)) for one in lists}, key=lambda one: (len(one), repr(one)))
         kept: list[tuple[Selection, ...]] = []
         for one in ordered:

@@ -85,7 +85,7 @@ class RowRequest(Generic[K]):
 
 
 def restricted(columns: tuple[str, ...], keys: K | None) -> Restriction[K] | None:
-    """Return the restriction of columns to keys; None, which is all rows, where columns or keys are missing."""
+    """Return the restriction of columns to keys. None, which is all rows, where columns or keys are missing."""
     return Restriction(columns=columns, keys=keys) if columns and keys is not None else None
 
 

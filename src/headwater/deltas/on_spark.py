@@ -73,7 +73,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 def collect_few(frame: DataFrame, few: int) -> pa.Table | None:
-    """Run a query and return its rows, None if they are more than few; no more are fetched."""
+    """Run a query and return its rows, None if they are more than few. No more are fetched."""
     found = to_arrow(frame.limit(few + 1))
     return found if found.num_rows <= few else None
 
@@ -98,7 +98,7 @@ def quoted(columns: Iterable[str]) -> list[str]:
 
 
 def under_keys(spark: SparkSession, frame: DataFrame, keys: pa.Table) -> DataFrame:
-    """Return the rows whose columns hold one of the keys, which have the columns' names; NULL is NULL."""
+    """Return the rows whose columns hold one of the keys, which have the columns' names. NULL is NULL."""
     renamed = keys.rename_columns([f"key_{place}" for place in range(keys.num_columns)])
     same = [F.col(name).eqNullSafe(F.col(f"key_{place}")) for place, name in enumerate(quoted(keys.column_names))]
     return frame.join(F.broadcast(to_dataframe(spark, renamed)), reduce(and_, same), "left_semi")
@@ -120,7 +120,7 @@ def _passing_one(selection: Selection) -> Column:
 
 
 def _literal(value: object) -> Column:
-    """Return a constant; a date by its text: on its way through Java's own dates one before 1582 becomes another."""
+    """Return a constant. A date by its text: on its way through Java's own dates one before 1582 becomes another."""
     return F.lit(value.isoformat()).cast("date") if isinstance(value, date) else F.lit(value)
 
 

@@ -59,7 +59,7 @@ _BOUNDED = (TICK, "sequence")
 
 
 def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, quick: bool = False) -> DataFile:
-    """Write rows to a new data file below a table's folder; it is not part of the table yet.
+    """Write rows to a new data file below a table's folder. It is not part of the table yet.
 
     A file that is written quickly takes less time and more space: it is meant to be merged soon.
     """
@@ -120,13 +120,13 @@ def read_text(root: str, path: str) -> str | None:
 
 
 def read_note(root: str, path: str, parse: Callable[[Any], Parsed]) -> Parsed | None:
-    """Return what a small JSON file means, or None if it is not there; one that means nothing is refused by name."""
+    """Return what a small JSON file means, or None if it is not there. One that means nothing is refused by name."""
     text = read_text(root, path)
     return None if text is None else parse_stored(f"{root}/{path}", text, parse)
 
 
 def sync(root: str, *paths: str) -> None:
-    """Force files and the folders that name them to disk; object stores do that before they answer."""
+    """Force files and the folders that name them to disk. Object stores do that before they answer."""
     if "://" in root:
         return
     files = [Path(root, path) for path in paths]
@@ -151,7 +151,7 @@ def write_text(root: str, path: str, text: str) -> None:
 
 
 def delete_folder(root: str) -> None:
-    """Delete a folder and everything in it; one that is not there is fine."""
+    """Delete a folder and everything in it. One that is not there is fine."""
     system, base = place(root)
     if system.get_file_info(base).type == pafs.FileType.Directory:
         system.delete_dir(base)

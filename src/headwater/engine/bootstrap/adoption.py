@@ -30,7 +30,7 @@ def adoptable_tables(views: Iterable[LiveView]) -> dict[RelationName, str]:
 
 
 def come_to(table: str, views: Iterable[LiveView]) -> Tick | None:
-    """Return the last tick that some view has brought an auxiliary table to; None if none goes on that reads it."""
+    """Return the last tick that some view has brought an auxiliary table to. None if none goes on that reads it."""
     going = (view for view in views if view.stopped is None and table in view.entry.segments)
     return max((view.frontier for view in going), default=None)
 

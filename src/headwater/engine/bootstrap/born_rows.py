@@ -34,7 +34,7 @@ class BornRows:
 
     @classmethod
     def of_frame(cls, frame: DataFrame, few: int) -> BornRows:
-        """Compute rows that are expected to be no more than a few; with 0 nothing is computed yet."""
+        """Compute rows that are expected to be no more than a few. With 0 nothing is computed yet."""
         return cls(frame=frame, few=collect_few(frame, few) if few else None)
 
     def placed(self, spark: SparkSession) -> BornRows:

@@ -53,7 +53,7 @@ class BornSegments:
 
 @dataclass(slots=True, kw_only=True)
 class BornTables:
-    """Auxiliary tables at their birth; `adopted` are those that other views keep already, by segment.
+    """Auxiliary tables at their birth. `adopted` are those that other views keep already, by segment.
 
     Several threads bring views to life with it: a segment that views share is made by the first that comes to it.
     """
@@ -72,7 +72,7 @@ class BornTables:
 
     @contextmanager
     def tables_for(self, resolved: ResolvedView, inputs: Inputs, *, is_rebuilt: bool) -> Iterator[BornSegments]:
-        """Give the tables of a view's kept segments; those that are not there are computed and written.
+        """Give the tables of a view's kept segments. Those that are not there are computed and written.
 
         A view that is to be rebuilt trusts no table that is there already.
         """
@@ -92,7 +92,7 @@ class BornTables:
         segment: Segment,
         rows: DataFrame,
     ) -> DataFrame:
-        """Write a kept segment that has no table yet; what was written is read, not computed again."""
+        """Write a kept segment that has no table yet. What was written is read, not computed again."""
         if segment.name in kept and segment.name not in found:
             with self._making.setdefault(segment.name, threading.Lock()):
                 found[segment.name] = self._table_of(resolved, inputs, segment, rows)

@@ -139,7 +139,7 @@ def stage_relation(
     listener: Listener,
     settings: BootstrapSettings,
 ) -> StagedRelation:
-    """Read rows of a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept.
+    """Read rows of a relation into files, several chunks at a time. Chunks that an earlier attempt finished are kept.
 
     The columns of the remainder are among the wanted ones.
     """

@@ -77,7 +77,7 @@ class SignsOfLife:
                 _log.warning("cannot show signs of life", exc_info=True)
 
     def _is_awaited(self) -> bool:
-        """Tell whether somebody waits for what has not been said yet; sources that are not there yet are hastened."""
+        """Tell whether somebody waits for what has not been said yet. Sources that are not there yet are hastened."""
         accepted = self._acceptor.accepted_to()
         found = False
         for name, thread in self._acceptor.threads().items():

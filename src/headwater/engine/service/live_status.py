@@ -108,7 +108,7 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
 
 
 def _last_transaction(warehouse: Warehouse, held_to: Positions) -> Position | None:
-    """Return where the newest transaction ends that the log holds of a source; None if it holds none."""
+    """Return where the newest transaction ends that the log holds of a source. None if it holds none."""
     with suppress(SourceLost, NotReadable):  # another server's log, or one that retention has dropped
         ticks = [(tick, one.source) for one in held_to.values() if (tick := warehouse.log.tick_at(one)) is not None]
         if ticks:

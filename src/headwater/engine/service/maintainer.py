@@ -74,7 +74,7 @@ _WAIT_SECONDS = 0.2
 
 
 class Maintainer:
-    """Maintains one warehouse; made by `start_maintainer`."""
+    """Maintains one warehouse. Made by `start_maintainer`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Maintainer:
         replicas: dict[RelationName, ReplicaReader],
         listener: Listener,
     ) -> None:
-        """Take over what was opened; nothing runs yet. `retiring` views are read as they are until reborn."""
+        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn."""
         self.spark = spark
         self.warehouse = warehouse
         self.resolved = resolved
@@ -140,7 +140,7 @@ class Maintainer:
         self._row_count = 0
 
     def stop(self) -> None:
-        """Ask the loop to end after the batch at hand; may come from another thread or a signal."""
+        """Ask the loop to end after the batch at hand. May come from another thread or a signal."""
         self._stop.set()
 
     def run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool = False) -> RunResult:
@@ -231,7 +231,7 @@ class Maintainer:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
 
     def _drop_views(self) -> None:
-        """Drop views; and note, before a source is followed by a new slot, which ones have to be built anew for it."""
+        """Drop views. And note, before a source is followed by a new slot, which ones have to be built anew for it."""
         if self.plan.dropped or self.plan.lost_sources:
             self._commit(CommitKind.CATALOG, catalog=self._catalog())
             for name in self.plan.dropped:
@@ -311,7 +311,7 @@ class Maintainer:
         self._bootstrap = BootstrapThread(job, dict(self.replicas))
 
     def _can_bring_in(self, made: Bootstrapped) -> bool:
-        """Tell whether newborn views can be brought in; if what they adopt will not come to be, begin again."""
+        """Tell whether newborn views can be brought in. If what they adopt will not come to be, begin again."""
         if self._made_at is None:
             self._made_at = time.monotonic()
         adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.auxiliary.keys()
@@ -323,7 +323,7 @@ class Maintainer:
         return decided is Adoption.READY
 
     def _bring_in(self, made: Bootstrapped) -> None:
-        """Make newborn views readable from their birth on; from now on they are in every batch."""
+        """Make newborn views readable from their birth on. From now on they are in every batch."""
         if not self._replace_replicas(made):
             self._made_at = None
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
@@ -357,7 +357,7 @@ class Maintainer:
             self.listener(ViewStopped(view=name, tick=made.tick, error=error))
 
     def _replace_replicas(self, made: Bootstrapped) -> bool:
-        """Read the replicas that were made from now on; False if one was truncated since, so that it is of no use.
+        """Read the replicas that were made from now on. False if one was truncated since, so that it is of no use.
 
         What a TRUNCATE took is written out as far as the replica held it that was there before: perhaps less.
         """

@@ -41,7 +41,7 @@ class ProjectRun:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """End after the batch at hand; may come from another thread or a signal."""
+        """End after the batch at hand. May come from another thread or a signal."""
         self._stop.set()
         if self._maintainer is not None:
             self._maintainer.stop()
@@ -55,7 +55,7 @@ class ProjectRun:
         consent: Consent = _NO_CONSENT,
         fail_fast: bool = False,
     ) -> RunResult:
-        """Maintain; a run that ends once it is idle takes up no changes, the next one does.
+        """Maintain. A run that ends once it is idle takes up no changes, the next one does.
 
         A change that would delete the history of views is taken up only with consent.
         """
@@ -108,7 +108,7 @@ class ProjectRun:
     def _start(
         self, resolved: ResolvedProject, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
     ) -> Maintainer | None:
-        """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
+        """Make a maintainer. Unless it is the first, wait for a source that is away. None: stopped meanwhile."""
         while True:
             try:
                 return start_maintainer(self._spark, resolved, self._listener, rebuild, consent)

@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.02
 
 
 def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> None:
-    """Wait until the log has come to positions; where no maintainer runs, look ahead of it to there."""
+    """Wait until the log has come to positions. Where no maintainer runs, look ahead of it to there."""
     is_ahead = warehouse.log.last_tick > warehouse.log.durable_tick
     if is_ahead or not wait_for_maintainer(resolved, warehouse, positions):
         for source in sorted({position.source for position in positions.values()}):
@@ -34,7 +34,7 @@ def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, positio
 
 
 def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> bool:
-    """Wait until the maintainer has followed sources to positions; False: there is no maintainer."""
+    """Wait until the maintainer has followed sources to positions. False: there is no maintainer."""
     with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
         note_awaited(warehouse.path, positions)
     wait_seconds = resolved.project.settings.reading.follow_wait_seconds
@@ -93,7 +93,7 @@ def _peek(resolved: ResolvedProject, log: ChangeLog, source: str) -> Capture | N
 
 
 def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> None:
-    """Refuse what was peeked at if the source has forgotten more than the change log holds; asked after peeking."""
+    """Refuse what was peeked at if the source has forgotten more than the change log holds. Asked after peeking."""
     recorded = log.slots().get(source)
     if recorded is not None and recorded.has_begun:
         found = resolved.sources[source].slots().present.get(recorded.name)

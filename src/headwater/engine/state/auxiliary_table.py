@@ -35,7 +35,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class AuxiliaryTable:
-    """A kept segment, whoever reads it; `name` is what the catalog calls its table."""
+    """A kept segment, whoever reads it. `name` is what the catalog calls its table."""
 
     name: str
     relation: Relation

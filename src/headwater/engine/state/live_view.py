@@ -49,7 +49,7 @@ class LiveView:
         }
 
     def gather(self, change: ViewChange, upto: Tick, gathered: dict[str, TableChange]) -> None:
-        """Add a batch's changes to what a commit will carry, by table; what was told already is left out.
+        """Add a batch's changes to what a commit will carry, by table. What was told already is left out.
 
         Of views that share a table, the first that comes to a tick tells it.
         """
@@ -68,7 +68,7 @@ class LiveView:
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:
-        """Stop here for good; the others go on."""
+        """Stop here for good. The others go on."""
         self.stopped = _as_stopped(error)
 
 

@@ -55,7 +55,7 @@ class Lineages:
 def cheapest(
     lineage: KeptLineage, wanted: Wanted, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]
 ) -> Rewriting:
-    """Return where the operands' rows that derive so many rows are read at the least cost; of equal ones, the first."""
+    """Return where the operands' rows that derive so many rows are read at the least cost. Of equal ones, the first."""
     costs: dict[Rewriting, float] = {}
     if all(set(columns) <= set(lineage.columns[alias]) for alias, columns in wanted.items()):
         whole = cost(lineage.whole.name, key_count) if lineage.is_whole_kept else None
@@ -71,7 +71,7 @@ def cheapest(
 
 
 def _operand_cost(name: RelationName, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]) -> float:
-    """Return what reading an operand costs; one that is not held is computed from what it reads."""
+    """Return what reading an operand costs. One that is not held is computed from what it reads."""
     own = cost(name, key_count)
     if own is not None:
         return own

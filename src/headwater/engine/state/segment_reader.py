@@ -96,7 +96,7 @@ class SegmentReader:
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
     def absorb(self, changes: ArrowBag | None, upto: Tick) -> None:
-        """Lay the changes of the ticks (tick, upto] on top; None is no change."""
+        """Lay the changes of the ticks (tick, upto] on top. None is no change."""
         self.tick = upto
         if changes is None or not len(changes):
             return

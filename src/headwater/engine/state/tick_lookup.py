@@ -74,7 +74,7 @@ class SegmentedLookup:
     others: ArrowLookup
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request; those of relations are looked up at once."""
+        """Return the rows of each request. Those of relations are looked up at once."""
         asked = tuple(request for request in requests if not isinstance(request.relation, SegmentName))
         found = iter(self.others.lookup(asked) if asked else ())
         return [

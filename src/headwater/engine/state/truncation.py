@@ -24,7 +24,7 @@ from headwater.model.transaction import ORDINAL, Capture
 
 
 def resolve_truncates(capture: Capture, log: ChangeLog, replicas: Mapping[RelationName, ReplicaReader]) -> Capture:
-    """Return the capture with the truncated rows written out; everything before it is in the log already."""
+    """Return the capture with the truncated rows written out. Everything before it is in the log already."""
     rows = dict(capture.rows)
     for ordinal, names in sorted(capture.truncated.items()):
         for name in names:

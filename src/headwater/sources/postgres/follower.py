@@ -50,7 +50,7 @@ _MESSAGES_PER_LOOK = 256
 
 
 class PostgresFollower:
-    """Follows the log of one source; see `headwater.sources.source.Follower`."""
+    """Follows the log of one source. See `headwater.sources.source.Follower`."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class PostgresFollower:
         return {}
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget what it logged up to here; told to it by the following thread.
+        """Let the source forget what it logged up to here. Told to it by the following thread.
 
         The position may be past what this connection has followed: what an earlier one returned can become durable now.
         """
@@ -218,7 +218,7 @@ class PostgresFollower:
         return True
 
     def _ask(self) -> float:
-        """If somebody waits for more, ask the server how far it is; return how long to sleep before looking again."""
+        """If somebody waits for more, ask the server how far it is. Return how long to sleep before looking again."""
         with self._lock:
             wanted = self._wanted
         now = time.monotonic()

@@ -82,7 +82,7 @@ class WireColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRelation:
-    """A relation as the log sends it; `identity` is PostgreSQL's letter (f: full)."""
+    """A relation as the log sends it. `identity` is PostgreSQL's letter (f: full)."""
 
     oid: int
     schema: str
@@ -148,7 +148,7 @@ def parse_truncate(message: bytes) -> tuple[int, ...]:
 
 
 def parse_tuple(message: bytes, at: int, old: Values | None = None) -> tuple[Values, int]:
-    """Read a tuple that starts there, taking unchanged values from the old one; return it and where it ends.
+    """Read a tuple that starts there, taking unchanged values from the old one. Return it and where it ends.
 
     This runs once per row and its loop once per value: it is written for speed.
     """

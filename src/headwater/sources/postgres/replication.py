@@ -34,7 +34,7 @@ _EPOCH_SECONDS = 946_684_800
 
 
 def sender_timeout(connection: Connection) -> float:
-    """Return after how many seconds of hearing nothing the server ends a stream; infinity if it never does."""
+    """Return after how many seconds of hearing nothing the server ends a stream. Infinity if it never does."""
     row = connection.execute("SELECT setting::int8 FROM pg_settings WHERE name = 'wal_sender_timeout'").fetchone()
     assert row is not None
     return float(row[0]) / 1000 or math.inf

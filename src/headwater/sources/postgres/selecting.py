@@ -49,7 +49,7 @@ def _any_of(lists: list[list[sql.Composable]]) -> sql.Composed:
 
 
 def _all_of(relation: Relation, selections: tuple[Selection, ...]) -> list[sql.Composable]:
-    """Return the tests of those selections that can be tested; none: every row passes."""
+    """Return the tests of those selections that can be tested. None: every row passes."""
     return [_test(relation.column(one.column), one) for one in selections if _can_test(relation, one)]
 
 
@@ -69,7 +69,7 @@ def _is_text(column: Column) -> bool:
 
 
 def _test(column: Column, selection: Selection) -> sql.Composed:
-    """Return the test of a column; equality is also tested as an index knows it, which says yes at least as often."""
+    """Return the test of a column. Equality is also tested as an index knows it, which says yes at least as often."""
     own = sql.Identifier("r", column.name)
     exact = sql.SQL('{}::text COLLATE "C"').format(own) if _is_text(column) else own
     values = sql.SQL(", ").join(map(sql.Literal, selection.values))

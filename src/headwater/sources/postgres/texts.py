@@ -28,7 +28,7 @@ _SHOWN_CHARACTERS = 80
 
 
 class _UnfitError(Exception):
-    """A value does not fit; carries it until the column's name is known."""
+    """A value does not fit. Carries it until the column's name is known."""
 
 
 def typed_table(relation: Relation, columns: Sequence[str], texts: Sequence[pa.Array]) -> pa.Table:
@@ -85,7 +85,7 @@ def _typed(texts: pa.Array, spark_type: str, blank_padded: bool) -> pa.Array:
 
 
 def _decimals(texts: pa.Array, target: pa.Decimal128Type) -> pa.Array:
-    """Cast by Arrow; where it cannot (more than 38 digits, even if they are zeros), value by value.
+    """Cast by Arrow. Where it cannot (more than 38 digits, even if they are zeros), value by value.
 
     Arrow's cast overflows silently when the digits before the point are too many (seen in 26.0: 10^30 becomes another
     number), so they are counted first.

@@ -30,7 +30,7 @@ SERVER = Abilities(shares_snapshots=True, reads_as_of=False, holds_log=True, tel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedTransaction:
-    """What one transaction did: the relations it emptied first, then its changes; and what it altered."""
+    """What one transaction did: the relations it emptied first, then its changes. And what it altered."""
 
     changes: Changes
     truncated: tuple[RelationName, ...] = ()
@@ -55,7 +55,7 @@ class ScriptedSlot:
 
 @dataclass(eq=False)
 class ScriptedDatabase:
-    """A database in memory. `commit` is what its users do; `fail`, `restart` and `restore` are what happens to it."""
+    """A database in memory. `commit` is what its users do. `fail`, `restart` and `restore` are what happens to it."""
 
     relations: tuple[Relation, ...]
     tells_from_start: bool = True
@@ -143,7 +143,7 @@ class ScriptedDatabase:
             self._hidden.discard((log, number))
 
     def seen(self, relations: Collection[RelationName], *, everything: bool = False) -> SeenUpTo | SeenOfLogs:
-        """Return what a reader shows of relations now; with `everything`, hidden transactions have ended."""
+        """Return what a reader shows of relations now. With `everything`, hidden transactions have ended."""
         with self.changed:
             self.require_up()
             if everything:
@@ -194,7 +194,7 @@ class ScriptedDatabase:
             self._disconnect()
 
     def restart(self, *, lost: int = 0) -> None:
-        """End all connections and snapshots; the last transactions may be lost, as far as no slot has told them."""
+        """End all connections and snapshots. The last transactions may be lost, as far as no slot has told them."""
         with self.changed:
             kept = len(self.transactions) - lost
             del self.transactions[kept:]

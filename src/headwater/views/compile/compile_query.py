@@ -34,7 +34,7 @@ def compile_query(query: exp.Expr, context: Context) -> Block:
 
 
 def _with_common(query: exp.Expr, context: Context) -> Context:
-    """Return the context with the queries that WITH names; each is compiled when it is first read, and only once."""
+    """Return the context with the queries that WITH names. Each is compiled when it is first read, and only once."""
     named = query.args.get("with_")
     if named is None:
         return context
@@ -74,7 +74,7 @@ def _named_query(common: exp.CTE, context: Context) -> Callable[[], Block]:
 
 
 def _lower_view(lower: Statement, context: Context) -> Callable[[], Block]:
-    """Return what gives a lower view; its columns are all needed, so that its segments are those of the view itself."""
+    """Return what gives a lower view. Its columns are all needed, so that its segments are those of the view itself."""
 
     def compiled() -> Block:
         with context.draft.of_view(lower.name):

@@ -188,7 +188,7 @@ def _complete_windows(select: exp.Select, rows: QueryRows) -> None:
 
 
 def _read_ties(select: exp.Select, call: exp.Expr, rows: QueryRows) -> _Ties | None:
-    """Return what completes orders of a SELECT; nothing where it has one row at most."""
+    """Return what completes orders of a SELECT. Nothing where it has one row at most."""
     statement = rows.statement
     try:
         if is_grouped(select):

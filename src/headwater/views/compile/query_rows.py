@@ -39,7 +39,7 @@ class UnknownColumnsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowColumns:
-    """Names of columns in order, empty where there is none; no two rows agree in all columns of `unique`, if it is."""
+    """Names of columns in order, empty where there is none. No two rows agree in all columns of `unique`, if it is."""
 
     columns: tuple[str, ...]
     unique: Columns | None
@@ -58,7 +58,7 @@ class Level:
         return any(columns is None for columns in self.unique.values())
 
     def find(self, node: exp.Expr) -> tuple[str, str] | None:
-        """Return the alias and the column, in lower case, that a plain column means; None if it is anything else."""
+        """Return the alias and the column, in lower case, that a plain column means. None if it is anything else."""
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return None
         parts, visible = tuple(part.lower() for part in qualifier_of(node)), self.scope.everything
@@ -74,7 +74,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRows:
-    """Answers for the queries of one statement; `views` are the rows of the lower views that it may name.
+    """Answers for the queries of one statement. `views` are the rows of the lower views that it may name.
 
     Answers are kept: queries that read queries ask for the same ones again and again.
     """

@@ -51,7 +51,7 @@ def exact_sums_on_spark(
     relations: Mapping[RelationName, Relation],
     types: Callable[[str, Mapping[RelationName, Relation]], tuple[Column, ...]],
 ) -> str:
-    """Return a text of Spark's with its aggregates of doubles written out; one that has none is returned as it is."""
+    """Return a text of Spark's with its aggregates of doubles written out. One that has none is returned as it is."""
 
     def are_floating(text: str) -> list[bool]:
         try:
@@ -117,7 +117,7 @@ def describe_aggregate(call: exp.Expr) -> tuple[exp.Expr, FloatAggregate]:
 
 
 def _arguments(call: exp.Expr) -> list[exp.Expr]:
-    """Return what an aggregate is of; two columns for CORR and its like."""
+    """Return what an aggregate is of. Two columns for CORR and its like."""
     if isinstance(call.this, exp.Distinct):
         return list(call.this.expressions)
     return [one for one in (call.this, call.args.get("expression")) if one is not None]

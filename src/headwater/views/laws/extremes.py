@@ -54,7 +54,7 @@ def is_extremes(step: RegroupStep) -> bool:
 
 
 def extremes_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, changes: str, old: str) -> str:
-    """Return the query that gives the changes of a regroup by extremes; what `regroup_law_sql` says holds here too."""
+    """Return the query that gives the changes of a regroup by extremes. What `regroup_law_sql` says holds here too."""
     assert isinstance(step.computed, Aggregates)
     keys = [quoted(key) for key in step.keys]
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""

@@ -69,7 +69,7 @@ def _size(number: str) -> str:
 
 
 def sum_of_values(value: str, *, over: str = "", is_distinct: bool = False, is_average: bool = False) -> str:
-    """Return the Spark expression for SUM or AVG of doubles; `over` is the text of a window, parentheses included."""
+    """Return the Spark expression for SUM or AVG of doubles. `over` is the text of a window, parentheses included."""
     listed = f"COLLECT_LIST(CAST({value} AS DOUBLE)){f' OVER {over}' if over else ''}"
     values = f"ARRAY_DISTINCT({listed})" if is_distinct else listed
     part = f"STRUCT({place_text('x')} AS place, CAST({amount_text('x')} AS DECIMAL(38, 0)) AS amount)"
@@ -108,7 +108,7 @@ def _state(low: str, place: str, amount: str, digits: str, special: str = "s.spe
 
 
 def _carried(upto: str, finish: str) -> str:
-    """Return the state `s` carried up to a place: digits are split off the amount; `finish` says what becomes of it."""
+    """Return the state `s` carried up to a place: digits are split off the amount. `finish` says what becomes of it."""
     digit = f"PMOD(f.amount, {_UNIT})"
     step = (
         f"STRUCT(CAST((f.amount - {digit}) / {_UNIT} AS DECIMAL(38, 0)) AS amount, "

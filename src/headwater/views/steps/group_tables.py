@@ -22,7 +22,7 @@ from headwater.views.text.meaning import meaning, text_of
 
 
 def keep_group_tables(view: SegmentedView, wish: GroupTables) -> SegmentedView:
-    """Return a view with the group tables that are wished for, and those that must be; it keeps no lineage yet."""
+    """Return a view with the group tables that are wished for, and those that must be. It keeps no lineage yet."""
     if isinstance(wish, AllGroupTables):
         return view
     _check_names(view, wish.names)
@@ -72,7 +72,7 @@ def looked_up_below(view: SegmentedView) -> Iterator[Held]:
 
 
 def _obstacle(view: SegmentedView, name: RelationName, kept: Collection[RelationName]) -> str:
-    """Return why the rows of a segment cannot be computed from few others; empty if they can."""
+    """Return why the rows of a segment cannot be computed from few others. Empty if they can."""
     segments = {segment.name: segment for segment in view.segments}
     leads = WaysBelow(segments=segments, kept=kept)
     for columns in sorted(lookups(view.segments).get(name, ())):

@@ -42,7 +42,7 @@ _ORDERED = 3
 
 
 def keep_lineage(view: SegmentedView, wishes: Sequence[LineageWish]) -> SegmentedView:
-    """Return a view with the wished lineage kept; what cannot be kept is refused."""
+    """Return a view with the wished lineage kept. What cannot be kept is refused."""
     kinds: dict[RelationName, set[LineageKind]] = {}
     for wish in wishes:
         kinds.setdefault(_join_of(view, wish), set()).add(wish.kind)
@@ -102,12 +102,12 @@ def _join_of(view: SegmentedView, wish: LineageWish) -> RelationName:
 
 
 def _partitioned(segment: Segment, segments: Segments) -> Segment:
-    """Return what a segment partitions, if it does; else itself."""
+    """Return what a segment partitions, if it does. Else itself."""
     return segment if segment.step.partition is None else segments[segment.step.partition[0]]
 
 
 def _obstacle(view: SegmentedView, segment: Segment, join: JoinView) -> str:
-    """Return why the lineage of a join cannot be kept; empty if it can."""
+    """Return why the lineage of a join cannot be kept. Empty if it can."""
     if len(join.occurrences) < 2:  # noqa: PLR2004 - a join joins two
         return "it reads one thing alone, which would be its lineage"
     segments = {one.name: one for one in view.segments}

@@ -26,7 +26,7 @@ def name_of_kind(kind: str, step: Step, columns: Sequence[Column]) -> RelationNa
 
 
 def shape(view: SegmentedView) -> str:
-    """Return what tells two ways to compute a view apart; nothing where it is just a join."""
+    """Return what tells two ways to compute a view apart. Nothing where it is just a join."""
     if view.only_join is not None:
         return ""
     return _digest("\n".join(f"{segment.name} {segment.is_kept} {_meaning(segment)}" for segment in view.segments))

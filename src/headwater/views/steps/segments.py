@@ -90,7 +90,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is called; the names of segments begin with it."""
+        """What it is called. The names of segments begin with it."""
         ...
 
     @property
@@ -144,7 +144,7 @@ class Step(Protocol):
         ...
 
     def whole_sql(self, segment: Segment, tables: Mapping[RelationName, str]) -> str:
-        """Return the query for its rows; `tables` names a table of plain rows per input, columns in their order."""
+        """Return the query for its rows. `tables` names a table of plain rows per input, columns in their order."""
         ...
 
     def change_plan(self, segment: Segment, segments: Segments) -> ChangePlan:
@@ -266,7 +266,7 @@ class RecomputeReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentedView:
-    """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
+    """A view as the segments that give it, in order. `sql` is the text as its author wrote it.
 
     `completed` is its whole text with orders completed (`compile.complete_orders`); empty if it leaves none open.
 

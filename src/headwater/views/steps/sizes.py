@@ -45,7 +45,7 @@ class Sizes:
         return bool(key) and key <= set(columns)
 
     def found(self, relation: Relation, columns: tuple[str, ...], *, equal_to: float | None = None) -> float:
-        """Return how many rows one value finds; `equal_to` values there are on the other side, if they are a key."""
+        """Return how many rows one value finds. `equal_to` values there are on the other side, if they are a key."""
         rows = self.of(relation.name)
         if self.is_key(relation, columns):
             return 1.0

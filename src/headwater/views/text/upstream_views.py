@@ -60,7 +60,7 @@ def views_below(name: str, texts: Mapping[str, ViewText]) -> tuple[ViewText, ...
 
 
 def statements_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
-    """Return the statements of lower views; each knows those before it."""
+    """Return the statements of lower views. Each knows those before it."""
     statements: tuple[Statement, ...] = ()
     for text in below:
         statement = read_statement(text.sql, name=text.name, path=text.path)
@@ -86,7 +86,7 @@ def whole_text(sql: str, below: Sequence[ViewText]) -> str:
 
 
 def completed_text(statement: Statement) -> str:
-    """Return the same of a statement with completed orders; empty if no text leaves an order open."""
+    """Return the same of a statement with completed orders. Empty if no text leaves an order open."""
     if not any(one.completed for one in (*statement.lower, statement)):
         return ""
     return whole_text(statement.meant, [ViewText(name=one.name, sql=one.meant) for one in statement.lower])
