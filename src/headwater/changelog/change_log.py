@@ -8,9 +8,9 @@ Invariants
 2. Ticks have no gaps; one source's transactions have ticks in the order of their positions. Only the parts of a global
    transaction share a tick (see `global_parts`).
 3. A transaction at or before its source's newest position in the log was accepted already and is dropped.
-4. A source's position in the log is durable before the source is told that it may forget up to there, whether or not
-   there was anything for us (`note`). So a source that has forgotten more than that was followed by another warehouse.
-5. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
+4. A source's position in the log is durable before we let the source forget up to there, whether or not there
+   was anything for us (`note`). So a source that has forgotten more than that was followed by another warehouse.
+5. Only the process that called `take_over` last can append. Every other one gets `LeaseLost`.
 
 Guarantee: nothing lost, nothing twice, with `kill -9` anywhere: an append is one commit, and the commit carries the
 positions that decide what a restarted acceptor must drop.
@@ -81,12 +81,12 @@ class ChangeLog:
 
     @property
     def last_tick(self) -> Tick:
-        """The tick of the newest transaction, accepted or looked ahead to; 0 if there is none."""
+        """The tick of the newest transaction, accepted or looked ahead to. It is 0 if there is none."""
         return self._newest_mark.tick
 
     @property
     def durable_tick(self) -> Tick:
-        """The tick of the newest accepted transaction; 0 if there is none."""
+        """The tick of the newest accepted transaction. It is 0 if there is none."""
         return self._mark.tick
 
     @property

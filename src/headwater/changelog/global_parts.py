@@ -20,7 +20,7 @@ Invariants
   4. Transactions share a tick only where the law forces them to.
 
 Guarantee: as the law says, whatever the order of arrival. Where a part never comes, its source stands still at it, and
-nothing else does; whoever knows that it will never come releases its id.
+nothing else does; a caller that knows that it will never come releases its id.
 
 A source that uses an id again begins the next global transaction of that name: first parts belong together, then second
 ones. A transaction that carries two ids is a part of both, so all parts of both become one tick.

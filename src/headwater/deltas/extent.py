@@ -9,9 +9,9 @@ itself):
     a.selected(p).selected(p) = a.selected(p)
     p.plus(q).covers(p)                    p.covers(q)  ⟹  a.selected(p).selected(q) = a.selected(q)
 
-So whoever selects q sees no difference between a relation and what is held of it, if p is held and covers q: in the
-rows at any tick as in the changes between ticks. `covers` says yes only where that is plain from the selections; where
-it says no without need, something is read that was there.
+So a reader that selects q sees no difference between a relation and what is held of it, if p is held and covers q: in
+the rows at any tick as in the changes between ticks. `covers` says yes only where that is plain from the selections;
+where it says no without need, something is read that was there.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Content:
     rows: Extent = EVERYTHING
 
     def covers(self, other: Content) -> bool:
-        """Tell whether whoever needs the other finds all of it here."""
+        """Tell whether all of the other content is in this one."""
         return set(other.columns) <= set(self.columns) and self.rows.covers(other.rows)
 
 

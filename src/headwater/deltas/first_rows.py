@@ -10,8 +10,8 @@ comes later can be among the first m at any tick: what is after them need not be
 
 Invariants
 1. What is kept is netted, in order, and all of the bag up to the last row that is kept; the whole bag if it says so.
-2. The order is total: two rows that are equal in it are equal. So whoever brings rows has one zero and one NaN: to
-   Spark -0.0 and 0.0 are equal, to Arrow they are not.
+2. The order is total: two rows that are equal in it are equal. So rows that a caller brings have one zero and one NaN:
+   to Spark -0.0 and 0.0 are equal, to Arrow they are not.
 """
 
 from __future__ import annotations

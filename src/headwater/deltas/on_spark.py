@@ -9,7 +9,7 @@ A batch's tables are small, so the fixed costs of a Spark job are what matters:
 - the optimizer infers no constraints: for a group of five totals that took longer than everything else together;
 - the driver turns small tables into rows itself, one after the other; larger ones are turned into rows by tasks
   (`spark.sql.execution.arrow.localRelationThreshold`, set with the session), which halves a large batch's time. Spark
-  does not know the size of those, so it is told to join them by hashing too, unless they are very many rows;
+  does not know the size of those, so a hint makes it join them by hashing too, unless they are very many rows;
 - every call into the JVM is a round trip, and on a busy machine it waits for its turn twice. PySpark's
   `createDataFrame` and `toArrow` read their settings with 50 of them; ours are pinned, so what they call is called.
 """

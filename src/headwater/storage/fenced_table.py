@@ -212,7 +212,7 @@ class FencedTable:
         """Make data files in the table's folder part of the table, and take others (from `entries`) out of it.
 
         With neither it is a marker: nothing changes but the numbers, the mark, and that every older handle is stale.
-        Without `data_change`, subscribers are told that rows were only moved.
+        Without `data_change`, the commit says to subscribers that rows were only moved.
         """
         now = int(time.time() * 1000)
         removals = [RemoveAction(old["path"], data_change, now, old["size_bytes"], {}) for old in instead_of]

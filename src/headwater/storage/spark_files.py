@@ -21,7 +21,7 @@ from headwater.storage.data_file import DataFile, describe, place, sync
 from headwater.storage.storage_errors import refuse_empty
 
 ROWS_PER_FILE = 100_000
-"""So many rows at most are in a file of rows that lie in order: the fewer, the less is read beside what is sought."""
+"""A file of rows that lie in order has at most this many: the fewer, the less is read beside what is sought."""
 ROWS_PER_GROUP = 2048
 _ROWS_PER_GROUP = "parquet.block.row.count.limit"
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"

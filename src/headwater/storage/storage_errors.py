@@ -1,8 +1,8 @@
 """What went wrong with a stored file, in words: which file, why, and the way out.
 
 Delta, Arrow, Spark and the operating system each have their own exceptions, and few of them name the file. This is the
-one place that knows them. A block that reads or writes stored files stands in `stored`; whoever answers a person stands
-in it once more, for what Spark reads.
+one place that knows them. A block that reads or writes stored files stands in `stored`. Code that answers a user
+stands in it once more, for what Spark reads.
 """
 
 from __future__ import annotations

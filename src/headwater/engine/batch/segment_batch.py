@@ -49,7 +49,7 @@ from headwater.views.steps.output_columns import plain_columns
 from headwater.views.steps.segments import Segment, SegmentedView, Segments
 
 _HOT_ROWS = 1_000_000
-"""So many pairs of changes and old rows are too many to compute every partition anew at each of its ticks."""
+"""With more pairs of changes and old rows than this, it costs too much to compute each partition again at its ticks."""
 
 
 def compute_view_delta(
@@ -208,12 +208,12 @@ class _Batch:
         return found
 
     def _first(self, segment: Segment, plan: LawOverOldRows, computed: First, reader: SegmentLookup) -> ArrowBag:
-        """Compute the first rows anew at each tick, from those that can be among them at some tick of the batch."""
+        """Compute the first rows again at each tick, from those that can be among them at some tick of the batch."""
         changes = self.changes[plan.changed].table
         started = time.perf_counter()
         first = _first_rows(reader, computed.order, computed.last)
         showing = first.showing(changes, computed.last)
-        if showing is None:  # so many more are enough, even if every change touches one of them
+        if showing is None:  # one more row per change is enough, even if every change touches a row
             first = _first_rows(reader, computed.order, computed.last + changes.num_rows)
             showing = first.showing(changes, computed.last)
         assert showing is not None, "more rows are known than are wanted and touched"

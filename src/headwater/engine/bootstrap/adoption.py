@@ -1,4 +1,4 @@
-"""Newborn views adopt auxiliary tables that other views keep, instead of computing the same segments again.
+"""New views adopt auxiliary tables that other views keep, instead of computing the same segments again.
 
 a table's views      ───────────────► come to the birth       then the table has that state, and the view is brought in
                      ────► wait       for too long            then everything is computed again, and nothing adopted
@@ -16,7 +16,7 @@ from headwater.model.relation import RelationName
 
 
 class Adoption(Enum):
-    """What becomes of newborn views that adopt tables."""
+    """What becomes of new views that adopt tables."""
 
     READY = auto()
     WAIT = auto()

@@ -1,4 +1,4 @@
-"""The auxiliary tables that a bootstrap makes: one for all newborn views whose segments mean the same."""
+"""The auxiliary tables that a bootstrap makes: one for all new views whose segments mean the same."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def with_own_rows(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BornSegments:
-    """The names of a newborn view's auxiliary tables, by segment, and the view's rows as its segments give them."""
+    """The names of a new view's auxiliary tables, by segment, and the view's rows as its segments give them."""
 
     tables: Mapping[RelationName, str]
     rows: DataFrame
@@ -103,7 +103,7 @@ class BornTables:
         return made.table.state_dataframe(inputs.spark, self.tick) if few is None else few
 
     def _table_of(self, resolved: ResolvedView, inputs: Inputs, segment: Segment, rows: DataFrame) -> str:
-        """Return the table of a segment: one that another newborn view has made meanwhile, or else a new one."""
+        """Return the table of a segment: one that another new view has made meanwhile, or else a new one."""
         if not resolved.shares or segment.name not in self._shared:
             computed = BornRows.of_frame(rows, inputs.few)
             written = self._write(segment, computed)

@@ -116,7 +116,7 @@ class _OneReader:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Leave the snapshot to whoever opened it."""
+        """Leave the snapshot open. The code that opened it closes it."""
 
 
 @contextmanager

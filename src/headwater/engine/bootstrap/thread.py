@@ -49,7 +49,7 @@ class BootstrapThread:
                 continue
             except _StoppedError:
                 return
-            except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for what was made
+            except BaseException as error:  # noqa: BLE001 - `made` raises it again
                 self._error = error
             return
 

@@ -88,7 +88,7 @@ class _Open:
     query: Query[ArrowBag]
     reading: Future[_Read]
     asked: ProbeStats
-    """Written by whoever reads, and looked at once that has ended."""
+    """The thread that reads writes it. It is looked at after the read has ended."""
     after: Tick
     read: _Read | None = None
     seen_upto: Tick = NO_TICK

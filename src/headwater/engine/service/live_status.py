@@ -1,7 +1,7 @@
 """What the maintainer says of its sources, in a small file that `status` reads without asking it.
 
 The file is replaced as a whole, about twice a second, and at once when somebody waits for what it says. It is for
-people, for `query --after` and for whoever waits for a source's log; nothing that has to be right depends on it.
+people, for `query --after` and for readers that wait for a source's log; nothing that has to be right depends on it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A thread reads the project about once a second. What it reads counts once it was read twice the same: an editor may be
 half-way through. A changed project is understood before anything is done about it, sources asked and views typed; one
-that cannot be taken up is told once, and what runs goes on.
+that cannot be taken up is reported once, and what runs goes on.
 """
 
 from __future__ import annotations

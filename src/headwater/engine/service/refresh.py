@@ -1,4 +1,4 @@
-"""Bring views up to date now that are not kept continuously: through whoever maintains the warehouse, or alone.
+"""Bring views up to date now that are not kept continuously: through the warehouse's maintainer, or without one.
 
 Up to date means: with all that their sources had committed when it was asked for.
 """

@@ -31,7 +31,7 @@ class StoredSegment:
     table: KeptTable
     spark: SparkSession
     few_rows: int
-    """So many rows are read here; to look at more, a Spark job is started."""
+    """Up to this many rows are read here. To look at more, a Spark job is started."""
     origin: Origin = Origin.AUXILIARY_TABLE
     lookup_milliseconds: ClassVar[float] = costs.JOB
 

@@ -27,7 +27,7 @@ Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
 
 Cost = Callable[[RelationName, int], float | None]
-"""About how many milliseconds it takes to read rows of a relation or segment under so many keys; None: not held."""
+"""About how many milliseconds it takes to read rows of a relation or segment under this many keys; None: not held."""
 
 
 class SegmentLookup(ArrowLookup, Protocol):

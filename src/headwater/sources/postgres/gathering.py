@@ -303,7 +303,7 @@ class Gathering:
         return None
 
     def _matters(self, column: Column) -> bool:
-        """Tell whether a view reads the column in the transaction at hand."""
+        """Tell whether a view reads the column in the current transaction."""
         match column.use:
             case ColumnUse.READ:
                 return True

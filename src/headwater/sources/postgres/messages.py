@@ -4,7 +4,7 @@
     change      := Relation | Type | Origin | Insert | Update | Delete | Truncate
 
 What was prepared ends with a CommitPrepared or a RollbackPrepared, later, between two other transactions. Only a slot
-that was told so (two_phase) sends these; the others send a prepared transaction when it commits, like any other.
+with this option (two_phase) sends these. The others send a prepared transaction when it commits, like any other.
 
 A Relation message comes before the first change of a relation in a connection and again whenever its columns changed.
 A tuple is a list of column values: bytes as the type's output function printed them, or None for NULL. In the new

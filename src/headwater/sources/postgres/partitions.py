@@ -12,8 +12,8 @@ So the catalog is compared with what is remembered: when a connection to the log
 the log names a table for the first time. A leaf that is gone stops the source. A leaf that joined is welcome if it has
 no rows from before it joined: those that CREATE TABLE … PARTITION OF makes, and tables attached while empty.
 
-Whether a row was there before is told by the numbers of transactions and commands that PostgreSQL keeps with rows. It
-cannot tell if somebody made, filled (within a savepoint) and attached a table in one transaction, or changed or deleted
+The numbers of transactions and commands that PostgreSQL keeps with rows show whether a row was there before. They do
+not show it if somebody made, filled (within a savepoint) and attached a table in one transaction, or changed or deleted
 all such rows of an attached table before we looked.
 """
 

@@ -4,10 +4,10 @@ The order matters. Identity before publication, or the owner's writes fail. Publ
 the publication cannot be decoded. Nothing is filtered by column or row: pruning is the warehouse's business.
 
 A publication belongs to a project, and its owner may have made it before there is a warehouse. A slot belongs to one
-warehouse, for what one was told is forgotten for all who share it: its name ends in a random part that the warehouse
-keeps in its change log.
+warehouse: if warehouses shared it, what was sent to one would be forgotten for all of them. Its name ends in a random
+part that the warehouse keeps in its change log.
 Changes of partitions are published under their own names (not via the root), so that a partition and its root can both
-be followed, and a TRUNCATE of one partition is told of.
+be followed, and a TRUNCATE of one partition is in the log.
 """
 
 from __future__ import annotations

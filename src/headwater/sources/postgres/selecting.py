@@ -1,6 +1,6 @@
 """The part of a remainder that PostgreSQL can test: it reads no row that is not wanted, as far as it is sure to agree.
 
-Whoever asks tests again what comes, so a test may be left out, but may not fail a row that is wanted. Numbers and dates
+The caller tests the rows again, so a test may be left out, but may not fail a row that is wanted. Numbers and dates
 compare alike everywhere; texts compare by their bytes if told to (`COLLATE "C"`). Values of other types that we hold as
 texts (uuid, json, enumerations) are compared there by what they mean and here by what they look like, so they are not
 tested. What is to be left out is tested only if all of it can be: by half a test too much would be left out.

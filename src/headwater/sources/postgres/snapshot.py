@@ -69,7 +69,7 @@ class PostgresSnapshot:
         probe_timeout_seconds: float,
         connection_limit: int,
     ) -> None:
-        """Take the snapshot. At most so many connections read it at once."""
+        """Take the snapshot. At most `connection_limit` connections read it at once."""
         self._address = address
         self._pool = pool
         self._probe_timeout_seconds = probe_timeout_seconds

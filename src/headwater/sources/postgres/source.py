@@ -176,7 +176,7 @@ class PostgresSource:
                     f'source "{self._name}" has lost its publication "{self._channel}"',
                     code="HW-312",
                     detail="the slot is there, but what was logged since cannot be decoded",
-                    hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
+                    hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read again",
                 )
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
@@ -197,7 +197,7 @@ class PostgresSource:
                 side.execute(_SET_LOCK_TIMEOUT)
                 gathering, partitions, start, found = self._gathering(side, relations, slot, held_to, self._memory)
             tells_prepared = self._tells_prepared or found.two_phase
-            # What was prepared before `start` and commits after it is told from where the slot stands, or never.
+            # What was prepared before `start` and commits after it is sent from where the slot stands, or never.
             streamed_from = found.confirmed_offset if tells_prepared else start.offset
             stream = ReplicationStream(self._address.open_replication())
             stack.callback(stream.close)
@@ -223,16 +223,16 @@ class PostgresSource:
         """Return the transactions after a position that a slot keeps now. The slot stays where it is."""
         with self._connected() as side, self._connected() as connection:
             side.execute(_SET_LOCK_TIMEOUT)
-            memory = ProcessMemory(self._memory.read())  # whoever only looks writes nothing down
+            memory = ProcessMemory(self._memory.read())  # a peek writes nothing down
             gathering, _, _, found = self._gathering(side, relations, slot, held_to, memory)
             options = self._options(tells_prepared=found.two_phase)  # asking for more would change the slot
             # What was committed and shown to others may not be on the server's disk yet: this flushes all before it.
             connection.execute("SELECT pg_logical_emit_message(true, 'headwater', '')")
             with connection.cursor(binary=True) as cursor:
-                told = [part for option in options.items() for part in option]
+                arguments = [part for option in options.items() for part in option]
                 for (message,) in cursor.stream(
                     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, NULL, VARIADIC %s::text[])",
-                    (slot, told),
+                    (slot, arguments),
                 ):
                     gathering.feed(message)
             return gathering.take() if gathering.has_transactions else None
@@ -446,7 +446,7 @@ class PostgresSource:
 
 
 def _is_ours(slot: SlotState, held_to: Positions) -> bool:
-    """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
+    """Tell whether nobody else has used a slot, as far as that is known: it is not of one on another timeline."""
     [(log, forgotten_to)] = slot.forgotten_to.items()
     held = held_to.get(log)
     return held is None or held.history != forgotten_to.history or forgotten_to <= held

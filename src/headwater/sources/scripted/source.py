@@ -1,6 +1,6 @@
 """A scripted database as a source: see `headwater.sources.source`.
 
-A slot's position is how many transactions of a log have been forgotten for it; what was acknowledged is not told again.
+A slot's position is how many transactions of a log have been forgotten for it; what was acknowledged is not sent again.
 A database that holds its logs for nobody has no slots: its positions carry the proof of the transaction they end with.
 """
 
@@ -84,16 +84,16 @@ class ScriptedSource:
         return self.position(number, self.database.logs(tuple(changes))[0])
 
     def position(self, number: int, log: str = "") -> Position:
-        """Return the position after so many transactions of a log."""
+        """Return the position after the first `number` transactions of a log."""
         proof = b""
-        if not self.abilities.holds_log and 0 < number <= len(told := self.database.log(log)):
-            proof = told[number - 1].proof
+        if not self.abilities.holds_log and 0 < number <= len(transactions := self.database.log(log)):
+            proof = transactions[number - 1].proof
         return Position(
             source=self.name, log=log, history=self.database.history, offset=number, notation=_NOTATION, proof=proof
         )
 
     def positions(self, numbers: Mapping[str, int]) -> Positions:
-        """Return the positions after so many transactions of each log."""
+        """Return the positions after the first `numbers` transactions of each log."""
         return by_log(self.position(number, log) for log, number in numbers.items())
 
     def ends(self, relations: Sequence[RelationName]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Window functions: the rows they look at are projected, and computed anew partition by partition.
+"""Window functions: the rows they look at are projected, and computed again partition by partition.
 
 Functions over one partitioning are computed in one step; other partitionings in further steps, one upon the other. All
 steps pass on every column that is still asked for.

@@ -61,7 +61,7 @@ class DraftPart:
 class Draft:
     """The nodes made so far, and the numbers given out.
 
-    `lower` are the lower views that were read, as they were compiled, and `origins` says of which one a node is made.
+    `lower` are the upstream views that were read, as they were compiled. `origins` says of which one a node is made.
     `holds_untyped` says that some node holds NULLs that have no type in the text, and have one now.
     """
 
@@ -83,7 +83,7 @@ class Draft:
 
     @contextmanager
     def of_view(self, name: str) -> Iterator[None]:
-        """Note of the nodes made in a block that they are of a lower view."""
+        """Note of the nodes made in a block that they are of an upstream view."""
         before, self._origin = self._origin, name
         try:
             yield

@@ -39,7 +39,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What every rule is told of one query's surroundings: where nodes are made, and how to compile a query inside.
+    """What every rule knows of one query's surroundings: where nodes are made, and how to compile a query inside.
 
     `common` are the queries that WITH has named, by lower-case name.
     """

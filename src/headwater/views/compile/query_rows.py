@@ -47,7 +47,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """What one SELECT reads: what its FROM names, and by which columns the rows of each are told apart."""
+    """What one SELECT reads: what its FROM names, and which columns identify the rows of each."""
 
     scope: Scope
     unique: Mapping[str, Columns | None]
@@ -74,7 +74,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRows:
-    """Answers for the queries of one statement. `views` are the rows of the lower views that it may name.
+    """Answers for the queries of one statement. `views` are the rows of the upstream views that it may name.
 
     Answers are kept: queries that read queries ask for the same ones again and again.
     """
@@ -163,7 +163,7 @@ class QueryRows:
         raise UnknownColumnsError(item)
 
     def _common(self, table: exp.Table) -> RowColumns | None:
-        """Return the rows of the query or lower view that a bare name means."""
+        """Return the rows of the query or upstream view that a bare name means."""
         inside: exp.Expr | None = None
         node = table.parent
         while node is not None:

@@ -1,7 +1,7 @@
 """A text with its aggregates of doubles written out by their definition: for recomputing, and for judging.
 
 Which SUM and AVG add doubles, only the engine can tell. It is asked for the types of what they are of, over the same
-FROM, and each such call is written anew:
+FROM, and each such call is rewritten:
 
     SELECT k, SUM(x * 2) FROM r GROUP BY k     asked: SELECT x * 2 FROM r     written: SELECT k, <exact sum> FROM ...
 
@@ -81,7 +81,7 @@ def text_on_spark(found: FloatAggregate, *, over: str = "") -> str:
 def write_aggregates(
     tree: exp.Expr, are_floating: Callable[[str], Sequence[bool]], write: Callable[[FloatAggregate], exp.Expr]
 ) -> exp.Expr:
-    """Return a query with its aggregates of doubles written anew.
+    """Return a query with its aggregates of doubles rewritten.
 
     `are_floating` is given a SELECT in Spark's SQL, and tells for each of its columns whether it is FLOAT or DOUBLE;
     nothing at all if the SELECT cannot be run.

@@ -45,9 +45,10 @@ def place_text(value: str) -> str:
 
 
 def amount_text(value: str) -> str:
-    """Return the Spark expression for how many units of its place a double is; 1 for NaN and infinities.
+    """Return the Spark expression for how many units of its place a double is.
 
-    The scaled value is a whole number of up to 93 bits; it becomes a decimal in two parts, for each cast to be exact.
+    For NaN and infinities it gives 1. The scaled value is a whole number of up to 93 bits. It becomes a decimal in two
+    parts, for each cast to be exact.
     """
     number = f"CAST({value} AS DOUBLE)"
     half = f"POWER(CAST(2 AS DOUBLE), 537 - 20 * {_size(number)})"
@@ -61,8 +62,9 @@ def _is_finite(number: str) -> str:
 
 
 def _size(number: str) -> str:
-    """Return the place of a finite double; 0 has no logarithm, and GREATEST passes over NULL.
+    """Return the place of a finite double.
 
+    0 has no logarithm, and GREATEST passes over NULL.
     A logarithm that errs by half a bit does no harm: both places hold such a value exactly.
     """
     return f"CAST(GREATEST(FLOOR((LOG(2, ABS({number})) + CAST(1021.5 AS DOUBLE)) / 40), 0) AS INT)"

@@ -57,7 +57,7 @@ def moment_of_values(function: type[exp.Expr], values: Sequence[str], *, over: s
 
 
 def _double(value: str) -> str:
-    """Return a value as a double; -0.0 becomes 0.0."""
+    """Return a value as a double. -0.0 becomes 0.0."""
     return f"CAST({value} AS DOUBLE) + CAST(0 AS DOUBLE)"
 
 

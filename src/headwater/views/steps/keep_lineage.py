@@ -38,7 +38,7 @@ from headwater.views.steps.unique_columns import unique_columns
 
 _ALIAS = "o0"
 _ORDERED = 3
-"""By so many columns at most rows lie in order: more would hardly tell files apart."""
+"""By this many columns at most rows lie in order: more would hardly tell files apart."""
 
 
 def keep_lineage(view: SegmentedView, wishes: Sequence[LineageWish]) -> SegmentedView:
@@ -115,7 +115,7 @@ def _obstacle(view: SegmentedView, segment: Segment, join: JoinView) -> str:
         relation = occurrence.relation
         if unique_columns(relation, segments) is None:
             what = f"relation {relation.name} has no primary key" if not isinstance(relation.name, SegmentName) else ""
-            return f"{what or f'rows of {relation.name.name} may be equal'}: its rows could not be told apart"
+            return f"{what or f'rows of {relation.name.name} may be equal'}: its rows could not be identified"
         if any(one.type.startswith("array") for one in relation.columns if one.name in occurrence.columns):
             return f"{relation.name} has a column of arrays, by which nothing can be looked up"
     return "" if segment.name not in {one.of for one in view.lineage} else "it is kept already"

@@ -1,4 +1,4 @@
-"""The regroup step: what is computed within a partition, anew for every partition that changes (`computed`).
+"""The regroup step: what is computed within a partition, again for every partition that changes (`computed`).
 
 Its law is `laws/regroup`, or `laws/extremes` for MIN and MAX of a hot partition. It needs its input's old rows of the
 touched partitions; for the first rows of everything those that can be among the first.
@@ -30,7 +30,7 @@ from headwater.views.text.spark_text import quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegroupStep(PartitionedStep):
-    """What is computed within a partition, anew for every partition that changes. Keys may be none: one partition.
+    """What is computed within a partition, again for every partition that changes. Keys may be none: one partition.
 
     The output's columns are the keys and the outputs of `Aggregates`, the outputs of `Windows`, or the input's columns
     for `First`. Without keys `Aggregates` gives one row always.

@@ -46,7 +46,7 @@ class ViewCost:
     there: float
 
     def batch(self, changed: Mapping[RelationName, int]) -> float:
-        """Return how many rows a batch reads in which so many rows of relations changed.
+        """Return how many rows a batch reads if this many rows of each relation changed in it.
 
         Changes that lead to the same row read it once: n reads of N rows meet N(1 - e^(-n/N)) different ones.
         """

@@ -1,4 +1,4 @@
-"""What a segment is called: after what it says, so that whatever means the same has one name, in whichever view it is.
+"""What a segment is called: after what it says, so that segments that mean the same have one name, in all views.
 
 A segment means its step over its inputs, which have such names themselves, and its columns. The last segment of a view
 goes by the view's own name instead.

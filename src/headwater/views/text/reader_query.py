@@ -4,7 +4,7 @@ Text that comes from a reader reaches Spark, and Spark's SQL can read files, cha
 Java method. So a reader may say what a view may say (`checks`), and call a few functions more; the only tables are
 views and what WITH names. Everything else is refused before Spark starts.
 
-What runs is written anew from the tree that was checked, never the reader's own text: where sqlglot and Spark
+What runs is a new text, written from the tree that was checked, never the reader's own text: where sqlglot and Spark
 read a text differently, nothing unchecked runs.
 """
 

@@ -94,7 +94,7 @@ def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
 
 
 def relations_read(statement: Statement) -> Iterator[tuple[exp.Table, Statement]]:
-    """Yield the relations that a view reads, itself or through lower views, each with the text that names it."""
+    """Yield the relations that a view reads, itself or through upstream views, each with the text that names it."""
     for text in (*statement.lower, statement):
         views = {lower.name for lower in text.lower}
         for table in relations_in(text.tree):
@@ -162,7 +162,7 @@ def find_alias(scope: Scope, visible: Visible, parts: tuple[str, ...], at: exp.E
 
 
 def _hint_for(wanted: tuple[str, ...], scope: Scope, at: exp.Expr) -> str:
-    """Return what to write instead of a qualifier that means nothing, if that can be told."""
+    """Return what to write instead of a qualifier that means nothing, if that is known."""
     for named in scope.named:
         if named.relation.name.name.lower() == wanted[-1] != named.alias.lower():
             return f"write {named.alias}.{at.name}: the relation has an alias, and goes by that alone"

@@ -4,10 +4,10 @@
     high_profit:  SELECT st.city FROM chain.stores AS st JOIN profits AS p ON p.store_id = st.store_id
 
 A view is named as readers name it, by its bare name, in any case; a name that WITH gives in the same text comes first.
-So a view over views is exact at every tick by construction: it is a query over relations, like any other. How the lower
-view is kept, by which guarantee, and whether it has stopped does not matter to it.
+So a view over views is exact at every tick by construction: it is a query over relations, like any other. How the
+upstream view is kept, by which guarantee, and whether it has stopped does not matter to it.
 
-The compiler reads lower views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
+The compiler reads upstream views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
 complete themselves (`judge.complete_orders`).
 """
 
@@ -60,7 +60,7 @@ def views_below(name: str, texts: Mapping[str, ViewText]) -> tuple[ViewText, ...
 
 
 def statements_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
-    """Return the statements of lower views. Each knows those before it."""
+    """Return the statements of upstream views. Each knows those before it."""
     statements: tuple[Statement, ...] = ()
     for text in below:
         statement = read_statement(text.sql, name=text.name, path=text.path)
