@@ -36,17 +36,6 @@ FORBIDDEN = {
 }
 """Phrases that a reader who is not a native speaker stumbles over, each with what to write instead."""
 
-NOT_YET = ("changelog", "deltas", "engine", "sources", "storage", "views")
-"""Packages of `headwater` that still have such sentences. Take one out as soon as it has none."""
-WITH_THEIR_MESSAGES = {"errors.md", "sql.md"}
-"""Generated pages that hold messages of these packages."""
-
-
-def is_held(file: Path) -> bool:
-    """Tell whether a file has to be plain already."""
-    return not any(folder in file.parents for folder in (SOURCES / "headwater" / name for name in NOT_YET))
-
-
 def name(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
@@ -67,7 +56,7 @@ def long_openings(text: str) -> Iterator[str]:
             yield opening
 
 
-@pytest.mark.parametrize("file", [file for file in CODE if is_held(file)], ids=name)
+@pytest.mark.parametrize("file", CODE, ids=name)
 def test_code_is_in_plain_words(file: Path) -> None:
     text = file.read_text(encoding="utf-8")
     assert not [*phrases(text), *long_openings(text)]
@@ -75,15 +64,7 @@ def test_code_is_in_plain_words(file: Path) -> None:
 
 @pytest.mark.parametrize("page", DOCUMENTS, ids=name)
 def test_documents_are_in_plain_words(page: Path) -> None:
-    if NOT_YET and page.name in WITH_THEIR_MESSAGES:
-        return
     assert not list(phrases(page.read_text(encoding="utf-8")))
-
-
-@pytest.mark.parametrize("package", NOT_YET)
-def test_what_is_plain_is_held_to_it(package: str) -> None:
-    texts = [file.read_text(encoding="utf-8") for file in (SOURCES / "headwater" / package).rglob("*.py")]
-    assert any(True for text in texts for _ in (*phrases(text), *long_openings(text))), "take it out of NOT_YET"
 
 
 def test_no_class_name_stands_twice() -> None:

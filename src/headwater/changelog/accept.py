@@ -117,10 +117,10 @@ class Acceptor:
             return dict(self._committed_at)
 
     def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
-        """Wait until everything that was committed up to positions is in the change log; tell whether it is.
+        """Wait until everything that was committed up to positions is in the change log. Tell whether it is.
 
         A source that has long stood still at an incomplete global transaction is not waited for: that would hold up
-        whoever asks for others as well. Where parts are always that late, views that probe the source fall behind.
+        a caller that asks for others as well. If parts are always that late, views that probe the source fall behind.
         """
         if self._has_reached(positions):
             return True

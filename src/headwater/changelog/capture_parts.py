@@ -81,7 +81,7 @@ def slice_capture(capture: Capture, start: int, stop: int) -> Capture:
 
 
 def join_captures(captures: Sequence[Capture]) -> Capture:
-    """Return captures as one whose transactions share a tick; each source's own order is kept."""
+    """Return captures as one whose transactions share a tick. Each source's own order is kept."""
     rows: dict[RelationName, list[pa.Table]] = {}
     truncated: dict[int, tuple[RelationName, ...]] = {}
     start = 0

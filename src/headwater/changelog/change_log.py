@@ -8,9 +8,9 @@ Invariants
 2. Ticks have no gaps; one source's transactions have ticks in the order of their positions. Only the parts of a global
    transaction share a tick (see `global_parts`).
 3. A transaction at or before its source's newest position in the log was accepted already and is dropped.
-4. A source's position in the log is durable before the source is told that it may forget up to there, whether or not
-   there was anything for us (`note`). So a source that has forgotten more than that was followed by another warehouse.
-5. Whoever `take_over` last is the only one whose appends succeed; every other gets `LeaseLost`.
+4. A source's position in the log is durable before we let the source forget up to there, whether or not there
+   was anything for us (`note`). So a source that has forgotten more than that was followed by another warehouse.
+5. Only the process that called `take_over` last can append. Every other one gets `LeaseLost`.
 
 Guarantee: nothing lost, nothing twice, with `kill -9` anywhere: an append is one commit, and the commit carries the
 positions that decide what a restarted acceptor must drop.
@@ -52,10 +52,10 @@ class AcceptedSpan:
 
 
 class ChangeLog:
-    """The durable, ordered, append-only record of accepted transactions. One thread appends; any may read."""
+    """The durable, ordered, append-only record of accepted transactions. One thread appends. Any may read."""
 
     def __init__(self, table: FencedTable) -> None:
-        """Wrap an open table; use `create` or `open`."""
+        """Wrap an open table. Use `create` or `open`."""
         self._table = table
         self._reader = FencedTable.open(table.path)
         self._mark = LogMark.parse(table.mark())
@@ -71,7 +71,7 @@ class ChangeLog:
 
     @classmethod
     def open(cls, path: str) -> Self:
-        """Open the log where it ends; its newest commit tells the last tick and every source's position."""
+        """Open the log where it ends. Its newest commit tells the last tick and every source's position."""
         return cls(FencedTable.open(path))
 
     @staticmethod
@@ -81,12 +81,12 @@ class ChangeLog:
 
     @property
     def last_tick(self) -> Tick:
-        """The tick of the newest transaction, accepted or looked ahead to; 0 if there is none."""
+        """The tick of the newest transaction, accepted or looked ahead to. It is 0 if there is none."""
         return self._newest_mark.tick
 
     @property
     def durable_tick(self) -> Tick:
-        """The tick of the newest accepted transaction; 0 if there is none."""
+        """The tick of the newest accepted transaction. It is 0 if there is none."""
         return self._mark.tick
 
     @property
@@ -112,7 +112,7 @@ class ChangeLog:
         return Tick(0) if slot is None else slot.since
 
     def claim(self, source: str, slot: str) -> None:
-        """Follow a source by this slot from now on and by no other; said before the slot is made."""
+        """Follow a source by this slot from now on and by no other. Said before the slot is made."""
         self._say(replace(self._mark, slots={**self._mark.slots, source: LogSlot(name=slot, has_begun=False)}))
 
     def begin(self, source: str, positions: Positions) -> None:
@@ -133,11 +133,11 @@ class ChangeLog:
         self._say(replace(self._mark, slots=slots).following(positions))
 
     def note(self, followed_to: Positions) -> None:
-        """Note that nothing for us is left up to these positions; only then may the sources forget their logs."""
+        """Note that nothing for us is left up to these positions. Only then may the sources forget their logs."""
         self._say(self._mark.following(followed_to))
 
     def horizon(self) -> Tick:
-        """Return the tick up to which retention has dropped rows; reading at or before it is refused."""
+        """Return the tick up to which retention has dropped rows. Reading at or before it is refused."""
         self._reader.reload()
         return Tick(self._reader.number(HORIZON) or 0)
 
@@ -155,7 +155,7 @@ class ChangeLog:
                 return
 
     def refresh(self) -> None:
-        """See what the maintainer appended since; for readers, who never append themselves.
+        """See what the maintainer appended since. For readers, who never append themselves.
 
         A log that was looked ahead of stays as it is: the ticks that it gave itself are not those of the maintainer.
         """
@@ -178,7 +178,7 @@ class ChangeLog:
             self._place(relation.name, relation.arrow_schema())
 
     def append(self, captures: Sequence[Capture], followed_to: Positions = MappingProxyType({})) -> AcceptedSpan:
-        """Accept transactions in the order given, one atomic step for all; those accepted before are dropped.
+        """Accept transactions in the order given, one atomic step for all. Those accepted before are dropped.
 
         Each gets a tick of its own, but for the transactions of a joint capture, which share one. The same step notes
         how far sources were followed with these transactions.
@@ -189,7 +189,7 @@ class ChangeLog:
         return span
 
     def look_ahead(self, captures: Sequence[Capture]) -> None:
-        """Go on in memory with transactions that nobody has accepted yet; for readers.
+        """Go on in memory with transactions that nobody has accepted yet. For readers.
 
         What a snapshot shows may be newer than the log. These transactions bring its rows back to a tick of the log;
         their own ticks mean nothing to anybody else.
@@ -272,7 +272,7 @@ class ChangeLog:
         return list(zip(ticks, own["_identity"].to_pylist(), logs, strict=True))
 
     def tick_at(self, position: Position) -> Tick | None:
-        """Return the tick of a log's newest transaction at or before a position; None if there is none here."""
+        """Return the tick of a log's newest transaction at or before a position. None if there is none here."""
         return self._newest(lambda one: one.position.log_name == position.log_name and one.position <= position)
 
     def relations(self) -> tuple[RelationName, ...]:
@@ -340,7 +340,7 @@ class ChangeLog:
                 self._holds(self._mark)
 
     def _holds(self, mark: LogMark) -> bool:
-        """Tell whether the log is where the mark says; anything else than there or where we were is another writer."""
+        """Tell whether the log is where the mark says. Anything else than there or where we were is another writer."""
         current = LogMark.parse(self._table.mark())
         if current not in (mark, self._mark):
             raise _lost(self._mark.epoch, current.epoch)

@@ -1,11 +1,11 @@
 """One thread per source: follow its log, and come back when the connection is lost.
 
 The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
-accepts waits in its own log, not in our memory; its server is told meanwhile that we are there. A lost connection and a
-refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a changed
-table) ends the thread, and `lost` says why. A relation that was altered at the source ends it too: what was committed
-before is handed over, and nothing after. Any other exception is trouble of our own (a full disk): it ends the thread as
-well, and the maintainer raises it.
+accepts waits in its own log, not in our memory. Meanwhile we report to its server that we are there. A lost connection
+and a refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a
+changed table) ends the thread, and `lost` says why. A relation that was altered at the source ends it too: what was
+committed before is handed over, and nothing after. Any other exception is trouble of our own (a full disk): it ends the
+thread as well, and the maintainer raises it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02
 _SHORT_TIMES = 2
-"""A log is short when it holds less beyond what we have than so many times what we lack."""
+"""A log is short when it holds less beyond what we have than this many times what we lack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class Followed:
 
 
 class SourceThread:
-    """Follows one source until told to stop."""
+    """Follows one source until it is stopped."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class SourceThread:
             self._listener(SourceConnected(source=self.source.name, positions=tuple(follower.followed_to().values())))
             for wanted in tuple(self._wanted.values()):
                 follower.hasten(wanted)
-            told: Positions | None = None
+            handed_over: Positions | None = None
             while not self._stop.is_set():
                 if self._is_full():
                     self._wait(follower)
@@ -158,9 +158,9 @@ class SourceThread:
                 self._look(follower)
                 if capture is not None and capture.altered:
                     self._stop_before(capture, follower)
-                if capture is not None or told != followed_to:
+                if capture is not None or handed_over != followed_to:
                     self._hand_over(self._followed(capture, followed_to), follower)
-                    told = followed_to
+                    handed_over = followed_to
                 if capture is not None:
                     self._pause()
         finally:
@@ -242,7 +242,7 @@ def raise_if_lost(threads: Mapping[str, SourceThread], *, any_one: bool) -> None
     """Raise why sources are lost for good: if all are, or any one if that is wanted.
 
     Views of the other sources go on, unless the run was asked to fail fast. A run that has lost all its sources ends in
-    any case: nothing would ever change, and whoever watches over the process should know.
+    any case: nothing would ever change, and the supervisor of the process should know.
     """
     lost = [thread.lost for thread in threads.values() if thread.lost is not None]
     if not lost or (len(lost) < len(threads) and not any_one):

@@ -20,7 +20,7 @@ Invariants
   4. Transactions share a tick only where the law forces them to.
 
 Guarantee: as the law says, whatever the order of arrival. Where a part never comes, its source stands still at it, and
-nothing else does; whoever knows that it will never come releases its id.
+nothing else does; a caller that knows that it will never come releases its id.
 
 A source that uses an id again begins the next global transaction of that name: first parts belong together, then second
 ones. A transaction that carries two ids is a part of both, so all parts of both become one tick.
@@ -62,7 +62,7 @@ class Incomplete(Generic[T]):
 
 @dataclass(slots=True)
 class _PartLine(Generic[T]):
-    """What waits of one source, numbered in its order; `places` has the numbers of each id's parts."""
+    """What waits of one source, numbered in its order. `places` has the numbers of each id's parts."""
 
     waiting: dict[int, Arrived[T]] = field(default_factory=dict)
     first: int = 0
@@ -117,18 +117,18 @@ class GlobalParts(Generic[T]):
     """
 
     def __init__(self, sources: Iterable[str], released: Iterable[str] = ()) -> None:
-        """Begin with nothing waiting; parts of the released ids wait for nobody."""
+        """Begin with nothing waiting. Parts of the released ids wait for nobody."""
         self._lines: dict[str, _PartLine[T]] = {source: _PartLine() for source in sources}
         self._released = set(released)
         self._needs: dict[str, _Need] = {}
 
     def arrive(self, one: Arrived[T]) -> Sequence[Sequence[Arrived[T]]]:
-        """Take in what a source committed next; return what becomes ticks now, in order."""
+        """Take in what a source committed next. Return what becomes ticks now, in order."""
         self._lines[one.source].add(one)
         return self._ready()
 
     def release(self, released: str) -> Sequence[Sequence[Arrived[T]]]:
-        """Let the parts of a global transaction go without each other; return what becomes ticks now, in order."""
+        """Let the parts of a global transaction go without each other. Return what becomes ticks now, in order."""
         self._released.add(released)
         self._needs = {}
         return self._ready()
@@ -172,7 +172,7 @@ class GlobalParts(Generic[T]):
         return sum(upto - self._lines[source].first + 1 for source, upto in ends.items())
 
     def _needed(self, source: str) -> dict[str, int] | None:
-        """Return up to where each source must go for this source's first one to go; None: something is missing."""
+        """Return up to where each source must go for this source's first one to go. None: something is missing."""
         first = self._lines[source].first
         need = self._needs.get(source)
         if need is None or need.of != first:
@@ -190,7 +190,7 @@ class GlobalParts(Generic[T]):
         return need.ends
 
     def _partners(self, source: str, number: int) -> Iterator[tuple[str, int | None]]:
-        """Yield the other parts of what a transaction is a part of; None for one that has not arrived."""
+        """Yield the other parts of what a transaction is a part of. None for one that has not arrived."""
         line = self._lines[source]
         for each in line.waiting[number].ids - self._released:
             turn = line.places[each].index(number)

@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A piece of a capture: a part, or what lies between two; everything of its source up to `after` is before it."""
+    """A piece of a capture: a part, or what lies between two. Everything of its source up to `after` is before it."""
 
     capture: Capture
     after: Position | None
@@ -57,7 +57,7 @@ class GlobalSources:
 
 
 class Holding:
-    """Lets through what may be accepted. One thread uses it; `waiting` and `stuck` may be asked by any."""
+    """Lets through what may be accepted. One thread uses it. `waiting` and `stuck` may be asked by any."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Holding:
         look: Callable[[], Iterable[str]],
         settings: CaptureSettings = DEFAULTS.capture,
     ) -> None:
-        """Without global transactions everything goes through; `look` returns the ids released since the last look."""
+        """Without global transactions everything goes through. `look` returns the ids released since the last look."""
         self._sources = sources
         self._look = look
         self._settings = settings
@@ -79,7 +79,7 @@ class Holding:
         self._held_since: Mapping[str, float] = {}
 
     def take(self, followed: Followed) -> list[Capture]:
-        """Take in what a source's thread handed over; return what may be accepted now, in order."""
+        """Take in what a source's thread handed over. Return what may be accepted now, in order."""
         if self._sources is None or followed.source not in self._sources.names:
             self._arrived_to.update(followed.followed_to)
             return [] if followed.capture is None else [followed.capture]
@@ -100,7 +100,7 @@ class Holding:
         return captures
 
     def look(self) -> list[Capture]:
-        """See now and then what was released; return what may be accepted now."""
+        """See now and then what was released. Return what may be accepted now."""
         if self._sources is None or time.monotonic() - self._looked_at < _LOOK_SECONDS:
             return []
         self._looked_at = time.monotonic()
@@ -137,7 +137,7 @@ class Holding:
         return None if start == count else slice_capture(capture, start, count)
 
     def _captures(self, ticks: Sequence[Sequence[Arrived[Piece]]]) -> list[Capture]:
-        """Return each tick's pieces as one capture; a piece that is alone stays what it is."""
+        """Return each tick's pieces as one capture. A piece that is alone stays what it is."""
         for one in (one for tick in ticks for one in tick):
             self._row_counts[one.source] -= one.value.row_count
         pieces = [[one.value.capture for one in tick] for tick in ticks]
@@ -158,7 +158,7 @@ class Holding:
 
 
 def _of_one_log(followed: Followed) -> Position:
-    """Return how far a source with parts of global transactions was followed; one with several logs is refused."""
+    """Return how far a source with parts of global transactions was followed. One with several logs is refused."""
     if followed.followed_to.keys() != {followed.source}:
         raise SourceRefused(
             f'source "{followed.source}" cannot have parts of global transactions',

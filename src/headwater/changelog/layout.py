@@ -41,7 +41,7 @@ RECORDS = pa.schema(
 
 
 def shapes(log: pa.Schema, relation: RelationName) -> tuple[str, ...]:
-    """Return the struct columns that hold a relation's rows, oldest first; none if the log does not know it.
+    """Return the struct columns that hold a relation's rows, oldest first. None if the log does not know it.
 
     >>> shapes(pa.schema([("shop.sales", pa.struct([])), ("shop.sales#2", pa.struct([]))]),
     ...        RelationName(source="shop", name="sales"))
@@ -103,7 +103,7 @@ def records(transactions: Sequence[tuple[Tick, Transaction]], accepted_at: datet
 
 
 def read_records(rows: pa.Table, notations: Mapping[str, Notation]) -> list[tuple[Tick, Transaction]]:
-    """Return the transactions that records tell of; each log has a notation for its positions."""
+    """Return the transactions that records tell of. Each log has a notation for its positions."""
     return [
         (
             Tick(row[TICK]),

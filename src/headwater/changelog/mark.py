@@ -68,7 +68,7 @@ class LogMark:
 
     @staticmethod
     def parse(text: str) -> LogMark:
-        """Read a written mark; one from before slots were noted has none."""
+        """Read a written mark. One from before slots were noted has none."""
         value = json.loads(text)
         positions = read_positions(value["positions"])
         slots = {

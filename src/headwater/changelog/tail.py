@@ -25,7 +25,7 @@ SETTLED_ROWS = 65_536
 
 
 class Tail:
-    """Recent signed rows per relation; the key None holds the transactions' own records."""
+    """Recent signed rows per relation. The key None holds the transactions' own records."""
 
     def __init__(self, since: Tick) -> None:
         """Begin an empty tail that is complete for ticks after `since`."""
@@ -39,7 +39,7 @@ class Tail:
         return self._since
 
     def append(self, records: pa.Table, rows: Mapping[RelationName, pa.Table]) -> None:
-        """Add the records and rows of newer ticks; each table has a `_tick` column in ascending order."""
+        """Add the records and rows of newer ticks. Each table has a `_tick` column in ascending order."""
         with self._lock:
             for key, table in ((None, records), *rows.items()):
                 if table.num_rows:
@@ -56,7 +56,7 @@ class Tail:
         return pa.concat_tables(parts).combine_chunks() if parts else schema.empty_table()
 
     def trim(self, before: Tick) -> None:
-        """Forget rows with tick <= before; what is left is what a reader may still want soon."""
+        """Forget rows with tick <= before. What is left is what a reader may still want soon."""
         with self._lock:
             if before <= self._since:
                 return

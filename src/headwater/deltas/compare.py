@@ -24,7 +24,7 @@ _NAN = "\0NaN"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """What one bag has too few of, and what it has too many of, against the right one; counts are positive."""
+    """What one bag has too few of, and what it has too many of, against the right one. Counts are positive."""
 
     missing: tuple[tuple[Row, int], ...] = ()
     surplus: tuple[tuple[Row, int], ...] = ()
@@ -43,7 +43,7 @@ class Difference:
         return self.text()
 
     def text(self, line_limit: int | None = None) -> str:
-        """Return it one line per row, missing rows first, at most so many lines and then how many more there are."""
+        """Return it one line per row, missing rows first. Lines over the limit are only counted, in a last line."""
         lines = [
             *(f"missing {count} × {format_row(row)}" for row, count in self.missing),
             *(f"surplus {count} × {format_row(row)}" for row, count in self.surplus),

@@ -9,9 +9,9 @@ itself):
     a.selected(p).selected(p) = a.selected(p)
     p.plus(q).covers(p)                    p.covers(q)  ⟹  a.selected(p).selected(q) = a.selected(q)
 
-So whoever selects q sees no difference between a relation and what is held of it, if p is held and covers q: in the
-rows at any tick as in the changes between ticks. `covers` says yes only where that is plain from the selections; where
-it says no without need, something is read that was there.
+So a reader that selects q sees no difference between a relation and what is held of it, if p is held and covers q: in
+the rows at any tick as in the changes between ticks. `covers` says yes only where that is plain from the selections;
+where it says no without need, something is read that was there.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headwater.model.relation import RelationName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extent:
-    """The rows that pass all selections of at least one list; made by `of`, so that equal ones are written alike.
+    """The rows that pass all selections of at least one list. Made by `of`, so that equal ones are written alike.
 
     >>> oslo = Extent.of([Selection(column="city", compare="equal", values=("Oslo",))])
     >>> print(oslo, "|", EVERYTHING, "|", oslo.plus(EVERYTHING))
@@ -39,7 +39,7 @@ class Extent:
 
     @classmethod
     def of(cls, *lists: Iterable[Selection]) -> Self:
-        """Return the extent of these lists; one whose rows another one has anyway is left out."""
+        """Return the extent of these lists. One whose rows another one has anyway is left out."""
         ordered = sorted({tuple(sorted(set(one), key=repr)) for one in lists}, key=lambda one: (len(one), repr(one)))
         kept: list[tuple[Selection, ...]] = []
         for one in ordered:
@@ -126,7 +126,7 @@ class Content:
     rows: Extent = EVERYTHING
 
     def covers(self, other: Content) -> bool:
-        """Tell whether whoever needs the other finds all of it here."""
+        """Tell whether all of the other content is in this one."""
         return set(other.columns) <= set(self.columns) and self.rows.covers(other.rows)
 
 

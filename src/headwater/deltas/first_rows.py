@@ -10,8 +10,8 @@ comes later can be among the first m at any tick: what is after them need not be
 
 Invariants
 1. What is kept is netted, in order, and all of the bag up to the last row that is kept; the whole bag if it says so.
-2. The order is total: two rows that are equal in it are equal. So whoever brings rows has one zero and one NaN: to
-   Spark -0.0 and 0.0 are equal, to Arrow they are not.
+2. The order is total: two rows that are equal in it are equal. So rows that a caller brings have one zero and one NaN:
+   to Spark -0.0 and 0.0 are equal, to Arrow they are not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstRows:
-    """The first rows of a bag, with `_count`; once they are more than `most` the last are let go.
+    """The first rows of a bag, with `_count`. Once they are more than `most` the last are let go.
 
     `read_rows` is how many rows were read to find them, if they were not kept.
     """
@@ -74,7 +74,7 @@ class FirstRows:
         return replace(self, rows=rows.slice(0, self.most), is_whole=is_whole)
 
     def showing(self, changes: pa.Table, count: int) -> Showing | None:
-        """Return what of a batch can show among the first `count` rows; None if too few are kept to tell."""
+        """Return what of a batch can show among the first `count` rows. None if too few are kept to tell."""
         if not count:
             return Showing(changes=changes.slice(0, 0), old=self.rows.slice(0, 0))
         bound = self._last_untouched(changes, count)
@@ -103,7 +103,7 @@ class FirstRows:
 
 
 def limited(result: ArrowResult, request: ArrowRequest) -> ArrowResult:
-    """Return the first of rows that were found whole, in the order of the request; all if it has no limit."""
+    """Return the first of rows that were found whole, in the order of the request. All if it has no limit."""
     if request.limit is None:
         return result
     assert result.is_whole, "the first rows are chosen from all"

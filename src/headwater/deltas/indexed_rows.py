@@ -88,7 +88,7 @@ class IndexedRows:
 
 
 def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.ChunkedArray:
-    """Tell for each row whether it holds one of the keys; NULL is NULL.
+    """Tell for each row whether it holds one of the keys. NULL is NULL.
 
     Column by column what a row holds so far becomes the number of a key that begins so, none if no key does.
 
@@ -109,6 +109,6 @@ def is_among(rows: pa.Table, columns: tuple[str, ...], keys: pa.Table) -> pa.Chu
 
 
 def _joined(so_far: pa.Scalar | pa.ChunkedArray, column: pa.ChunkedArray, known: pa.Array) -> pa.ChunkedArray:
-    """Return the numbers with the place of each value among the known ones; none where it is not there."""
+    """Return the numbers with the place of each value among the known ones. None where it is not there."""
     places = pc.cast(pc.index_in(column, value_set=known), pa.int64())
     return pc.add(pc.multiply(so_far, pa.scalar(len(known), pa.int64())), places)

@@ -13,7 +13,7 @@ them is tested once, in `tests/contracts/test_lookups.py`:
 3. A key that no row has finds nothing. A key that occurs twice in a request counts once.
 4. With a limit the result has at least the first `limit` rows of the order, in this order and netted, or all rows if
    they are fewer (`is_whole`).
-5. Rows outside of the extent may be missing, or not: whoever asks leaves them out.
+5. Rows outside of the extent may be missing, or not: the caller leaves them out.
 
 Of what kind the rows are is open: the bag is a type variable. A maintainer's bags are Arrow tables, tests and the lab
 use plain Python, and a bag that stays on Spark or on disk is one more implementation of `SignedBag`.
@@ -52,7 +52,7 @@ class Restriction(Generic[K]):
 class RowRequest(Generic[K]):
     """The wanted columns of rows of a relation or segment: of those within a restriction, or of all.
 
-    With a limit only the first rows are asked for. `extent` says which rows matter to whoever asks, in terms of the
+    With a limit only the first rows are asked for. `extent` says which rows matter to the caller, in terms of the
     wanted columns.
     """
 
@@ -85,7 +85,7 @@ class RowRequest(Generic[K]):
 
 
 def restricted(columns: tuple[str, ...], keys: K | None) -> Restriction[K] | None:
-    """Return the restriction of columns to keys; None, which is all rows, where columns or keys are missing."""
+    """Return the restriction of columns to keys. None, which is all rows, where columns or keys are missing."""
     return Restriction(columns=columns, keys=keys) if columns and keys is not None else None
 
 

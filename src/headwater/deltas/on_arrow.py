@@ -90,7 +90,7 @@ def remaining(table: pa.Table, rows: Remainder) -> pa.Table:
 
 
 def _passing(table: pa.Table, extent: Extent) -> pa.ChunkedArray:
-    """Return for each row whether it passes; a NULL never does, and the answer is never NULL."""
+    """Return for each row whether it passes. A NULL never does, and the answer is never NULL."""
     no, yes = (pa.chunked_array([pa.repeat(pa.scalar(one), table.num_rows)]) for one in (False, True))
     lists = [reduce(pc.and_, [_passing_one(table, one) for one in selections], yes) for selections in extent.any_of]
     return reduce(pc.or_, lists, no)
@@ -215,7 +215,7 @@ class ArrowBag:
         return ArrowBag(kept.filter(pc.not_equal(counts, 0)))
 
     def net(self) -> ArrowBag:
-        """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
+        """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
         return self._grouped("sum") if len(self) else self
 
     def positive(self) -> ArrowBag:
@@ -277,7 +277,7 @@ class ArrowBag:
 
 
 def summed_up(rows: pa.Table) -> pa.Table:
-    """Return rows with counts and without ticks, equal ones as one, with the sum of their counts; zero sums vanish.
+    """Return rows with counts and without ticks, equal ones as one, with the sum of their counts. Zero sums vanish.
 
     >>> summed_up(pa.table({"a": [1, 1, 2, 2], "_count": [1, 1, 1, -1]})).to_pylist()
     [{'a': 1, '_count': 2}]

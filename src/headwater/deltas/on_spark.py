@@ -9,7 +9,7 @@ A batch's tables are small, so the fixed costs of a Spark job are what matters:
 - the optimizer infers no constraints: for a group of five totals that took longer than everything else together;
 - the driver turns small tables into rows itself, one after the other; larger ones are turned into rows by tasks
   (`spark.sql.execution.arrow.localRelationThreshold`, set with the session), which halves a large batch's time. Spark
-  does not know the size of those, so it is told to join them by hashing too, unless they are very many rows;
+  does not know the size of those, so a hint makes it join them by hashing too, unless they are very many rows;
 - every call into the JVM is a round trip, and on a busy machine it waits for its turn twice. PySpark's
   `createDataFrame` and `toArrow` read their settings with 50 of them; ours are pinned, so what they call is called.
 """
@@ -75,7 +75,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 def collect_few(frame: DataFrame, few: int) -> pa.Table | None:
-    """Run a query and return its rows, None if they are more than few; no more are fetched."""
+    """Run a query and return its rows, None if they are more than few. No more are fetched."""
     found = to_arrow(frame.limit(few + 1))
     return found if found.num_rows <= few else None
 
@@ -100,7 +100,7 @@ def quoted(columns: Iterable[str]) -> list[str]:
 
 
 def under_keys(spark: SparkSession, frame: DataFrame, keys: pa.Table) -> DataFrame:
-    """Return the rows whose columns hold one of the keys, which have the columns' names; NULL is NULL."""
+    """Return the rows whose columns hold one of the keys, which have the columns' names. NULL is NULL."""
     renamed = keys.rename_columns([f"key_{place}" for place in range(keys.num_columns)])
     same = [F.col(name).eqNullSafe(F.col(f"key_{place}")) for place, name in enumerate(quoted(keys.column_names))]
     return frame.join(F.broadcast(to_dataframe(spark, renamed)), reduce(and_, same), "left_semi")
@@ -122,7 +122,7 @@ def _passing_one(selection: Selection) -> Column:
 
 
 def _literal(value: object) -> Column:
-    """Return a constant; a date by its text: on its way through Java's own dates one before 1582 becomes another."""
+    """Return a constant. A date by its text: on its way through Java's own dates one before 1582 becomes another."""
     return F.lit(value.isoformat()).cast("date") if isinstance(value, date) else F.lit(value)
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """A column to order by; without more said, as Spark orders: ascending, NULLs first."""
+    """A column to order by. Without more said, as Spark orders: ascending, NULLs first."""
 
     column: str
     _: KW_ONLY

@@ -64,7 +64,7 @@ class Selection:
         return value is not None and any(COMPARE[self.compare](value, other) for other in self.values)
 
     def implies(self, other: Selection) -> bool:
-        """Tell whether a value that passes is sure to pass the other; values of two types are not compared.
+        """Tell whether a value that passes is sure to pass the other. Values of two types are not compared.
 
         >>> few = Selection(column="n", compare="less", values=(3,))
         >>> [few.implies(Selection(column="n", compare="less_equal", values=(n,))) for n in (2, 3)]

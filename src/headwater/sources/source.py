@@ -82,7 +82,7 @@ class SlotState:
 def require_held(slot: str, forgotten_to: Positions, held_to: Positions) -> None:
     """Refuse to follow by a slot if the source has forgotten more of a log than the change log holds.
 
-    Whatever the source is told to forget is durable in the change log first, so it was not this warehouse that told it.
+    What this warehouse lets the source forget is durable in the change log first. So this warehouse did not cause it.
     """
     for log in forgotten_to.keys() & held_to.keys():
         if held_to[log] < forgotten_to[log]:
@@ -109,17 +109,17 @@ def unproved_log(held_to: Position, detail: str) -> SourceLost:
 
 
 def missing_slot(source: str, what: str) -> SourceLost:
-    """Return the error of a source that has no slot of a name any more; `what` is the source's word for a slot."""
+    """Return the error of a source that has no slot of a name any more. `what` is the source's word for a slot."""
     return SourceLost(
         f'source "{source}" has no {what}',
         code="HW-313",
         detail="it was dropped, or the server was restored without it",
-        hint=f"run `headwater teardown --source {source}`, then `headwater run`: it is read anew",
+        hint=f"run `headwater teardown --source {source}`, then `headwater run`: it is read again",
     )
 
 
 def missing_relation(name: RelationName, detail: str) -> SourceRefused:
-    """Return the error of a relation that is not there; the detail says what was looked for."""
+    """Return the error of a relation that is not there. The detail says what was looked for."""
     return SourceRefused(
         f'source "{name.source}" has no relation "{name}"',
         code="HW-323",
@@ -130,7 +130,7 @@ def missing_relation(name: RelationName, detail: str) -> SourceRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSlots:
-    """The slots of one project at a source, by name, whichever warehouse each belongs to."""
+    """The slots of one project at a source, by name, of all its warehouses."""
 
     present: Mapping[str, SlotState]
     former: str
@@ -170,10 +170,10 @@ class Inspection:
 
 
 class LogView(Protocol):
-    """Whoever knows how far the sources' logs are in the change log."""
+    """What knows how far the sources' logs are in the change log."""
 
     def wait_for(self, positions: Positions, timeout_seconds: float) -> bool:
-        """Wait until the change log holds everything up to these positions; tell whether it does.
+        """Wait until the change log holds everything up to these positions. Tell whether it does.
 
         It never holds anything from a transaction on that altered a relation which is followed.
         """
@@ -217,11 +217,11 @@ class Snapshot(Protocol):
 
     @property
     def token(self) -> str:
-        """What snapshots have in common whose rows may be mixed; a server that crashed may have lost what it showed."""
+        """What snapshots have in common whose rows may be mixed. A server that crashed may have lost what it showed."""
         ...
 
     def reader(self) -> AbstractContextManager[Reader]:
-        """Lend a reader; waits while too many are lent."""
+        """Lend a reader. Waits while too many are lent."""
         ...
 
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
@@ -247,7 +247,7 @@ class Snapshot(Protocol):
 
 
 class Follower(Protocol):
-    """One connection to a source's logs. Used by one thread; `acknowledge` and `hasten` may come from others.
+    """One connection to a source's logs. Used by one thread. `acknowledge` and `hasten` may come from others.
 
     Every method that returns positions returns one for each log.
     """
@@ -261,15 +261,15 @@ class Follower(Protocol):
         ...
 
     def log_end(self) -> Positions:
-        """Where the source's logs end now, whether or not they hold anything for us; called by the following thread."""
+        """Where the source's logs end now, whether or not they hold anything for us. Called by the following thread."""
         ...
 
     def log_begin(self) -> Positions:
-        """Up to where the source has deleted its logs; none where it holds them for us. Called as above."""
+        """Up to where the source has deleted its logs. None where it holds them for us. Called as above."""
         ...
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget what it logged up to here; called only once the change log durably holds that."""
+        """Let the source forget what it logged up to here. Called only once the change log durably holds that."""
         ...
 
     def hasten(self, position: Position) -> None:
@@ -277,7 +277,7 @@ class Follower(Protocol):
         ...
 
     def keep_alive(self) -> None:
-        """Let the source know that we are there although nothing is read; called often by the following thread."""
+        """Let the source know that we are there although nothing is read. Called often by the following thread."""
         ...
 
     def close(self) -> None:
@@ -289,7 +289,7 @@ class Memory(Protocol):
     """Where a source keeps a text that it has to know in the next run of the same warehouse."""
 
     def read(self) -> str | None:
-        """Return the text written last; None if none was."""
+        """Return the text written last. None if none was."""
         ...
 
     def write(self, text: str) -> None:
@@ -337,7 +337,7 @@ class SourceSettings:
     """What the project file says for this kind of source alone."""
 
     def allow_options(self, *known: str) -> None:
-        """Refuse every option but these; a kind of source says so when it is connected."""
+        """Refuse every option but these. A kind of source says so when it is connected."""
         for key in self.options:
             if key not in known:
                 every = (*SOURCE_KEYS, *known)
@@ -369,15 +369,15 @@ class Source(Protocol):
         ...
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
-        """Describe relations, and say what is missing before they can be followed; changes nothing."""
+        """Describe relations, and say what is missing before they can be followed. Changes nothing."""
         ...
 
     def slots(self) -> ProjectSlots:
-        """Return the slots that warehouses of this project have here now; none where it does not hold its log."""
+        """Return the slots that warehouses of this project have here now. None where it does not hold its log."""
         ...
 
     def new_slot(self) -> str:
-        """Return a name that no other warehouse follows this source by; nothing is made."""
+        """Return a name that no other warehouse follows this source by. Nothing is made."""
         ...
 
     def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Positions:
@@ -400,14 +400,14 @@ class Source(Protocol):
     def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
         """Return the transactions after some positions that a slot keeps now, None if there are none.
 
-        The source forgets nothing by it: whoever follows it next is sent the same transactions again.
+        The source forgets nothing by it: it sends the same transactions again to the next follower.
         """
         ...
 
     def snapshot(
         self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
     ) -> Snapshot:
-        """Open a snapshot of some relations; for a bootstrap, one that shows everything the log does not hold for us.
+        """Open a snapshot of some relations. For a bootstrap, one that shows everything the log does not hold for us.
 
         What its readers say of positions is about the logs of these relations.
 
@@ -420,15 +420,15 @@ class Source(Protocol):
         ...
 
     def distance(self, earlier: Position, later: Position) -> Distance:
-        """Say how much of the log lies between two positions of one history; asks nobody."""
+        """Say how much of the log lies between two positions of one history. Asks nobody."""
         ...
 
     def index_hint(self, relation: Relation, columns: Sequence[str]) -> str | None:
-        """Return what the owner runs so that probes by these columns find their rows; None where nothing helps."""
+        """Return what the owner runs so that probes by these columns find their rows. None where nothing helps."""
         ...
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
-        """Say how large relations are, and how long it takes to ask; changes nothing."""
+        """Say how large relations are, and how long it takes to ask. Changes nothing."""
         ...
 
     def teardown(self, slot: str | None, held_to: Positions) -> TornDown:

@@ -1,7 +1,7 @@
 """Data files of a Delta table: writing one from Arrow, describing one that somebody else wrote.
 
-Timestamps are written as TIMESTAMP_MICROS whoever writes; an INT96 column (Spark's old default, which turned 9999-12-31
-into 1816) is refused when a file is described.
+Every writer writes timestamps as TIMESTAMP_MICROS. An INT96 column (Spark's old default, which turned 9999-12-31 into
+1816) is refused when a file is described.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _BOUNDED = (TICK, "sequence")
 
 
 def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, quick: bool = False) -> DataFile:
-    """Write rows to a new data file below a table's folder; it is not part of the table yet.
+    """Write rows to a new data file below a table's folder. It is not part of the table yet.
 
     A file that is written quickly takes less time and more space: it is meant to be merged soon.
     """
@@ -78,7 +78,7 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, 
 
 
 def describe(root: str, path: str, bounded: Sequence[str] = _BOUNDED) -> DataFile:
-    """Read a data file's footer: its size, its row count, and the bounds of some columns, where they can be told."""
+    """Read a data file's footer: its size, its row count, and the bounds of some columns, where they are known."""
     system, base = place(root)
     file = f"{base}/{path}"
     with stored(f"{root}/{path}"):
@@ -120,13 +120,13 @@ def read_text(root: str, path: str) -> str | None:
 
 
 def read_note(root: str, path: str, parse: Callable[[Any], Parsed]) -> Parsed | None:
-    """Return what a small JSON file means, or None if it is not there; one that means nothing is refused by name."""
+    """Return what a small JSON file means, or None if it is not there. One that means nothing is refused by name."""
     text = read_text(root, path)
     return None if text is None else parse_stored(f"{root}/{path}", text, parse)
 
 
 def sync(root: str, *paths: str) -> None:
-    """Force files and the folders that name them to disk; object stores do that before they answer."""
+    """Force files and the folders that name them to disk. Object stores do that before they answer."""
     if "://" in root:
         return
     files = [Path(root, path) for path in paths]
@@ -151,7 +151,7 @@ def write_text(root: str, path: str, text: str) -> None:
 
 
 def delete_folder(root: str) -> None:
-    """Delete a folder and everything in it; one that is not there is fine."""
+    """Delete a folder and everything in it. One that is not there is fine."""
     system, base = place(root)
     if system.get_file_info(base).type == pafs.FileType.Directory:
         system.delete_dir(base)

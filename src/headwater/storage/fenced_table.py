@@ -68,7 +68,7 @@ class FencedTable:
     """A Delta table whose commits are refused unless they build on the version this writer has seen."""
 
     def __init__(self, table: DeltaTable, path: str) -> None:
-        """Wrap a loaded table; use `create` or `open`."""
+        """Wrap a loaded table. Use `create` or `open`."""
         self._table = table
         self.path = path
         self.lock = threading.RLock()
@@ -76,7 +76,7 @@ class FencedTable:
 
     @classmethod
     def create(cls, path: str, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str, indexed: int = 1) -> Self:
-        """Create an empty table; the statistics of its first `indexed` columns let readers skip files."""
+        """Create an empty table. The statistics of its first `indexed` columns let readers skip files."""
         with stored(path):
             table = DeltaTable.create(
                 path,
@@ -117,7 +117,7 @@ class FencedTable:
         return pa.schema(self._table.schema().to_arrow())
 
     def number(self, name: str) -> int | None:
-        """Return the integer that the newest commit that set it recorded under this name; Delta is asked once."""
+        """Return the integer that the newest commit that set it recorded under this name. Delta is asked once."""
         with self.lock:
             if self._known[0] != self.version:
                 self._known = self.version, {}
@@ -148,7 +148,7 @@ class FencedTable:
         )
 
     def _own_mark(self) -> str | None:
-        """Return the mark by the entries from this handle's version backwards; None if they do not tell.
+        """Return the mark by the entries from this handle's version backwards. None if they do not tell.
 
         `DeltaTable.history` would not do: it reads to the newest commit, whatever version the handle is at.
         """
@@ -197,7 +197,7 @@ class FencedTable:
         return [f"{self.path}/{entry['path']}" for entry in self.entries() if _may_hold(entry, sought)]
 
     def append(self, rows: pa.Table, *, numbers: Mapping[str, int], mark: str = "{}") -> bool:
-        """Append rows in one data file. False: the version was taken, or may have been; look again."""
+        """Append rows in one data file. False: the version was taken, or may have been. Look again."""
         return self.register([write_rows(self.path, rows)], numbers=numbers, mark=mark)
 
     def register(
@@ -212,7 +212,7 @@ class FencedTable:
         """Make data files in the table's folder part of the table, and take others (from `entries`) out of it.
 
         With neither it is a marker: nothing changes but the numbers, the mark, and that every older handle is stale.
-        Without `data_change`, subscribers are told that rows were only moved.
+        Without `data_change`, the commit says to subscribers that rows were only moved.
         """
         now = int(time.time() * 1000)
         removals = [RemoveAction(old["path"], data_change, now, old["size_bytes"], {}) for old in instead_of]
@@ -257,7 +257,7 @@ class FencedTable:
             return list(pa.table(self._table.get_add_actions(flatten=True)).to_pylist())
 
     def compact(self, below_bytes: int) -> int:
-        """Merge data files below a size into one of about that size; return how many that removed.
+        """Merge data files below a size into one of about that size. Return how many that removed.
 
         Rows are moved and none is changed. What is left over is for the next time.
         """
@@ -274,7 +274,7 @@ class FencedTable:
         return self.move([merged], [known[file] for file in files])
 
     def drop(self, upto: int, *, numbers: Mapping[str, int]) -> int:
-        """Take the data files out of the table that hold no row after a tick; return how many those were."""
+        """Take the data files out of the table that hold no row after a tick. Return how many those were."""
         past = [entry for entry in self.entries() if entry.get(f"max.{TICK}", upto + 1) <= upto]
         return self.move([], past, numbers)
 
@@ -284,7 +284,7 @@ class FencedTable:
         gone: Sequence[Mapping[str, Any]],
         numbers: Mapping[str, int] = MappingProxyType({}),
     ) -> int:
-        """Put data files in the place of others although the table's writer goes on appending; return how many went.
+        """Put data files in the place of others although the table's writer goes on appending. Return how many went.
 
         To subscribers it is not told as a change of data: what they were given stays given.
         """
@@ -314,7 +314,7 @@ class FencedTable:
             return False
 
     def vacuum(self, *, grace_hours: int, strays: bool) -> int:
-        """Delete files that were taken out of the table before the grace; with strays, also those never part of it."""
+        """Delete files that were taken out of the table before the grace. With strays, also those never part of it."""
         with self.lock:
             try:
                 removed = self._table.vacuum(

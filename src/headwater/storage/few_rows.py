@@ -22,10 +22,10 @@ ROWS_PER_PART = 262_144
 
 
 def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few: int) -> pa.Table | None:
-    """Return the rows whose columns have values of the keys, all rows without; None if they are not found among few.
+    """Return the rows whose columns have values of the keys, all rows without. None if they are not found among few.
 
-    NULL is a value like any other. Rows are tested column by column: whoever wants certain combinations of values sorts
-    them out.
+    NULL is a value like any other. Rows are tested column by column: a caller that wants certain combinations of values
+    filters the result.
     """
     if not files:
         return schema.empty_table()
@@ -40,7 +40,7 @@ def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few
 
 
 def read_in_parts(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield all rows of data files, so many at a time that a part of them is small."""
+    """Yield all rows of data files, in small parts."""
     for file in files:
         system, path = place(file)
         with stored(file), pq.ParquetFile(path, filesystem=system) as opened:
@@ -70,6 +70,6 @@ def _groups(footer: pq.FileMetaData, sought: SoughtValues) -> list[int]:
 
 
 def _test(keys: pa.Table) -> ds.Expression:
-    """Return the test that every column has a value that it has in some key; arrays, which Arrow cannot seek, pass."""
+    """Return the test that every column has a value that it has in some key. Arrays, which Arrow cannot seek, pass."""
     sought = [field.name for field in keys.schema if not pa.types.is_nested(field.type)]
     return reduce(and_, (ds.field(name).isin(keys[name].unique()) for name in sought), ds.scalar(value=True))

@@ -22,7 +22,7 @@ from headwater.deltas.on_arrow import summed_up
 from headwater.storage.mapped_rows import MappedFolder, mapped_folder
 
 TAIL_ROWS = 4_096
-"""So many of the newest changes are looked at one by one."""
+"""Up to this many of the newest changes are looked at one by one."""
 _GROWTH = 2
 
 

@@ -40,7 +40,7 @@ def merge_files(root: str, files: Sequence[str], schema: pa.Schema) -> DataFile:
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with exactly the columns of a schema; columns and struct fields that are missing are NULL.
+    """Return rows with exactly the columns of a schema. Columns and struct fields that are missing are NULL.
 
     >>> wide = pa.schema([("s", pa.struct([("x", pa.int64()), ("y", pa.string())])), ("b", pa.bool_())])
     >>> fitted(pa.table({"a": [1], "s": [{"x": 2}]}), wide).to_pylist()

@@ -33,7 +33,7 @@ def noted_bounds(known: pq.Statistics | None) -> tuple[Any, Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class SoughtValues:
-    """By column the values that are looked for, in order; a row is wanted only if each column has one of its values."""
+    """By column the values that are looked for, in order. A row is wanted only if each column has one of its values."""
 
     values: dict[str, list[Any]]
 
@@ -59,7 +59,7 @@ class SoughtValues:
 
 
 def _listed(values: pa.ChunkedArray) -> list[Any] | None:
-    """Return the different values in order; None if Python does not know them all."""
+    """Return the different values in order. None if Python does not know them all."""
     try:
         return sorted(values.unique().to_pylist())
     except OverflowError:  # a date, as above

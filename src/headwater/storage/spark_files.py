@@ -21,19 +21,19 @@ from headwater.storage.data_file import DataFile, describe, place, sync
 from headwater.storage.storage_errors import refuse_empty
 
 ROWS_PER_FILE = 100_000
-"""So many rows at most are in a file of rows that lie in order: the fewer, the less is read beside what is sought."""
+"""A file of rows that lie in order has at most this many: the fewer, the less is read beside what is sought."""
 ROWS_PER_GROUP = 2048
 _ROWS_PER_GROUP = "parquet.block.row.count.limit"
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the Spark types of Arrow columns; a timestamp without a zone stays one."""
+    """Return the Spark types of Arrow columns. A timestamp without a zone stays one."""
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
 def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> DataFrame:
-    """Return the rows of data files with exactly these columns; nothing is inferred and no file is opened yet."""
+    """Return the rows of data files with exactly these columns. Nothing is inferred and no file is opened yet."""
     if not files:
         return spark.createDataFrame([], spark_schema(schema))
     refuse_empty(files)
@@ -41,7 +41,7 @@ def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> 
 
 
 def write_files(frame: DataFrame, root: str, order: Sequence[str] = ()) -> list[DataFile]:
-    """Let the executors write a frame below a table's folder; the files are not part of the table yet.
+    """Let the executors write a frame below a table's folder. The files are not part of the table yet.
 
     With an order, rows lie in that of these columns, in many small files whose bounds tell them apart.
     """

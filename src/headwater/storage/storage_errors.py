@@ -1,8 +1,8 @@
 """What went wrong with a stored file, in words: which file, why, and the way out.
 
 Delta, Arrow, Spark and the operating system each have their own exceptions, and few of them name the file. This is the
-one place that knows them. A block that reads or writes stored files stands in `stored`; whoever answers a person stands
-in it once more, for what Spark reads.
+one place that knows them. A block that reads or writes stored files stands in `stored`. Code that answers a user
+stands in it once more, for what Spark reads.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def stored(*paths: str) -> Iterator[None]:
 
 
 def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:
-    """Return what an exception says of one of these files or folders; None: it is not about storage.
+    """Return what an exception says of one of these files or folders. None: it is not about storage.
 
     >>> error = storage_error(OSError(28, "No space left on device"), "/nowhere/w/changelog")
     >>> print(error.summary, error.code, error.detail)
@@ -112,7 +112,7 @@ def damaged(file: str, why: str) -> WarehouseRefused:
 
 
 def parse_stored(file: str, text: str, parse: Callable[[Any], Parsed]) -> Parsed:
-    """Return what the JSON text of a stored file means; one that means nothing is damaged.
+    """Return what the JSON text of a stored file means. One that means nothing is damaged.
 
     >>> parse_stored("w/note.json", '{"upto": 3}', lambda said: said["upto"])
     3
@@ -143,7 +143,7 @@ def refuse_empty_entries(table: str) -> None:
 
 
 def _number(error: BaseException, text: str) -> int | None:
-    """Return the operating system's number for what went wrong; None: it is none of its errors."""
+    """Return the operating system's number for what went wrong. None: it is none of its errors."""
     if isinstance(error, ConnectionError | TimeoutError):
         return None  # a server's, not a file's
     if isinstance(error, FileNotFoundError):
@@ -162,7 +162,7 @@ def _first_line(error: BaseException, text: str) -> str:
 
 
 def _named(error: BaseException, text: str, paths: tuple[str, ...]) -> str:
-    """Return the file that an error names: itself, or in its text one of ours; else the one that it must be about."""
+    """Return the file that an error names: itself, or in its text one of ours. Else the one that it must be about."""
     if isinstance(error, OSError) and isinstance(error.filename, str):
         return error.filename
     roots = tuple(str(Path(path).absolute()) for path in paths)
@@ -172,7 +172,7 @@ def _named(error: BaseException, text: str, paths: tuple[str, ...]) -> str:
 
 
 def _culprit(file: str, paths: tuple[str, ...]) -> str:
-    """Return the first file that cannot be read, of a table's log or of several data files; else what is known."""
+    """Return the first file that cannot be read, of a table's log or of several data files. Else what is known."""
     log = Path(file, "_delta_log")
     if log.is_dir():
         return next((str(one) for one in sorted(log.iterdir()) if not _is_entry(one)), file)

@@ -66,7 +66,7 @@ def change_view(
 def base_changes(
     needed: Mapping[RelationName, Content], guarantee: Guarantee, span: tuple[Tick, Tick], log: ViewHistory[B]
 ) -> dict[RelationName, B]:
-    """Return how what is needed of relations changes over the ticks (lo, hi]; if not each tick is shown, all at hi.
+    """Return how what is needed of relations changes over the ticks (lo, hi]. If not each tick is shown, all at hi.
 
     Rows that are not needed are left out before anything is netted: netting is what takes long.
     """

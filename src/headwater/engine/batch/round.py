@@ -153,7 +153,7 @@ class Round:
         return Tick(lo + self.resolved.project.batch_ticks)
 
     def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
-        """Open one snapshot of every source that a view with changes will ask; a view whose source is away waits."""
+        """Open one snapshot of every source that a view with changes will ask. A view whose source is away waits."""
         touched = [view for view in due if self._is_touched(view, last)]
         asked = dict.fromkeys(name.source for view in touched for name in self._probed(view))
         away = snapshots.open(asked)

@@ -49,7 +49,7 @@ from headwater.views.steps.output_columns import plain_columns
 from headwater.views.steps.segments import Segment, SegmentedView, Segments
 
 _HOT_ROWS = 1_000_000
-"""So many pairs of changes and old rows are too many to compute every partition anew at each of its ticks."""
+"""With more pairs of changes and old rows than this, it costs too much to compute each partition again at its ticks."""
 
 
 def compute_view_delta(
@@ -82,7 +82,7 @@ def change_segments(
     readers: Mapping[RelationName, SegmentLookup],
     computed: MutableMapping[RelationName, ArrowBag],
 ) -> ViewChange | None:
-    """Return how a view and what is kept for it change over the ticks (lo, hi]; None if nothing did that it needs.
+    """Return how a view and what is kept for it change over the ticks (lo, hi]. None if nothing did that it needs.
 
     `computed` are the changes of segments that another view of the batch had too, and then of this one's.
     """
@@ -135,7 +135,7 @@ def _computed(spark: SparkSession, view: SegmentedView, reading: BatchLookup) ->
 
 @dataclass(slots=True, kw_only=True)
 class _Batch:
-    """One pass over a view's segments; `changes` holds those of relations, and of the segments that are done."""
+    """One pass over a view's segments. `changes` holds those of relations, and of the segments that are done."""
 
     spark: SparkSession
     view: SegmentedView
@@ -182,7 +182,7 @@ class _Batch:
         return found.rows
 
     def _note_read(self, name: RelationName, count: int) -> None:
-        """Count old rows; of what is computed those are counted that it is computed from."""
+        """Count old rows. Of what is computed those are counted that it is computed from."""
         if name not in self.computed:
             self.read[name] += count
 
@@ -208,12 +208,12 @@ class _Batch:
         return found
 
     def _first(self, segment: Segment, plan: LawOverOldRows, computed: First, reader: SegmentLookup) -> ArrowBag:
-        """Compute the first rows anew at each tick, from those that can be among them at some tick of the batch."""
+        """Compute the first rows again at each tick, from those that can be among them at some tick of the batch."""
         changes = self.changes[plan.changed].table
         started = time.perf_counter()
         first = _first_rows(reader, computed.order, computed.last)
         showing = first.showing(changes, computed.last)
-        if showing is None:  # so many more are enough, even if every change touches one of them
+        if showing is None:  # one more row per change is enough, even if every change touches a row
             first = _first_rows(reader, computed.order, computed.last + changes.num_rows)
             showing = first.showing(changes, computed.last)
         assert showing is not None, "more rows are known than are wanted and touched"
@@ -237,7 +237,7 @@ class _Batch:
         return {"changes": changes.table, "old": old.counted}
 
     def _run(self, segment: Segment, sql: str, tables: Mapping[Literal["changes", "old"], pa.Table]) -> ArrowBag:
-        """Run a step's law; on Spark the ticks count from the batch's beginning."""
+        """Run a step's law. On Spark the ticks count from the batch's beginning."""
         lo, names = self.span[0], stamped_names(tables)
         schema = empty_table(segment.relation.arrow_schema()).schema
         placed = {names["changes"]: shifted(tables["changes"], -lo), names["old"]: tables["old"]}
@@ -245,7 +245,7 @@ class _Batch:
         return ArrowBag(found.select(schema.names).cast(schema))
 
     def _recompute(self, segment: Segment, inputs: tuple[RelationName, ...]) -> ArrowBag:
-        """Run the whole query over what the inputs hold after every tick that changes them; what differs came then.
+        """Run the whole query over what the inputs hold after every tick that changes them. What differs came then.
 
         Where not each tick is shown, all changes have the batch's last tick, so it is run once.
         """

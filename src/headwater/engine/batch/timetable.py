@@ -35,7 +35,7 @@ class Timetable:
         self._demanded = frozenset(views)
 
     def is_due(self, view: LiveView, last: Tick) -> bool:
-        """Tell whether a view goes on; `last` is where the change log ends."""
+        """Tell whether a view goes on. `last` is where the change log ends."""
         if isinstance(view.resolved.refresh, Continuous) or view.name in self._demanded:
             return True
         if self._is_time(view):

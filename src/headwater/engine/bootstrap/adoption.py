@@ -1,4 +1,4 @@
-"""Newborn views adopt auxiliary tables that other views keep, instead of computing the same segments again.
+"""New views adopt auxiliary tables that other views keep, instead of computing the same segments again.
 
 a table's views      ───────────────► come to the birth       then the table has that state, and the view is brought in
                      ────► wait       for too long            then everything is computed again, and nothing adopted
@@ -16,7 +16,7 @@ from headwater.model.relation import RelationName
 
 
 class Adoption(Enum):
-    """What becomes of newborn views that adopt tables."""
+    """What becomes of new views that adopt tables."""
 
     READY = auto()
     WAIT = auto()
@@ -30,7 +30,7 @@ def adoptable_tables(views: Iterable[LiveView]) -> dict[RelationName, str]:
 
 
 def come_to(table: str, views: Iterable[LiveView]) -> Tick | None:
-    """Return the last tick that some view has brought an auxiliary table to; None if none goes on that reads it."""
+    """Return the last tick that some view has brought an auxiliary table to. None if none goes on that reads it."""
     going = (view for view in views if view.stopped is None and table in view.entry.segments)
     return max((view.frontier for view in going), default=None)
 

@@ -90,7 +90,7 @@ def stage(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Newborn:
+class NewView:
     """A view that was just computed at its birth tick."""
 
     resolved: ResolvedView
@@ -105,7 +105,7 @@ class Bootstrapped:
     """What a bootstrap made: views at a tick, and copies of relations."""
 
     tick: Tick
-    views: tuple[Newborn, ...]
+    views: tuple[NewView, ...]
     failed: Mapping[str, HeadwaterError]
     """Views that have no state at the tick: their SQL divides by zero, a replica contradicts its change log, or their
     steps give other rows than their SQL."""
@@ -126,7 +126,7 @@ class Bootstrap:
     rebuilt: frozenset[str]
     copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
-    """Auxiliary tables that other views keep already, by segment: whoever needs one need not make it."""
+    """Auxiliary tables that other views keep already, by segment. A view that needs one does not make it."""
     acceptor: Acceptor
     log: ChangeLog
     listener: Listener
@@ -177,13 +177,13 @@ class Bootstrap:
         shutil.rmtree(staging, ignore_errors=True)
         return Bootstrapped(
             tick=tick,
-            views=tuple(one for one in found.values() if isinstance(one, Newborn)),
+            views=tuple(one for one in found.values() if isinstance(one, NewView)),
             failed={name: one for name, one in found.items() if isinstance(one, HeadwaterError)},
             replicas=tuple(made.values()),
             auxiliary=born.made,
         )
 
-    def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> Newborn | HeadwaterError:
+    def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> NewView | HeadwaterError:
         """Return a view at its birth, or why it has no state there."""
         try:
             return self._compute(name, inputs, born)
@@ -241,7 +241,7 @@ class Bootstrap:
                 raise
             raise contradiction_error([name], tick) from None
 
-    def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> Newborn:
+    def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> NewView:
         resolved, tick = self.resolved.views[name], born.tick
         inputs = born_inputs.of_view(resolved.needs)
         generation = next_generation(view_folder(self.warehouse, name, 0))
@@ -269,4 +269,4 @@ class Bootstrap:
             lower=resolved.view.lower_texts,
             completed=resolved.view.completed,
         )
-        return Newborn(resolved=resolved, entry=entry, table=table, segments=made.tables)
+        return NewView(resolved=resolved, entry=entry, table=table, segments=made.tables)

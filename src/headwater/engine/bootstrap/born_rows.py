@@ -2,7 +2,7 @@
 
 Of many small views, the fixed costs of Spark jobs are what their birth takes: a job that writes files takes longer than
 everything else together. So few rows are computed by one task, collected, and written here; relations that are few rows
-are read once for all newborn views. How many there are is asked before they are collected, and no more are fetched.
+are read once for all new views. How many there are is asked before they are collected, and no more are fetched.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class BornRows:
 
     @classmethod
     def of_frame(cls, frame: DataFrame, few: int) -> BornRows:
-        """Compute rows that are expected to be no more than a few; with 0 nothing is computed yet."""
+        """Compute rows that are expected to be no more than a few. With 0 nothing is computed yet."""
         return cls(frame=frame, few=collect_few(frame, few) if few else None)
 
     def placed(self, spark: SparkSession) -> BornRows:
-        """Return them so that whoever reads the frame does not compute few rows again."""
+        """Return them so that a reader of the frame does not compute few rows again."""
         if self.few is None:
             return self
         return replace(self, frame=to_small_dataframe(small_session(spark), self.few))
@@ -71,7 +71,7 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BornInputs:
-    """What newborn views read, at their birth: replicas, and what was read of relations where these do not suffice."""
+    """What new views read, at their birth: replicas, and what was read of relations where these do not suffice."""
 
     spark: SparkSession
     log: ChangeLog

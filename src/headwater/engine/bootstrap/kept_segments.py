@@ -1,4 +1,4 @@
-"""The auxiliary tables that a bootstrap makes: one for all newborn views whose segments mean the same."""
+"""The auxiliary tables that a bootstrap makes: one for all new views whose segments mean the same."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def with_own_rows(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BornSegments:
-    """The names of a newborn view's auxiliary tables, by segment, and the view's rows as its segments give them."""
+    """The names of a new view's auxiliary tables, by segment, and the view's rows as its segments give them."""
 
     tables: Mapping[RelationName, str]
     rows: DataFrame
@@ -53,7 +53,7 @@ class BornSegments:
 
 @dataclass(slots=True, kw_only=True)
 class BornTables:
-    """Auxiliary tables at their birth; `adopted` are those that other views keep already, by segment.
+    """Auxiliary tables at their birth. `adopted` are those that other views keep already, by segment.
 
     Several threads bring views to life with it: a segment that views share is made by the first that comes to it.
     """
@@ -72,7 +72,7 @@ class BornTables:
 
     @contextmanager
     def tables_for(self, resolved: ResolvedView, inputs: Inputs, *, is_rebuilt: bool) -> Iterator[BornSegments]:
-        """Give the tables of a view's kept segments; those that are not there are computed and written.
+        """Give the tables of a view's kept segments. Those that are not there are computed and written.
 
         A view that is to be rebuilt trusts no table that is there already.
         """
@@ -92,7 +92,7 @@ class BornTables:
         segment: Segment,
         rows: DataFrame,
     ) -> DataFrame:
-        """Write a kept segment that has no table yet; what was written is read, not computed again."""
+        """Write a kept segment that has no table yet. What was written is read, not computed again."""
         if segment.name in kept and segment.name not in found:
             with self._making.setdefault(segment.name, threading.Lock()):
                 found[segment.name] = self._table_of(resolved, inputs, segment, rows)
@@ -103,7 +103,7 @@ class BornTables:
         return made.table.state_dataframe(inputs.spark, self.tick) if few is None else few
 
     def _table_of(self, resolved: ResolvedView, inputs: Inputs, segment: Segment, rows: DataFrame) -> str:
-        """Return the table of a segment: one that another newborn view has made meanwhile, or else a new one."""
+        """Return the table of a segment: one that another new view has made meanwhile, or else a new one."""
         if not resolved.shares or segment.name not in self._shared:
             computed = BornRows.of_frame(rows, inputs.few)
             written = self._write(segment, computed)

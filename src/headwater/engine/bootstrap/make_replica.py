@@ -20,7 +20,7 @@ from headwater.warehouse.replica import Replica
 
 
 def filled(fill: Fill, read: DataFrame, held: DataFrame | None, relation: Relation) -> DataFrame:
-    """Return plain rows of what a replica is to hold; `held` are those of the one that it takes the place of."""
+    """Return plain rows of what a replica is to hold. `held` are those of the one that it takes the place of."""
     if fill.way is Way.WHOLE:
         return _cut(read, fill.content, relation)
     assert held is not None, "what is widened is there"

@@ -116,7 +116,7 @@ class _OneReader:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Leave the snapshot to whoever opened it."""
+        """Leave the snapshot open. The code that opened it closes it."""
 
 
 @contextmanager
@@ -139,7 +139,7 @@ def stage_relation(
     listener: Listener,
     settings: BootstrapSettings,
 ) -> StagedRelation:
-    """Read rows of a relation into files, several chunks at a time; chunks that an earlier attempt finished are kept.
+    """Read rows of a relation into files, several chunks at a time. Chunks that an earlier attempt finished are kept.
 
     The columns of the remainder are among the wanted ones.
     """

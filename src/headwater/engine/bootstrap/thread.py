@@ -19,7 +19,7 @@ class BootstrapThread:
     """A bootstrap under way."""
 
     def __init__(self, job: Bootstrap, replicas: Mapping[RelationName, ReplicaReader]) -> None:
-        """Begin at once; `replicas` are the copies that are there already."""
+        """Begin at once. `replicas` are the copies that are there already."""
         self._listener = job.listener
         self._job = replace(job, listener=self._tell)
         self._replicas = replicas
@@ -30,13 +30,13 @@ class BootstrapThread:
         self._thread.start()
 
     def made(self) -> Bootstrapped | None:
-        """Return what was made once it is, None before; what went wrong for good is raised."""
+        """Return what was made once it is, None before. What went wrong for good is raised."""
         if self._error is not None:
             raise self._error
         return self._made
 
     def stop(self) -> None:
-        """End it where it is; the next maintainer goes on from the chunks that are staged."""
+        """End it where it is. The next maintainer goes on from the chunks that are staged."""
         self._stop.set()
         self._thread.join(timeout=_STOP_SECONDS)
 
@@ -49,7 +49,7 @@ class BootstrapThread:
                 continue
             except _StoppedError:
                 return
-            except BaseException as error:  # noqa: BLE001 - raised again by whoever asks for what was made
+            except BaseException as error:  # noqa: BLE001 - `made` raises it again
                 self._error = error
             return
 

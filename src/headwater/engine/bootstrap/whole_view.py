@@ -1,7 +1,7 @@
 """A view's rows as its steps give them, each computed whole: what its own SQL has to agree with.
 
 A view is born from its author's text and then maintained by its segments. If the two meant different things, every
-batch would corrupt it without a word. So a newborn view is computed in both ways and compared, and so is every state
+batch would corrupt it without a word. So a new view is computed in both ways and compared, and so is every state
 that `check --steps` looks at.
 """
 

@@ -80,7 +80,7 @@ class _Read:
 
 @dataclass(slots=True, kw_only=True)
 class _Open:
-    """A query under way; everything up to `after` was visible when it was sent, `asked` is what it has cost.
+    """A query under way. Everything up to `after` was visible when it was sent, `asked` is what it has cost.
 
     Once the answer is there, it saw everything up to `seen_upto`, and is delivered when `place` is.
     """
@@ -88,7 +88,7 @@ class _Open:
     query: Query[ArrowBag]
     reading: Future[_Read]
     asked: ProbeStats
-    """Written by whoever reads, and looked at once that has ended."""
+    """The thread that reads writes it. It is looked at after the read has ended."""
     after: Tick
     read: _Read | None = None
     seen_upto: Tick = NO_TICK
@@ -105,7 +105,7 @@ class Correspondences:
     def __init__(
         self, spark: SparkSession, resolved: ResolvedProject, log: ChangeLog, acceptor: Acceptor, listener: Listener
     ) -> None:
-        """Begin with none; a view's begins when it is first due."""
+        """Begin with none. A view's begins when it is first due."""
         self._make = partial(
             Correspondence, spark=spark, resolved=resolved, log=log, acceptor=acceptor, listener=listener
         )
@@ -234,7 +234,7 @@ class Correspondence:
         return Outcome(upto=last, change=change, halt=halt)
 
     def _deliver_next(self) -> bool:
-        """Hand over the next answer or transaction; False if there is none, or it has to wait."""
+        """Hand over the next answer or transaction. False if there is none, or it has to wait."""
         self._take_answers()
         following = Tick(self._delivered + 1)
         for one in self._open.values():
@@ -257,7 +257,7 @@ class Correspondence:
         )
 
     def _take_answers(self) -> None:
-        """Find the place of every answer that has come; ask again for one that has none."""
+        """Find the place of every answer that has come. Ask again for one that has none."""
         for number, one in self._open.items():
             if one.read is not None or not one.reading.done():
                 continue
@@ -270,12 +270,12 @@ class Correspondence:
                 self._ask_again(number, one, self._ask)
 
     def _ask_again(self, number: int, one: _Open, ask: Ask) -> None:
-        """Send a query once more; what it cost in vain counts too."""
+        """Send a query once more. What it cost in vain counts too."""
         self._tell(one.asked)
         self._open[number] = self._sent(one.query, ask)
 
     def _place(self, one: _Open, read: _Read) -> bool:
-        """Find where an answer belongs: after a tick that it saw, or, without order, here; tell whether it does.
+        """Find where an answer belongs: after a tick that it saw, or, without order, here. Tell whether it does.
 
         One that saw past where the view can go belongs nowhere, and so will any other: the view stops.
         """
@@ -339,13 +339,13 @@ class Correspondence:
         return Answered(number=query.number, found=found, sight=SawTicks(upto=view.frontier))
 
     def _sent(self, query: Query[ArrowBag], ask: Ask) -> _Open:
-        """Send a query; what is visible by now is noted before its snapshot is taken."""
+        """Send a query. What is visible by now is noted before its snapshot is taken."""
         after = self._settled[query.source] if query.source in self._settled else self._log.horizon()
         asked = ProbeStats()
         return _Open(query=query, reading=self._pool.submit(ask, query, asked), asked=asked, after=after)
 
     def _ask_later(self, query: Query[ArrowBag], asked: ProbeStats) -> _Read:
-        """Ask again after a pause, so that a source that is away is not hammered; closing ends the pause."""
+        """Ask again after a pause, so that a source that is away is not hammered. Closing ends the pause."""
         self._closed.wait(self._resolved.project.settings.batch.ask_again_pause_seconds)
         return self._ask(query, asked)
 

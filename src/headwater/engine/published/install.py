@@ -49,7 +49,7 @@ def install_on_spark(
 def _sum_of_terms(
     spark: SparkSession, view: JoinView, schema: pa.Schema, lo: Tick, installs: Sequence[Install[ArrowBag]]
 ) -> ArrowBag:
-    """Run the view's own conditions over the rows of all terms at once; ticks are counted from `lo` on Spark."""
+    """Run the view's own conditions over the rows of all terms at once. Ticks are counted from `lo` on Spark."""
     numbered = [(Tick(install.upto - lo), term) for install in installs for term in install.terms]
     if not numbered:
         return ArrowBag(schema.empty_table())

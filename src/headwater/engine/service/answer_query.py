@@ -34,7 +34,7 @@ class ResolvedQuery:
 
 
 def ask(warehouse: Warehouse, query: ReaderQuery, moment: Moment | None) -> ResolvedQuery:
-    """Find out which tick a query reads; a view that is not there, or not readable then, is refused."""
+    """Find out which tick a query reads. A view that is not there, or not readable then, is refused."""
     for name in query.views:
         warehouse.view(name)
     read = tuple(name for name in query.named if name in warehouse.catalog().views)

@@ -1,6 +1,7 @@
-"""Signs of life, in a thread of their own: however long a batch takes, the lease is renewed and `status` is fresh.
+"""The heartbeat, in a thread of its own: however long a batch takes, the lease is renewed and `status` is fresh.
 
-Whoever waits beside the maintainer until a source's log was followed is noticed here, too, and the source hastened.
+A reader may wait beside the maintainer until a source's log was followed. The heartbeat notices it, and hastens the
+source.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class SignsOfLife:
         self._settings = settings
         self._told: dict[str, Position] = {}
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="signs of life", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
     def start(self) -> None:
         """Begin."""
@@ -74,17 +75,17 @@ class SignsOfLife:
                     write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
                     said_at = time.monotonic()
             except Exception:  # noqa: BLE001 - a full disk, say: who has to write there for its work will tell
-                _log.warning("cannot show signs of life", exc_info=True)
+                _log.warning("the heartbeat failed", exc_info=True)
 
     def _is_awaited(self) -> bool:
-        """Tell whether somebody waits for what has not been said yet; sources that are not there yet are hastened."""
+        """Tell whether somebody waits for what has not been said yet. Sources that are not there yet are hastened."""
         accepted = self._acceptor.accepted_to()
         found = False
         for name, thread in self._acceptor.threads().items():
             for log, position in awaited_positions(self._warehouse, name).items():
                 reached = accepted.get(log)
                 if reached is None or position.history != reached.history:
-                    continue  # whoever waits saw another history of the source
+                    continue  # the reader that waits saw another history of the source
                 if position <= reached:
                     found = found or self._told.get(log) != position
                     self._told[log] = position

@@ -1,7 +1,7 @@
 """What the maintainer says of its sources, in a small file that `status` reads without asking it.
 
 The file is replaced as a whole, about twice a second, and at once when somebody waits for what it says. It is for
-people, for `query --after` and for whoever waits for a source's log; nothing that has to be right depends on it.
+people, for `query --after` and for readers that wait for a source's log; nothing that has to be right depends on it.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def read_sources(project: Project, warehouse: Warehouse) -> tuple[SourceStatus, 
 
 
 def _last_transaction(warehouse: Warehouse, held_to: Positions) -> Position | None:
-    """Return where the newest transaction ends that the log holds of a source; None if it holds none."""
+    """Return where the newest transaction ends that the log holds of a source. None if it holds none."""
     with suppress(SourceLost, NotReadable):  # another server's log, or one that retention has dropped
         ticks = [(tick, one.source) for one in held_to.values() if (tick := warehouse.log.tick_at(one)) is not None]
         if ticks:

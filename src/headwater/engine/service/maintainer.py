@@ -74,7 +74,7 @@ _WAIT_SECONDS = 0.2
 
 
 class Maintainer:
-    """Maintains one warehouse; made by `start_maintainer`."""
+    """Maintains one warehouse. Made by `start_maintainer`."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class Maintainer:
         replicas: dict[RelationName, ReplicaReader],
         listener: Listener,
     ) -> None:
-        """Take over what was opened; nothing runs yet. `retiring` views are read as they are until reborn."""
+        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn."""
         self.spark = spark
         self.warehouse = warehouse
         self.resolved = resolved
@@ -140,11 +140,11 @@ class Maintainer:
         self._row_count = 0
 
     def stop(self) -> None:
-        """Ask the loop to end after the batch at hand; may come from another thread or a signal."""
+        """Ask the loop to end after the current batch. May come from another thread or a signal."""
         self._stop.set()
 
     def run(self, *, until_idle: bool, ticks: int | None, fail_fast: bool = False) -> RunResult:
-        """Maintain until stopped, until nothing is left to do, or until so many ticks are committed.
+        """Maintain until stopped, until nothing is left to do, or until this many ticks are committed.
 
         Whatever cannot be accepted, appended or committed is raised, and so is the loss of all sources; with
         `fail_fast`, or when it should end idle, the loss of one.
@@ -198,7 +198,7 @@ class Maintainer:
         return dict(self._unborn)
 
     def retiring(self) -> tuple[str, ...]:
-        """Return the views that are being built anew and are not there yet."""
+        """Return the views that are being built again and are not there yet."""
         return tuple(self._retiring)
 
     def release(self) -> None:
@@ -211,7 +211,7 @@ class Maintainer:
         return max((view.frontier for view in self.views.values()), default=Tick(0))
 
     def begin(self) -> None:
-        """Carry the plan out: drop, prepare the sources, follow them, and start what has to be computed anew."""
+        """Carry the plan out: drop, prepare the sources, follow them, and start to compute new views and replicas."""
         self._signs.start()
         self._drop_views()
         for name, error in self.plan.failed.items():
@@ -231,7 +231,7 @@ class Maintainer:
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
 
     def _drop_views(self) -> None:
-        """Drop views; and note, before a source is followed by a new slot, which ones have to be built anew for it."""
+        """Drop views. And note, before a source is followed by a new slot, which ones have to be built again for it."""
         if self.plan.dropped or self.plan.lost_sources:
             self._commit(CommitKind.CATALOG, catalog=self._catalog())
             for name in self.plan.dropped:
@@ -240,7 +240,7 @@ class Maintainer:
             shutil.rmtree(staging_folder(self.warehouse.path), ignore_errors=True)
 
     def step(self) -> bool:
-        """Do the next thing: bring newborn views in, or maintain a batch. False: there is nothing to do now."""
+        """Do the next thing: bring new views in, or maintain a batch. False: there is nothing to do now."""
         self.acceptor.raise_error()
         made = None if self._bootstrap is None else self._bootstrap.made()
         if made is not None and self._can_bring_in(made):
@@ -311,10 +311,10 @@ class Maintainer:
         self._bootstrap = BootstrapThread(job, dict(self.replicas))
 
     def _can_bring_in(self, made: Bootstrapped) -> bool:
-        """Tell whether newborn views can be brought in; if what they adopt will not come to be, begin again."""
+        """Tell whether new views can be brought in. If what they adopt will not come to be, begin again."""
         if self._made_at is None:
             self._made_at = time.monotonic()
-        adopted = {table for newborn in made.views for table in newborn.segments.values()} - made.auxiliary.keys()
+        adopted = {table for new in made.views for table in new.segments.values()} - made.auxiliary.keys()
         reached = [come_to(table, self.views.values()) for table in adopted]
         is_late = time.monotonic() - self._made_at > self.settings.bootstrap.adopt_wait_seconds
         decided = decide_adoption(made.tick, reached, is_late=is_late)
@@ -323,7 +323,7 @@ class Maintainer:
         return decided is Adoption.READY
 
     def _bring_in(self, made: Bootstrapped) -> None:
-        """Make newborn views readable from their birth on; from now on they are in every batch."""
+        """Make new views readable from their birth on. From now on they are in every batch."""
         if not self._replace_replicas(made):
             self._made_at = None
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
@@ -334,30 +334,30 @@ class Maintainer:
             self._unborn[name] = error
             if name in self._retiring:
                 self._retiring[name] = self._retiring[name].stopped_by(error)
-        for newborn in made.views:
-            self._retiring.pop(newborn.entry.name, None)
-            self.views[newborn.entry.name] = LiveView(
-                resolved=newborn.resolved,
-                entry=newborn.entry,
-                table=newborn.table,
-                frontier=newborn.entry.birth,
+        for new in made.views:
+            self._retiring.pop(new.entry.name, None)
+            self.views[new.entry.name] = LiveView(
+                resolved=new.resolved,
+                entry=new.entry,
+                table=new.table,
+                frontier=new.entry.birth,
                 segments=with_own_rows(
                     self.spark,
-                    newborn.resolved.view,
-                    newborn.table,
-                    {name: self._auxiliary[table] for name, table in newborn.segments.items()},
+                    new.resolved.view,
+                    new.table,
+                    {name: self._auxiliary[table] for name, table in new.segments.items()},
                     self.settings.memory,
                 ),
             )
-            self.timetable.note(self.views[newborn.entry.name])
+            self.timetable.note(self.views[new.entry.name])
         self._commit(CommitKind.CATALOG, catalog=self._catalog())
-        for newborn in made.views:
-            self.listener(ViewBorn(view=newborn.entry.name, tick=newborn.entry.birth))
+        for new in made.views:
+            self.listener(ViewBorn(view=new.entry.name, tick=new.entry.birth))
         for name, error in made.failed.items():
             self.listener(ViewStopped(view=name, tick=made.tick, error=error))
 
     def _replace_replicas(self, made: Bootstrapped) -> bool:
-        """Read the replicas that were made from now on; False if one was truncated since, so that it is of no use.
+        """Read the replicas that were made from now on. False if one was truncated since, so that it is of no use.
 
         What a TRUNCATE took is written out as far as the replica held it that was there before: perhaps less.
         """
@@ -407,7 +407,7 @@ class Maintainer:
         ).run(due)
 
     def _has_waited(self) -> bool:
-        """Tell whether what is due has waited for company as long as the project wants."""
+        """Tell whether what is due has waited as long as the project wants, so that more comes into the batch."""
         now = time.monotonic()
         if self._due_since is None:
             self._due_since = now

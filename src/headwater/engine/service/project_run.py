@@ -1,8 +1,8 @@
 """Run a project: one maintainer after the other, a new one whenever the project was changed.
 
-    files changed ──► understood ──► the maintainer ends after the batch at hand ──► plan ──► a new one begins
+    files changed ──► understood ──► the maintainer ends after the current batch ──► plan ──► a new one begins
 
-Process and Spark stay. Views that did not change go on where they were; the others are dropped, created or built anew
+Process and Spark stay. Views that did not change go on where they were; the others are dropped, created or built again
 as `plan` would say. A rebuild that was asked for and is not finished is asked of the next maintainer again, and goes on
 from the chunks that are read.
 """
@@ -28,7 +28,7 @@ _NO_CONSENT = Consent()
 
 
 class ProjectRun:
-    """Maintains a project until idle, for so many ticks, or until stopped. `project` is what runs now."""
+    """Maintains a project until idle, for a number of ticks, or until stopped. `project` is what runs now."""
 
     def __init__(self, spark: SparkSession, project: Project, listener: Listener) -> None:
         """Run nothing yet."""
@@ -41,7 +41,7 @@ class ProjectRun:
         self._stop = threading.Event()
 
     def stop(self) -> None:
-        """End after the batch at hand; may come from another thread or a signal."""
+        """End after the current batch. May come from another thread or a signal."""
         self._stop.set()
         if self._maintainer is not None:
             self._maintainer.stop()
@@ -55,7 +55,7 @@ class ProjectRun:
         consent: Consent = _NO_CONSENT,
         fail_fast: bool = False,
     ) -> RunResult:
-        """Maintain; a run that ends once it is idle takes up no changes, the next one does.
+        """Maintain. A run that ends once it is idle takes up no changes, the next one does.
 
         A change that would delete the history of views is taken up only with consent.
         """
@@ -108,7 +108,7 @@ class ProjectRun:
     def _start(
         self, resolved: ResolvedProject, rebuild: tuple[str, ...], consent: Consent, *, is_first: bool
     ) -> Maintainer | None:
-        """Make a maintainer; unless it is the first, wait for a source that is away. None: stopped meanwhile."""
+        """Make a maintainer. Unless it is the first, wait for a source that is away. None: stopped meanwhile."""
         while True:
             try:
                 return start_maintainer(self._spark, resolved, self._listener, rebuild, consent)

@@ -2,7 +2,7 @@
 
 A thread reads the project about once a second. What it reads counts once it was read twice the same: an editor may be
 half-way through. A changed project is understood before anything is done about it, sources asked and views typed; one
-that cannot be taken up is told once, and what runs goes on.
+that cannot be taken up is reported once, and what runs goes on.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ProjectWatch:
         found: Callable[[], None],
         consent: Consent,
     ) -> None:
-        """Call `found` once there is something to take up; what deletes history needs consent."""
+        """Call `found` once there is something to take up. What deletes history needs consent."""
         self.taken: ResolvedProject | None = None
         self.replaced: tuple[str, ...] = ()
         """The views that what is taken up drops or changes."""
@@ -127,5 +127,5 @@ def _require_same_place(running: Project, changed: Project) -> None:
 
 
 def _is_away(error: HeadwaterError) -> bool:
-    """Tell whether a source does not answer; one that refuses our login does."""
+    """Tell whether a source does not answer. One that refuses our login does."""
     return isinstance(error, SourceUnavailable) and not isinstance(error, LoginRefused)

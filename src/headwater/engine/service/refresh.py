@@ -1,4 +1,4 @@
-"""Bring views up to date now that are not kept continuously: through whoever maintains the warehouse, or alone.
+"""Bring views up to date now that are not kept continuously: through the warehouse's maintainer, or without one.
 
 Up to date means: with all that their sources had committed when it was asked for.
 """
@@ -45,7 +45,7 @@ def refresh_views(
 
 
 def _ask(resolved: ResolvedProject, path: str, names: Sequence[str]) -> bool:
-    """Ask the maintainer, and wait until it has done so; False: it has ended meanwhile."""
+    """Ask the maintainer, and wait until it has done so. False: it has ended meanwhile."""
     warehouse = Warehouse.open(path)
     for source in {relation.source for name in names for relation in resolved.views[name].view.relations}:
         if not wait_for_maintainer(
@@ -73,7 +73,7 @@ def _ask(resolved: ResolvedProject, path: str, names: Sequence[str]) -> bool:
 
 
 def _frontiers(path: str, names: Sequence[str]) -> dict[str, Tick]:
-    """Return how far views have come; one that is not there or has stopped is refused."""
+    """Return how far views have come. One that is not there or has stopped is refused."""
     warehouse = Warehouse.open(path)
     record = warehouse.head().record
     for name in names:

@@ -119,7 +119,7 @@ def _fold(warehouse: Warehouse, views: Sequence[str]) -> None:
 
 
 def _take_for_project(path: str, name: str, listener: Listener) -> None:
-    """Write down whose warehouse it is, before it is one; an older one that does not say becomes this project's."""
+    """Write down whose warehouse it is, before it is one. An older one that does not say becomes this project's."""
     refuse_occupied(path)
     if project_of(path) is None:
         note_project(path, name)
@@ -128,7 +128,7 @@ def _take_for_project(path: str, name: str, listener: Listener) -> None:
 
 
 def _plan(resolved: ResolvedProject, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
-    """Return what has to be done, and what the project's warehouse keeps; another project's is refused."""
+    """Return what has to be done, and what the project's warehouse keeps. Another project's is refused."""
     path = str(resolved.project.warehouse)
     refuse_other_project(path, resolved.project.name)
     if not is_warehouse(path):
@@ -195,7 +195,7 @@ def _live_view(
     name: str,
     auxiliary: dict[str, AuxiliaryTable],
 ) -> LiveView:
-    """Open a view; `auxiliary` are the auxiliary tables that were opened for others, and then for this one too."""
+    """Open a view. `auxiliary` are the auxiliary tables that were opened for others, and then for this one too."""
     entry, table, view = warehouse.view(name), warehouse.kept_table(name), resolved.views[name].view
     relations = {segment.name.name: segment.relation for segment in view.segments}
     memory = resolved.project.settings.memory

@@ -21,7 +21,7 @@ from headwater.warehouse.query import Warehouse
 
 
 def tear_down(project: Project, only: Collection[str]) -> TeardownResult:
-    """Drop what was made at the sources, or at some of them; the warehouse folder stays readable."""
+    """Drop what was made at the sources, or at some of them. The warehouse folder stays readable."""
     path = str(project.warehouse)
     log: ChangeLog | None = None
     if is_warehouse(path):

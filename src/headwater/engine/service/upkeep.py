@@ -49,7 +49,7 @@ class Upkeep:
     ) -> None:
         """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick.
 
-        `folded` is told how far tables have come.
+        `folded` is called with how far tables have come.
         """
         self._spark = spark
         self._path = path
@@ -70,7 +70,7 @@ class Upkeep:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the chore at hand."""
+        """Stop after the current chore."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=120)
@@ -83,7 +83,7 @@ class Upkeep:
             is_last = self._stop.wait(self._settings.interval_seconds)
             try:
                 warehouse, housekeeper = opened = opened or self._open(started_at)
-                if is_last:  # whoever comes next, or reads, finds all in the tables
+                if is_last:  # the next maintainer, and every reader, finds all in the tables
                     housekeeper.fold()
                 else:
                     self._roll_views(warehouse)

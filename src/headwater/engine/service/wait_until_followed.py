@@ -1,6 +1,6 @@
 """Wait until the change log knows all that a snapshot saw, beside a maintainer or without one.
 
-Whoever reads never takes the lease. Where nobody maintains the warehouse, what the change log lacks is read from the
+A reader never takes the lease. Where nobody maintains the warehouse, what the change log lacks is read from the
 source's own log, which forgets nothing by that, and is laid over the change log in memory.
 """
 
@@ -26,7 +26,7 @@ _LOOK_SECONDS = 0.02
 
 
 def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> None:
-    """Wait until the log has come to positions; where no maintainer runs, look ahead of it to there."""
+    """Wait until the log has come to positions. Where no maintainer runs, look ahead of it to there."""
     is_ahead = warehouse.log.last_tick > warehouse.log.durable_tick
     if is_ahead or not wait_for_maintainer(resolved, warehouse, positions):
         for source in sorted({position.source for position in positions.values()}):
@@ -34,7 +34,7 @@ def wait_until_followed(resolved: ResolvedProject, warehouse: Warehouse, positio
 
 
 def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positions: Positions) -> bool:
-    """Wait until the maintainer has followed sources to positions; False: there is no maintainer."""
+    """Wait until the maintainer has followed sources to positions. False: there is no maintainer."""
     with contextlib.suppress(WarehouseRefused):  # it only makes the waiting shorter, and the folder may be read-only
         note_awaited(warehouse.path, positions)
     wait_seconds = resolved.project.settings.reading.follow_wait_seconds
@@ -45,7 +45,7 @@ def wait_for_maintainer(resolved: ResolvedProject, warehouse: Warehouse, positio
             return True
         if not maintainer_is_alive(warehouse.path):
             return False
-        time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its signs of life are a file, which tells nobody
+        time.sleep(_LOOK_SECONDS)  # the maintainer is another process: its heartbeat is a file, which notifies nobody
     raise SourceUnavailable(
         "the log of a source was not followed to what was seen",
         code="HW-534",
@@ -79,7 +79,7 @@ def _look_ahead(resolved: ResolvedProject, warehouse: Warehouse, source: str) ->
         raise NotReadable(
             f"{truncated[0]} was truncated since the warehouse was last maintained",
             code="HW-429",
-            detail="which rows went is known only once a maintainer has been told",
+            detail="which rows were removed is known only after a maintainer has read the TRUNCATE",
             hint="run `headwater run --until-idle`, then try again",
         )
     log.look_ahead([capture])
@@ -93,7 +93,7 @@ def _peek(resolved: ResolvedProject, log: ChangeLog, source: str) -> Capture | N
 
 
 def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> None:
-    """Refuse what was peeked at if the source has forgotten more than the change log holds; asked after peeking."""
+    """Refuse what was peeked at if the source has forgotten more than the change log holds. Asked after peeking."""
     recorded = log.slots().get(source)
     if recorded is not None and recorded.has_begun:
         found = resolved.sources[source].slots().present.get(recorded.name)
@@ -103,7 +103,7 @@ def _require_held(resolved: ResolvedProject, log: ChangeLog, source: str) -> Non
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaintainersLog:
-    """Waits for whoever maintains the warehouse: for snapshots that are opened beside a maintainer."""
+    """Waits for the warehouse's maintainer: for snapshots that are opened beside it."""
 
     resolved: ResolvedProject
     warehouse: Warehouse

@@ -63,7 +63,7 @@ class AcceptedLog:
         self._settled[source] = seen_upto(known, sight.seen, settled)
 
     def _known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
-        """Return a source's ticks in (after, upto], and whether they were seen; one that was half seen is refused.
+        """Return a source's ticks in (after, upto], and whether they were seen. One that was half seen is refused.
 
         A source has several transactions in one tick only where global transactions crossed. The log does not tell
         their rows apart, so an answer that saw some of them and not all can be brought to no tick: ask again.

@@ -8,7 +8,7 @@ One table may serve several views, whose segments mean the same. Each goes its o
 
 Invariants
 1. The table holds every change of the segment up to the frontier of each view that reads it. Changes are a function of
-   the change log, tick by tick, so whoever comes to a tick first commits them, and the others find them there.
+   the change log, tick by tick, so the view that comes to a tick first commits them, and the others find them there.
 2. Rows in memory are those of one tick; a view looks at those of its own frontier, and at no others.
 So a view that waits or stops never holds another one up, and never shows it anything else than its own tick.
 Views that need not show every tick have changes of their own making, and tables of their own.
@@ -35,7 +35,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class AuxiliaryTable:
-    """A kept segment, whoever reads it; `name` is what the catalog calls its table."""
+    """A kept segment, the same for every view that reads it. `name` is what the catalog calls its table."""
 
     name: str
     relation: Relation
@@ -60,7 +60,7 @@ class AuxiliaryTable:
         return SegmentReader.of_rows(self.relation, plain, tick, folder, self.settings.held_bytes)
 
     def stored(self, tick: Tick) -> StoredSegment:
-        """Return the rows at a tick where they are stored, for whoever asks seldom."""
+        """Return the rows at a tick where they are stored, for a caller that asks seldom."""
         return StoredSegment(
             relation=self.relation, tick=tick, table=self.table, spark=self.spark, few_rows=self.settings.lookup_rows
         )

@@ -35,7 +35,7 @@ from headwater.model.relation import COUNT, Relation, RelationName, SegmentName
 
 @dataclass(slots=True, kw_only=True)
 class BatchLookup:
-    """Rows as of the tick where a batch begins, for segments that are computed from them; `read` counts them.
+    """Rows as of the tick where a batch begins, for segments that are computed from them. `read` counts them.
 
     Relations are asked for as a sweep asks for them, in the batch's snapshots and replicas, and rebased; rows that
     nobody needs are left out of answers and log alike. What is kept is looked up, lineage too: from lineage that is
@@ -62,7 +62,7 @@ class BatchLookup:
         return not isinstance(name, SegmentName) or name in self.kept
 
     def cost(self, name: RelationName, _key_count: int) -> float | None:
-        """Return about how many milliseconds a lookup takes; None for a segment that is not kept.
+        """Return about how many milliseconds a lookup takes. None for a segment that is not kept.
 
         Whether a relation has a replica is not known here, so all are taken to be asked for.
         """
@@ -73,7 +73,7 @@ class BatchLookup:
 
 @dataclass(slots=True, kw_only=True)
 class ComputedSegment:
-    """A segment's rows as of `tick`; `rows` computes them."""
+    """A segment's rows as of `tick`. `rows` computes them."""
 
     relation: Relation
     tick: Tick

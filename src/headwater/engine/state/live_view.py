@@ -49,9 +49,9 @@ class LiveView:
         }
 
     def gather(self, change: ViewChange, upto: Tick, gathered: dict[str, TableChange]) -> None:
-        """Add a batch's changes to what a commit will carry, by table; what was told already is left out.
+        """Add a batch's changes to what a commit will carry, by table. What the table has already is left out.
 
-        Of views that share a table, the first that comes to a tick tells it.
+        Of views that share a table, the first that comes to a tick adds its changes.
         """
         tables = [(self.segments[name].table, bag.table) for name, bag in change.segments.items()]
         for table, rows in (*tables, (self.table, change.rows.table)):
@@ -68,7 +68,7 @@ class LiveView:
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:
-        """Stop here for good; the others go on."""
+        """Stop here for good. The others go on."""
         self.stopped = _as_stopped(error)
 
 
@@ -78,7 +78,7 @@ def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> Arr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetiringView:
-    """A view that is being built anew: as it was, for readers, until the new one is there."""
+    """A view that is being built again: as it was, for readers, until the new one is there."""
 
     entry: ViewEntry
     frontier: Tick

@@ -29,7 +29,7 @@ Reader = Callable[[Occurrence, ArrowRestriction | None], ArrowResult]
 def read_occurrences(
     join: JoinView, sought: Sought, read: Reader, known: Mapping[str, ArrowResult] | None = None
 ) -> dict[str, ArrowResult]:
-    """Return rows per alias, among them all that can derive a sought row; `known` were read before."""
+    """Return rows per alias, among them all that can derive a sought row. `known` were read before."""
     found = dict(known or {})
     narrow = set(found)
     pinned = {o.alias: pinned_by(o, join, sought) for o in join.occurrences}

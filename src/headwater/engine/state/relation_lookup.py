@@ -105,7 +105,7 @@ class CountedLookup(ArrowLookup, Protocol):
 
     @property
     def known_key_count(self) -> int | None:
-        """How many keys were not asked for because their rows were known; None if that is not tried."""
+        """How many keys were not asked for because their rows were known. None if that is not tried."""
         ...
 
 
@@ -120,7 +120,7 @@ class RelationLookup:
     known_key_count: None = None
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request; several are looked up at once."""
+        """Return the rows of each request. Several are looked up at once."""
         if len(requests) == 1:
             found = [self._found(requests[0])]
         else:
@@ -132,6 +132,6 @@ class RelationLookup:
         return found
 
     def _found(self, request: ArrowRequest) -> ArrowResult:
-        """Return the rows of one request; nothing is counted here, where threads meet."""
+        """Return the rows of one request. Nothing is counted here, where threads meet."""
         replica = self.replicas.get(request.relation)
         return look_up(replica or self.snapshots.source(self.relations[request.relation]), request)

@@ -7,8 +7,8 @@
 | the lineage view | the join's rows that give a sought row, split by operand: one read | it is kept |
 
 All give the derivations the rows that they need, and the same ones (paper 004, §4.2): a split lineage table lacks only
-rows of the operand that join nothing. How often an operand has a row is told by its key, which all of them hold.
-The cheapest is taken.
+rows of the operand that join nothing. The key of an operand, which all of them hold, says how often the operand has
+a row. The cheapest is taken.
 """
 
 from __future__ import annotations
@@ -55,7 +55,10 @@ class Lineages:
 def cheapest(
     lineage: KeptLineage, wanted: Wanted, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]
 ) -> Rewriting:
-    """Return where the operands' rows that derive so many rows are read at the least cost; of equal ones, the first."""
+    """Return where the rows of the operands are read at the least cost, for `key_count` rows that they derive.
+
+    Of equal ones, the first.
+    """
     costs: dict[Rewriting, float] = {}
     if all(set(columns) <= set(lineage.columns[alias]) for alias, columns in wanted.items()):
         whole = cost(lineage.whole.name, key_count) if lineage.is_whole_kept else None
@@ -71,7 +74,7 @@ def cheapest(
 
 
 def _operand_cost(name: RelationName, key_count: int, cost: Cost, segments: Mapping[RelationName, Segment]) -> float:
-    """Return what reading an operand costs; one that is not held is computed from what it reads."""
+    """Return what reading an operand costs. One that is not held is computed from what it reads."""
     own = cost(name, key_count)
     if own is not None:
         return own

@@ -3,7 +3,7 @@
     base (netted rows, as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
 
 The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
-are ordered again only when so many of them are gone.
+are ordered again only when a thousand of them are gone.
 
 A lookup searches the indexes of the layers (`storage/layered_rows`), and nets only what it finds.
 """
@@ -96,7 +96,7 @@ class SegmentReader:
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
     def absorb(self, changes: ArrowBag | None, upto: Tick) -> None:
-        """Lay the changes of the ticks (tick, upto] on top; None is no change."""
+        """Lay the changes of the ticks (tick, upto] on top. None is no change."""
         self.tick = upto
         if changes is None or not len(changes):
             return

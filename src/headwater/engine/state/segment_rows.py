@@ -39,7 +39,7 @@ class SegmentRows:
         wanted: Mapping[RelationName, tuple[str, ...]],
         lineages: Lineages | None = None,
     ) -> None:
-        """Read with this reading; `wanted` are the columns to read of relations, `lineages` what may serve instead."""
+        """Read with this reading. `wanted` are the columns to read of relations, `lineages` what may serve instead."""
         self.segments = {segment.name: segment for segment in view.segments}
         self.run = run
         self.tick = reading.tick
@@ -77,7 +77,7 @@ class SegmentRows:
         return read_rewritten(rewriting, lineage, sought, wanted, self._reading, read)
 
     def _read(self, request: ArrowRequest) -> ArrowResult:
-        """Return what is asked for; what was asked for before is not read again: a reading is of one tick."""
+        """Return what is asked for. What was asked for before is not read again: a reading is of one tick."""
         key = (
             request.relation,
             request.wanted,
@@ -128,7 +128,7 @@ class SegmentRows:
     def _join_inputs(
         self, reader: RelationName, join: JoinView, within: ArrowRestriction | None
     ) -> dict[RelationName, pa.Table]:
-        """Return rows per input; what several occurrences found of one relation is put together."""
+        """Return rows per input. What several occurrences found of one relation is put together."""
         keys = pa.table({}) if within is None else within.keys.named(within.columns)
         sought = sought_rows(keys, () if within is None else within.columns, pa.nulls(keys.num_rows))
         found = self.reach(reader, join, sought)
@@ -147,7 +147,7 @@ def _told(within: ArrowRestriction) -> tuple[tuple[str, ...], str]:
 
 
 def _narrowed(within: ArrowRestriction | None, columns: Mapping[str, str]) -> ArrowRestriction | None:
-    """Return a restriction as one of other columns, by what each is called there; those that lead nowhere go."""
+    """Return a restriction as one of other columns, by what each is called there. Those that lead nowhere go."""
     if within is None:
         return None
     leading = [name for name in within.columns if name in columns]

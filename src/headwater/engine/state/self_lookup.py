@@ -30,7 +30,7 @@ class SourceNeeded(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class SelfLookup:
-    """The rows that one view's sweep over a batch asks for; the batch begins at `lo`."""
+    """The rows that one view's sweep over a batch asks for. The batch begins at `lo`."""
 
     relations: Mapping[RelationName, Relation]
     columns: Mapping[RelationName, tuple[str, ...]]
@@ -44,7 +44,7 @@ class SelfLookup:
     known_key_count: int = 0
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request; what is left to ask is asked at once."""
+        """Return the rows of each request. What is left to ask is asked at once."""
         known = [self._known(request) for request in requests]
         left = [_left(request, found) for request, found in zip(requests, known, strict=True)]
         due = tuple(request for request in left if not request.is_empty)
@@ -67,7 +67,7 @@ class SelfLookup:
         return request.relation in self.others.replicas
 
     def _known(self, request: ArrowRequest) -> Known[ArrowBag] | None:
-        """Return what need not be asked; None where nothing can be known, or a replica has it all."""
+        """Return what need not be asked. None where nothing can be known, or a replica has it all."""
         if request.keys is None or self._is_copied(request):
             return None
         known = known_rows(request, self.relations[request.relation], self.net, self.columns)

@@ -19,7 +19,7 @@ PLACE = "#place"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sought:
-    """All rows of a segment whose `columns` hold the values of one of the rows here; NULL is a value like any other.
+    """All rows of a segment whose `columns` hold the values of one of the rows here. NULL is a value like any other.
 
     `rows` has those columns and `OF`. `origin` says where they were read, if they are rows of the segment, whole; where
     it says nothing, there may be none such.

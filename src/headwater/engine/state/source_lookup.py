@@ -22,7 +22,7 @@ from headwater.sources.source import LogView, Reader, Snapshot
 
 
 def require_followed(log: LogView, positions: Positions, wait_seconds: float) -> None:
-    """Wait until the change log holds all that a reader may have seen; refuse its answers if that does not come."""
+    """Wait until the change log holds all that a reader may have seen. Refuse its answers if that does not come."""
     if not log.wait_for(positions, wait_seconds):
         listed = ", ".join(map(str, positions.values()))
         raise SourceUnavailable(
@@ -58,7 +58,7 @@ class SourceLookup:
     relations: Mapping[RelationName, Relation]
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request, one entry for each row; no keys are not asked for."""
+        """Return the rows of each request, one entry for each row. No keys are not asked for."""
         return [limited(self._found(request), request) for request in requests]
 
     def _found(self, request: ArrowRequest) -> ArrowResult:

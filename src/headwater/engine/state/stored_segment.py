@@ -24,19 +24,19 @@ from headwater.warehouse.kept_table import KeptTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSegment:
-    """A kept table's rows as of `tick`, read by the entries under the keys; of a segment, or of a view itself."""
+    """A kept table's rows as of `tick`, read by the entries under the keys. Of a segment, or of a view itself."""
 
     relation: Relation
     tick: Tick
     table: KeptTable
     spark: SparkSession
     few_rows: int
-    """So many rows are read here; to look at more, a Spark job is started."""
+    """Up to this many rows are read here. To look at more, a Spark job is started."""
     origin: Origin = Origin.AUXILIARY_TABLE
     lookup_milliseconds: ClassVar[float] = costs.JOB
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request, netted; not readable is what the table does not hold at the tick."""
+        """Return the rows of each request, netted. Not readable is what the table does not hold at the tick."""
         return [limited(self._found(request), request) for request in requests]
 
     def _found(self, request: ArrowRequest) -> ArrowResult:

@@ -27,7 +27,7 @@ Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
 
 Cost = Callable[[RelationName, int], float | None]
-"""About how many milliseconds it takes to read rows of a relation or segment under so many keys; None: not held."""
+"""About how many milliseconds it takes to read rows of a relation or segment under this many keys; None: not held."""
 
 
 class SegmentLookup(ArrowLookup, Protocol):
@@ -74,7 +74,7 @@ class SegmentedLookup:
     others: ArrowLookup
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request; those of relations are looked up at once."""
+        """Return the rows of each request. Those of relations are looked up at once."""
         asked = tuple(request for request in requests if not isinstance(request.relation, SegmentName))
         found = iter(self.others.lookup(asked) if asked else ())
         return [

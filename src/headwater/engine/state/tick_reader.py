@@ -54,7 +54,7 @@ class TickReader:
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        """Open what the warehouse has; no source is asked yet."""
+        """Open what the warehouse has. No source is asked yet."""
         self._kept = self.warehouse.kept_segments(self.view.name)
         self._replicas = {
             name: stored_replica(
@@ -75,7 +75,7 @@ class TickReader:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the snapshots; answers of a server that has restarted meanwhile are worth nothing."""
+        """Close the snapshots. Answers of a server that has restarted meanwhile are worth nothing."""
         valid = error is not None or self._snapshots.are_valid()
         self._stack.close()
         if not valid:
@@ -110,7 +110,7 @@ class TickReader:
         return RebasedLookup(others=self._snapshots.source(self._relation(name)), log=self._log, tick=self.tick)
 
     def cost(self, name: RelationName, key_count: int) -> float | None:
-        """Return about how long it takes to look rows up, in milliseconds; None: a segment that is not held then."""
+        """Return about how long it takes to look rows up, in milliseconds. None: a segment that is not held then."""
         if not isinstance(name, SegmentName):
             rows = self._relation(name).row_estimate
             return costs.JOB + rows * costs.SCANNED_ROW if name in self._replicas else costs.QUESTION

@@ -3,7 +3,7 @@
 A truncate is logged as a marker, a row of count 0 that changes nothing. With a replica it is also written out as what
 it means: every row that the replica had, with count -1. (Others matter to nobody who reads it.) Without one, the rows
 are gone, here and at the source: views that probe the relation cannot go past the marker and are rebuilt, and rows that
-were read before it are read anew.
+were read before it are read again.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from headwater.model.transaction import ORDINAL, Capture
 
 
 def resolve_truncates(capture: Capture, log: ChangeLog, replicas: Mapping[RelationName, ReplicaReader]) -> Capture:
-    """Return the capture with the truncated rows written out; everything before it is in the log already."""
+    """Return the capture with the truncated rows written out. Everything before it is in the log already."""
     rows = dict(capture.rows)
     for ordinal, names in sorted(capture.truncated.items()):
         for name in names:

@@ -27,7 +27,7 @@ from headwater.warehouse.kept_table import KeptTable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """An occurrence whose whole rows a kept join shows; `segment` is the join, None if it is the view."""
+    """An occurrence whose whole rows a kept join shows. `segment` is the join, None if it is the view."""
 
     segment: RelationName | None
     join: JoinView
@@ -46,7 +46,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewLookup:
-    """The rows of a relation that a kept join shows, by the relation's key; `kept` has the rows of the join.
+    """The rows of a relation that a kept join shows, by the relation's key. `kept` has the rows of the join.
 
     It knows less than the relation has: a key that is not found here says nothing.
     """
@@ -115,7 +115,7 @@ def view_lookups(
 
 
 def stored_view(spark: SparkSession, view: SegmentedView, table: KeptTable, tick: Tick, few_rows: int) -> StoredSegment:
-    """Return the lookup of a view's own rows in its table at a tick; so few are read without Spark."""
+    """Return the lookup of a view's own rows in its table at a tick. So few are read without Spark."""
     relation = view.output.relation
     return StoredSegment(relation=relation, tick=tick, table=table, spark=spark, few_rows=few_rows, origin=Origin.VIEW)
 

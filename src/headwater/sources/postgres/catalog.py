@@ -123,10 +123,10 @@ def load_types(connection: Connection) -> TypeCatalog:
 
 
 class TypeNames:
-    """Says what the types are that the log names by number; asks the database once for each."""
+    """Says what the types are that the log names by number. Asks the database once for each."""
 
     def __init__(self, connection: Connection) -> None:
-        """Read the types there are now; one that is made later is read when it is met."""
+        """Read the types there are now. One that is made later is read when it is met."""
         self._connection = connection
         self._types = load_types(connection)
         self._names: dict[tuple[int, int], tuple[str | None, str]] = {}
@@ -150,7 +150,7 @@ def native_name(connection: Connection, oid: int, modifier: int) -> str:
 
 
 def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[DescribedTable | SourceRefused, ...]:
-    """Describe relations in the order asked; for one that is not there, the error that says so."""
+    """Describe relations in the order asked. For one that is not there, the error that says so."""
     rows = connection.execute(_TABLES_SQL, ([name.schema for name in names], [name.name for name in names])).fetchall()
     found = {(row[0], row[1]): row[2:] for row in rows}
     oids = [row[0] for row in found.values()]
@@ -179,7 +179,7 @@ def describe(connection: Connection, names: Sequence[RelationName]) -> tuple[Des
 
 
 def describe_all(connection: Connection, names: Sequence[RelationName]) -> tuple[DescribedTable, ...]:
-    """Describe relations that can all be followed; the first that cannot is refused."""
+    """Describe relations that can all be followed. The first that cannot is refused."""
     found = []
     for each in describe(connection, names):
         if isinstance(each, SourceRefused):

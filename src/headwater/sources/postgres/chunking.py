@@ -24,7 +24,7 @@ _WHOLE = (Chunk(number=0),)
 
 
 def divide(connection: psycopg.Connection[Any], relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
-    """Return chunks of about that many rows; one chunk for a relation that is small or has no primary key."""
+    """Return chunks of about that many rows. One chunk for a relation that is small or has no primary key."""
     if not relation.key:
         return _WHOLE
     row_count = _estimated_rows(connection, relation)
@@ -62,7 +62,7 @@ def _bounds_of(relation: Relation, chunk: Chunk) -> Iterator[sql.Composable]:
 
 
 def _estimated_rows(connection: psycopg.Connection[Any], relation: Relation) -> int:
-    """Return what the statistics say; a table without them is counted."""
+    """Return what the statistics say. A table without them is counted."""
     if relation.row_estimate > 0:
         return relation.row_estimate
     query = sql.SQL("SELECT count(*) FROM {}").format(relation_identifier(relation))

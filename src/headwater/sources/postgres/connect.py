@@ -126,7 +126,7 @@ class Address:
     """Where a source's database is, and how to open connections to it."""
 
     def __init__(self, *, source: str, url: Callable[[], str], application: str, settings: CaptureSettings) -> None:
-        """Read the URL, which `url` returns; one that cannot be read is refused without being repeated."""
+        """Read the URL, which `url` returns. One that cannot be read is refused without being repeated."""
         self.source = source
         self._url = url
         self._application = application
@@ -169,7 +169,7 @@ class Address:
         return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, replication="database"))
 
     def _open(self, connect: Callable[[dict[str, Any]], Connection]) -> Connection:
-        """Open a connection; after a refused login, with user and password as they are kept now, and not too soon."""
+        """Open a connection. After a refused login, with user and password as they are kept now, and not too soon."""
         parameters = self._parameters if self._refusal is None else self._with_new_login()
         if self._refusal is not None and parameters == self._parameters and time.monotonic() < self._refused_until:
             raise self._refusal
@@ -187,7 +187,7 @@ class Address:
         return connection
 
     def _with_new_login(self) -> dict[str, Any]:
-        """Return what a connection is opened with, user and password as they are kept now; the database stays."""
+        """Return what a connection is opened with, user and password as they are kept now. The database stays."""
         try:
             kept = self._read(self._url())
         except HeadwaterError:  # it is being changed, perhaps

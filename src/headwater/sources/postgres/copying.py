@@ -32,7 +32,7 @@ _END = -1
 def copy_tables(
     connection: psycopg.Connection[Any], query: sql.Composable, relation: Relation, wanted: Sequence[str]
 ) -> Iterator[pa.Table]:
-    """Yield the rows of a query whose columns are the wanted ones of a relation; no table at all if it has no rows."""
+    """Yield the rows of a query whose columns are the wanted ones of a relation. No table at all if it has no rows."""
     statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(query)
     rows: list[bytes] = []
     size = 0
@@ -47,7 +47,7 @@ def copy_tables(
 
 
 def _messages(connection: psycopg.Connection[Any], statement: bytes) -> Iterator[bytes]:
-    """Yield what the server sends; a connection that is left in the middle of it is of no use any more."""
+    """Yield what the server sends. A connection that is left in the middle of it is of no use any more."""
     libpq, ended = connection.pgconn, None
     _check(libpq, libpq.exec_(statement), ExecStatus.COPY_OUT)
     try:

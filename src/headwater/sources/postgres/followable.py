@@ -39,7 +39,7 @@ class CatalogEntry:
 
 
 def refusal(name: RelationName, table: str, found: CatalogEntry) -> SourceRefused | None:
-    """Return why a relation cannot be followed, if it cannot; `table` is its name in SQL.
+    """Return why a relation cannot be followed, if it cannot. `table` is its name in SQL.
 
     >>> view = CatalogEntry(kind="v", persistence="p", has_key=False, is_secured=False, is_inherited=False, virtual=(),
     ...              of_leaf="")
@@ -73,7 +73,7 @@ def later_partitions(name: RelationName) -> str:
 
 
 def _obstacle(found: CatalogEntry, table: str) -> tuple[str, str]:
-    """Return why a relation cannot be followed, and what to do instead; two empty texts if it can."""
+    """Return why a relation cannot be followed, and what to do instead. Two empty texts if it can."""
     obstacles = (
         (found.kind not in ("r", "p"), *_KINDS.get(found.kind, _NO_TABLE)),
         (found.persistence == "t", "it is a temporary table: its changes are not in the log", "name a lasting table"),

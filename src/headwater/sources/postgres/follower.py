@@ -13,12 +13,12 @@ be on the server's disk yet (an open transaction's records; commits with synchro
 asks for more, keepalives are requested every few milliseconds, and if that does not help, an empty message is
 committed to the log, which flushes all before it. Any role may do that.
 
-The position reported as durable is what was acknowledged, and nothing else: whoever acknowledges has noted it durably,
-also where there was nothing for us. So an idle source does not hold its log back for long, and one that has forgotten
-more than was noted was followed by somebody else.
+The position reported as durable is what was acknowledged, and nothing else: the caller that acknowledges has noted it
+durably, also where there was nothing for us. So an idle source does not hold its log back for long, and one that has
+forgotten more than was noted was followed by somebody else.
 
-A server that hears nothing ends the connection after `wal_sender_timeout`, so it is told how far we are four times in
-that time, read or not (`keep_alive`).
+A server that hears nothing ends the connection after `wal_sender_timeout`, so we report to it how far we are four
+times in that time, read or not (`keep_alive`).
 
 Prepared transactions hold it back (`prepared`). One whose PREPARE this connection has not read yet may be on its way,
 so nothing past what was read here is reported either.
@@ -50,7 +50,7 @@ _MESSAGES_PER_LOOK = 256
 
 
 class PostgresFollower:
-    """Follows the log of one source; see `headwater.sources.source.Follower`."""
+    """Follows the log of one source. See `headwater.sources.source.Follower`."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class PostgresFollower:
         return {}
 
     def acknowledge(self, position: Position) -> None:
-        """Let the source forget what it logged up to here; told to it by the following thread.
+        """Let the source forget what it logged up to here. Told to it by the following thread.
 
         The position may be past what this connection has followed: what an earlier one returned can become durable now.
         """
@@ -198,10 +198,10 @@ class PostgresFollower:
         with self._lock:
             durable = self._acknowledged
         now = time.monotonic()
-        told = self._may_forget(durable)
-        if told > self._reported or now - self._reported_at >= self._status_seconds:
-            self._stream.tell(told)
-            self._reported, self._reported_at = told, now
+        forgettable = self._may_forget(durable)
+        if forgettable > self._reported or now - self._reported_at >= self._status_seconds:
+            self._stream.tell(forgettable)
+            self._reported, self._reported_at = forgettable, now
 
     def _may_forget(self, durable: int) -> int:
         """Return up to where the source may forget its log, when everything that ends up to `durable` is durable."""
@@ -218,7 +218,7 @@ class PostgresFollower:
         return True
 
     def _ask(self) -> float:
-        """If somebody waits for more, ask the server how far it is; return how long to sleep before looking again."""
+        """If somebody waits for more, ask the server how far it is. Return how long to sleep before looking again."""
         with self._lock:
             wanted = self._wanted
         now = time.monotonic()

@@ -46,10 +46,10 @@ Route = tuple[RowBuffer, tuple[int | None, ...] | None]
 
 
 class Partitioning(Protocol):
-    """Says which tables of the log hold the rows of partitioned relations; see `partitions.Partitions`."""
+    """Says which tables of the log hold the rows of partitioned relations. See `partitions.Partitions`."""
 
     def leaves(self, name: RelationName) -> Leaves:
-        """Return the tables that hold the rows of a relation; empty for one that is not partitioned."""
+        """Return the tables that hold the rows of a relation. Empty for one that is not partitioned."""
         ...
 
     def roots(self, wire: WireRelation) -> tuple[RelationName, ...]:
@@ -72,7 +72,7 @@ class Gathering:
         described_at: int = 0,
         settings: CaptureSettings = DEFAULTS.capture,
     ) -> None:
-        """Start with nothing; `oids` are the numbers the relations have in the source's catalog now.
+        """Start with nothing. `oids` are the numbers the relations have in the source's catalog now.
 
         The relations had their columns when the log ended at `described_at`.
         """
@@ -290,7 +290,7 @@ class Gathering:
         return buffer, tuple(None if one in without else columns.index(one) for one in relation.column_names)
 
     def _refusal(self, name: RelationName, column: Column, sent: WireColumn | None) -> SourceRefused | None:
-        """Return why a column is not what it was; None if it is."""
+        """Return why a column is not what it was. None if it is."""
         if sent is None:
             hint = (
                 "change or remove the views that read it, then run again; or put the column back: then "
@@ -303,7 +303,7 @@ class Gathering:
         return None
 
     def _matters(self, column: Column) -> bool:
-        """Tell whether a view reads the column in the transaction at hand."""
+        """Tell whether a view reads the column in the current transaction."""
         match column.use:
             case ColumnUse.READ:
                 return True

@@ -27,7 +27,7 @@ FROM pg_stats WHERE schemaname = %s AND tablename = %s ORDER BY attname, inherit
 
 
 def measure(connection: Connection, relations: Sequence[Relation]) -> SourceMeasure:
-    """Measure relations, and the way to them; changes nothing."""
+    """Measure relations, and the way to them. Changes nothing."""
     block_bytes = int(_value(connection, "SELECT current_setting('block_size')"))
     trip = min(_seconds(connection, sql.SQL("SELECT 1")) for _ in range(_TRIPS))
     moved = _seconds(connection, sql.SQL("SELECT repeat('x', {})").format(sql.Literal(_MOVED_BYTES)))
@@ -42,7 +42,7 @@ def measure(connection: Connection, relations: Sequence[Relation]) -> SourceMeas
 
 
 def _measured(connection: Connection, relation: Relation) -> RelationMeasure:
-    """Return what is known of a relation; a small one is counted."""
+    """Return what is known of a relation. A small one is counted."""
     rows = float(relation.row_estimate)
     if rows <= _COUNTED_ROWS:
         rows = float(_value(connection, sql.SQL("SELECT count(*) FROM {}").format(_table(relation.name))))

@@ -4,7 +4,7 @@
     change      := Relation | Type | Origin | Insert | Update | Delete | Truncate
 
 What was prepared ends with a CommitPrepared or a RollbackPrepared, later, between two other transactions. Only a slot
-that was told so (two_phase) sends these; the others send a prepared transaction when it commits, like any other.
+with this option (two_phase) sends these. The others send a prepared transaction when it commits, like any other.
 
 A Relation message comes before the first change of a relation in a connection and again whenever its columns changed.
 A tuple is a list of column values: bytes as the type's output function printed them, or None for NULL. In the new
@@ -82,7 +82,7 @@ class WireColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRelation:
-    """A relation as the log sends it; `identity` is PostgreSQL's letter (f: full)."""
+    """A relation as the log sends it. `identity` is PostgreSQL's letter (f: full)."""
 
     oid: int
     schema: str
@@ -148,7 +148,7 @@ def parse_truncate(message: bytes) -> tuple[int, ...]:
 
 
 def parse_tuple(message: bytes, at: int, old: Values | None = None) -> tuple[Values, int]:
-    """Read a tuple that starts there, taking unchanged values from the old one; return it and where it ends.
+    """Read a tuple that starts there, taking unchanged values from the old one. Return it and where it ends.
 
     This runs once per row and its loop once per value: it is written for speed.
     """

@@ -12,8 +12,8 @@ So the catalog is compared with what is remembered: when a connection to the log
 the log names a table for the first time. A leaf that is gone stops the source. A leaf that joined is welcome if it has
 no rows from before it joined: those that CREATE TABLE … PARTITION OF makes, and tables attached while empty.
 
-Whether a row was there before is told by the numbers of transactions and commands that PostgreSQL keeps with rows. It
-cannot tell if somebody made, filled (within a savepoint) and attached a table in one transaction, or changed or deleted
+The numbers of transactions and commands that PostgreSQL keeps with rows show whether a row was there before. They do
+not show it if somebody made, filled (within a savepoint) and attached a table in one transaction, or changed or deleted
 all such rows of an attached table before we looked.
 """
 
@@ -80,7 +80,7 @@ _ROOTS_SQL = "SELECT oid FROM pg_class WHERE oid = ANY(%s) AND relkind = 'p'"
 def remember_partitions(
     connection: Connection, oids: Mapping[int, RelationName], memory: Memory, *, afresh: bool
 ) -> None:
-    """Note the leaves of relations that are followed from now on; of all, with `afresh`: they are read again."""
+    """Note the leaves of relations that are followed from now on. Of all, with `afresh`: they are read again."""
     known = {} if afresh else _remembered(memory)
     found = _read_leaves(connection, oids)
     _remember(memory, {name: known.get(name, found[name]) for name in oids.values()})
@@ -111,11 +111,11 @@ class Partitions:
         self.look()
 
     def leaves(self, name: RelationName) -> Leaves:
-        """Return the tables that hold the rows of a relation; empty for one that is not partitioned."""
+        """Return the tables that hold the rows of a relation. Empty for one that is not partitioned."""
         return self._known.get(name, {})
 
     def roots(self, wire: WireRelation) -> tuple[RelationName, ...]:
-        """Return the partitioned relations that a table of the log is a leaf of; one that no longer is any is refused.
+        """Return the partitioned relations that a table of the log is a leaf of. One that no longer is any is refused.
 
         One that is not known as a leaf is looked up, and so is one that the log describes again: it was altered.
         """
@@ -130,7 +130,7 @@ class Partitions:
         return found
 
     def look(self) -> None:
-        """Refuse the source if a leaf is gone, or joined with rows; remember the leaves that joined without."""
+        """Refuse the source if a leaf is gone, or joined with rows. Remember the leaves that joined without."""
         found = _read_leaves(self._connection, self._oids)
         joined = False
         for oid, name in self._oids.items():
@@ -201,7 +201,7 @@ def rows_unknown(name: RelationName, detail: str) -> SourceRefused:
 
 
 def leaf_obstacles(connection: Connection, oids: Sequence[int]) -> dict[int, str]:
-    """Return why partitioned tables cannot be followed, because of a leaf, by their numbers; others are left out."""
+    """Return why partitioned tables cannot be followed, because of a leaf, by their numbers. Others are left out."""
     rows = connection.execute(_LEAVES_SQL, (list(oids),)).fetchall()
     return {
         root: f"its partition {written} {obstacle}: the changes of its rows are not in the log"

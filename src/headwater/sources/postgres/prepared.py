@@ -58,7 +58,7 @@ class PreparedTransactions:
         self._waiting[xid] = prepared
 
     def commit(self, xid: int, end_offset: int) -> Prepared | None:
-        """Give out a transaction that commits; None for one that did nothing: the server does not tell its PREPARE."""
+        """Give out a transaction that commits. None for one that did nothing: the server does not tell its PREPARE."""
         prepared = self._waiting.pop(xid, None)
         if prepared is not None:
             self._ended[end_offset] = prepared.offset

@@ -3,7 +3,7 @@
     SELECT r."wanted" FROM relation AS r JOIN unnest('{…}'::int8[], …) AS k(k0, …) ON r."column" = k.k0 AND …
 
 Keys have the type their Arrow column has, so that an index on an int4 column serves int8 keys. Equality must mean
-what it means to whoever uses the rows: equality of the values *as we return them*. Where PostgreSQL's own equality
+what it means to the caller: equality of the values *as we return them*. Where PostgreSQL's own equality
 says yes more often (blank-padded text, collations that ignore case, uuid in capitals), it finds the rows on the index
 and a second condition on the text decides. Types without a useful equality of their own are compared as text, which
 no index helps.

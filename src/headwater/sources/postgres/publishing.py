@@ -4,10 +4,10 @@ The order matters. Identity before publication, or the owner's writes fail. Publ
 the publication cannot be decoded. Nothing is filtered by column or row: pruning is the warehouse's business.
 
 A publication belongs to a project, and its owner may have made it before there is a warehouse. A slot belongs to one
-warehouse, for what one was told is forgotten for all who share it: its name ends in a random part that the warehouse
-keeps in its change log.
+warehouse: if warehouses shared it, what was sent to one would be forgotten for all of them. Its name ends in a random
+part that the warehouse keeps in its change log.
 Changes of partitions are published under their own names (not via the root), so that a partition and its root can both
-be followed, and a TRUNCATE of one partition is told of.
+be followed, and a TRUNCATE of one partition is in the log.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """Our replication slot as it is; with `two_phase` it tells of prepared transactions when they are prepared."""
+    """Our replication slot as it is. With `two_phase` it tells of prepared transactions when they are prepared."""
 
     confirmed_offset: int
     two_phase: bool
@@ -152,7 +152,7 @@ def publication_sql(
 
 
 def find_slot(connection: Connection, address: Address, slot: str) -> Slot | None:
-    """Read our slot from the catalog; one that the server has given up is lost."""
+    """Read our slot from the catalog. One that the server has given up is lost."""
     row = connection.execute(_SLOT_SQL, (slot,)).fetchone()
     if row is None:
         return None
@@ -181,7 +181,7 @@ def _thrown_away(source: str, slot: str, why: str) -> SourceLost:
 
 
 def create_slot(connection: Connection, address: Address, slot: str, wait_seconds: float) -> Slot:
-    """Make our slot; the server waits for the transactions that run now, and so do we, for a while."""
+    """Make our slot. The server waits for the transactions that run now, and so do we, for a while."""
     row = connection.execute(
         "SELECT current_setting('max_replication_slots')::int > (SELECT count(*) FROM pg_replication_slots)"
     ).fetchone()

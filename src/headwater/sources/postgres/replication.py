@@ -7,7 +7,7 @@
 Written on libpq's COPY as psycopg 3 gives it to us. psycopg2 has a replication cursor, but that one moves the flushed
 position along by itself when a keepalive comes while the record read last lies before what was acknowledged. The rows
 of a transaction that began long ago do, and the server sends keepalives among them: whatever had committed meanwhile
-was acknowledged, durable or not, and would not have been told again after a crash.
+was acknowledged, durable or not, and would not have been sent again after a crash.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EPOCH_SECONDS = 946_684_800
 
 
 def sender_timeout(connection: Connection) -> float:
-    """Return after how many seconds of hearing nothing the server ends a stream; infinity if it never does."""
+    """Return after how many seconds of hearing nothing the server ends a stream. Infinity if it never does."""
     row = connection.execute("SELECT setting::int8 FROM pg_settings WHERE name = 'wal_sender_timeout'").fetchone()
     assert row is not None
     return float(row[0]) / 1000 or math.inf
@@ -54,11 +54,11 @@ class ReplicationStream:
 
     def start(self, slot: str, offset: int, options: Mapping[str, str]) -> None:
         """Begin where the slot stands, or at an offset that is past it."""
-        told = ", ".join(
+        option_list = ", ".join(
             f"{sql.Identifier(name).as_string()} {sql.Literal(value).as_string()}" for name, value in options.items()
         )
         name, at = sql.Identifier(slot).as_string(), LSN.text(offset)
-        command = f"START_REPLICATION SLOT {name} LOGICAL {at} ({told})"
+        command = f"START_REPLICATION SLOT {name} LOGICAL {at} ({option_list})"
         result = self._pgconn.exec_(command.encode())
         if result.status != pq.ExecStatus.COPY_BOTH:
             raise psycopg.errors.error_from_result(result)
@@ -92,7 +92,7 @@ class ReplicationStream:
     def tell(self, flushed: int, *, ask: bool = False) -> None:
         """Tell the server that everything up to here is durable, and perhaps ask it how far it is.
 
-        What was read is told as written, so that the server does not say again that it has sent that.
+        What was read is reported as written, so that the server does not say again that it has sent that.
         """
         self._flushed = max(self._flushed, flushed)
         written = max(self._flushed, self.sent_to)

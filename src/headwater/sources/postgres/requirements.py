@@ -1,4 +1,4 @@
-"""What a server and an account must be before a log can be followed; checked before anything is made or opened."""
+"""What a server and an account must be before a log can be followed. Checked before anything is made or opened."""
 
 from __future__ import annotations
 

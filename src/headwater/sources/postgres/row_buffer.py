@@ -25,7 +25,7 @@ from headwater.sources.postgres.texts import typed_table
 
 
 class RowBuffer:
-    """Signed rows of one relation, each with the ordinal of its transaction; ordinals never fall."""
+    """Signed rows of one relation, each with the ordinal of its transaction. Ordinals never fall."""
 
     __slots__ = ("_counts", "_full_rows", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
 
@@ -46,7 +46,7 @@ class RowBuffer:
         return len(self._rows) + in_segments
 
     def lay_out(self, columns: tuple[str, ...], without: Collection[str] = ()) -> None:
-        """Say in which order the log sends columns from now on; rows gathered before keep the order they came in.
+        """Say in which order the log sends columns from now on. Rows gathered before keep the order they came in.
 
         Columns of the relation that the log does not send, or `without` which it is taken, are NULL.
         """
@@ -80,7 +80,7 @@ class RowBuffer:
         self._segments = _filled([segment.slice(0, _rows_before(segment, ordinal)) for segment in self._segments])
 
     def take_before(self, ordinal: int) -> pa.Table | None:
-        """Give out the rows of the transactions before this ordinal; the others stay, counted from zero again."""
+        """Give out the rows of the transactions before this ordinal. The others stay, counted from zero again."""
         start = bisect_left(self._ordinals, ordinal)
         rows, ordinals, counts = self._rows[start:], self._ordinals[start:], self._counts[start:]
         del self._rows[start:], self._ordinals[start:], self._counts[start:]
@@ -92,7 +92,7 @@ class RowBuffer:
         return pa.concat_tables(taken) if taken else None
 
     def take_from(self, ordinal: int) -> pa.Table | None:
-        """Give out the rows of the transactions from this ordinal on; the others stay as they are."""
+        """Give out the rows of the transactions from this ordinal on. The others stay as they are."""
         self._close_segment()
         taken = _filled([_from(segment, ordinal) for segment in self._segments])
         self.forget_from(ordinal)

@@ -1,6 +1,6 @@
 """The part of a remainder that PostgreSQL can test: it reads no row that is not wanted, as far as it is sure to agree.
 
-Whoever asks tests again what comes, so a test may be left out, but may not fail a row that is wanted. Numbers and dates
+The caller tests the rows again, so a test may be left out, but may not fail a row that is wanted. Numbers and dates
 compare alike everywhere; texts compare by their bytes if told to (`COLLATE "C"`). Values of other types that we hold as
 texts (uuid, json, enumerations) are compared there by what they mean and here by what they look like, so they are not
 tested. What is to be left out is tested only if all of it can be: by half a test too much would be left out.
@@ -49,7 +49,7 @@ def _any_of(lists: list[list[sql.Composable]]) -> sql.Composed:
 
 
 def _all_of(relation: Relation, selections: tuple[Selection, ...]) -> list[sql.Composable]:
-    """Return the tests of those selections that can be tested; none: every row passes."""
+    """Return the tests of those selections that can be tested. None: every row passes."""
     return [_test(relation.column(one.column), one) for one in selections if _can_test(relation, one)]
 
 
@@ -69,7 +69,7 @@ def _is_text(column: Column) -> bool:
 
 
 def _test(column: Column, selection: Selection) -> sql.Composed:
-    """Return the test of a column; equality is also tested as an index knows it, which says yes at least as often."""
+    """Return the test of a column. Equality is also tested as an index knows it, which says yes at least as often."""
     own = sql.Identifier("r", column.name)
     exact = sql.SQL('{}::text COLLATE "C"').format(own) if _is_text(column) else own
     values = sql.SQL(", ").join(map(sql.Literal, selection.values))

@@ -58,7 +58,7 @@ class _Reader:
 
 
 class PostgresSnapshot:
-    """See `headwater.sources.source.Snapshot`; it is its own `headwater.sources.source.Reader`."""
+    """See `headwater.sources.source.Snapshot`. It is its own `headwater.sources.source.Reader`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PostgresSnapshot:
         probe_timeout_seconds: float,
         connection_limit: int,
     ) -> None:
-        """Take the snapshot; at most so many connections read it at once."""
+        """Take the snapshot. At most `connection_limit` connections read it at once."""
         self._address = address
         self._pool = pool
         self._probe_timeout_seconds = probe_timeout_seconds
@@ -169,7 +169,7 @@ class PostgresSnapshot:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close the snapshot; its connections go back to the pool."""
+        """Close the snapshot. Its connections go back to the pool."""
         with self._lock:
             free, self._free, self._closed = self._free, [], True
         for reader in free:

@@ -76,7 +76,7 @@ class PostgresSource:
         memory: Memory | None = None,
         settings: Settings = DEFAULTS,
     ) -> None:
-        """Remember the address; nothing is connected yet. A function returns the address as it is kept now.
+        """Remember the address. Nothing is connected yet. A function returns the address as it is kept now.
 
         `memory` keeps what has to be known in the next run. With `tells_prepared` the log is asked for the ids of
         prepared transactions. A slot that was once asked goes on telling, which harms nobody.
@@ -101,7 +101,7 @@ class PostgresSource:
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
-        """Return the source that a project's settings describe; nothing is connected yet."""
+        """Return the source that a project's settings describe. Nothing is connected yet."""
         settings.allow_options()
         return cls(
             settings.name,
@@ -129,11 +129,11 @@ class PostgresSource:
         return "public"
 
     def close(self) -> None:
-        """Close the idle connections; also happens by itself when the source is no longer used."""
+        """Close the idle connections. Also happens by itself when the source is no longer used."""
         self._pool.close()
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
-        """Describe relations, and say what is missing before they can be followed; changes nothing."""
+        """Describe relations, and say what is missing before they can be followed. Changes nothing."""
         with self._connected() as connection:
             connection.execute(_SET_LOCK_TIMEOUT)
             row = connection.execute("SELECT (pg_current_wal_insert_lsn() - '0/0')::int8").fetchone()
@@ -156,7 +156,7 @@ class PostgresSource:
             return ProjectSlots(present=self._slots(connection), former=self._channel)
 
     def new_slot(self) -> str:
-        """Return a name for a slot that no other warehouse has; nothing is made."""
+        """Return a name for a slot that no other warehouse has. Nothing is made."""
         return new_slot_name(self._channel)
 
     def prepare(self, relations: Sequence[RelationName], slot: str, *, is_new: bool) -> Positions:
@@ -176,7 +176,7 @@ class PostgresSource:
                     f'source "{self._name}" has lost its publication "{self._channel}"',
                     code="HW-312",
                     detail="the slot is there, but what was logged since cannot be decoded",
-                    hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read anew",
+                    hint=f"run `headwater teardown --source {self._name}`, then `headwater run`: it is read again",
                 )
             for statement in inspection.owner_sql:
                 connection.execute(statement.encode())
@@ -197,7 +197,7 @@ class PostgresSource:
                 side.execute(_SET_LOCK_TIMEOUT)
                 gathering, partitions, start, found = self._gathering(side, relations, slot, held_to, self._memory)
             tells_prepared = self._tells_prepared or found.two_phase
-            # What was prepared before `start` and commits after it is told from where the slot stands, or never.
+            # What was prepared before `start` and commits after it is sent from where the slot stands, or never.
             streamed_from = found.confirmed_offset if tells_prepared else start.offset
             stream = ReplicationStream(self._address.open_replication())
             stack.callback(stream.close)
@@ -220,19 +220,19 @@ class PostgresSource:
             return follower
 
     def peek(self, relations: Sequence[Relation], slot: str, held_to: Positions) -> Capture | None:
-        """Return the transactions after a position that a slot keeps now; the slot stays where it is."""
+        """Return the transactions after a position that a slot keeps now. The slot stays where it is."""
         with self._connected() as side, self._connected() as connection:
             side.execute(_SET_LOCK_TIMEOUT)
-            memory = ProcessMemory(self._memory.read())  # whoever only looks writes nothing down
+            memory = ProcessMemory(self._memory.read())  # a peek writes nothing down
             gathering, _, _, found = self._gathering(side, relations, slot, held_to, memory)
             options = self._options(tells_prepared=found.two_phase)  # asking for more would change the slot
             # What was committed and shown to others may not be on the server's disk yet: this flushes all before it.
             connection.execute("SELECT pg_logical_emit_message(true, 'headwater', '')")
             with connection.cursor(binary=True) as cursor:
-                told = [part for option in options.items() for part in option]
+                arguments = [part for option in options.items() for part in option]
                 for (message,) in cursor.stream(
                     "SELECT data FROM pg_logical_slot_peek_binary_changes(%s, NULL, NULL, VARIADIC %s::text[])",
-                    (slot, told),
+                    (slot, arguments),
                 ):
                     gathering.feed(message)
             return gathering.take() if gathering.has_transactions else None
@@ -240,7 +240,7 @@ class PostgresSource:
     def snapshot(
         self, relations: Sequence[RelationName] = (), *, bootstrap: bool = False, at: Positions | None = None
     ) -> PostgresSnapshot:
-        """Open a snapshot; for a bootstrap, one that shows everything the log does not hold for us."""
+        """Open a snapshot. For a bootstrap, one that shows everything the log does not hold for us."""
         del relations  # one log tells of all
         assert at is None, "PostgreSQL shows the present only"
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
@@ -258,7 +258,7 @@ class PostgresSource:
         return f"CREATE INDEX ON {relation.name.name} ({', '.join(columns)})"
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
-        """Say how large relations are, and how long it takes to ask; changes nothing."""
+        """Say how large relations are, and how long it takes to ask. Changes nothing."""
         with self._connected() as connection:
             return measure(connection, relations)
 
@@ -372,7 +372,7 @@ class PostgresSource:
             raise refusal
 
     def _start(self, stream: ReplicationStream, slot: str, offset: int, *, tells_prepared: bool) -> None:
-        """Start the stream; a connection of ours that was just closed may hold the slot for a moment."""
+        """Start the stream. A connection of ours that was just closed may hold the slot for a moment."""
         options = self._options(tells_prepared=tells_prepared)
         deadline = time.monotonic() + _FOLLOW_AGAIN_SECONDS
         while True:
@@ -446,7 +446,7 @@ class PostgresSource:
 
 
 def _is_ours(slot: SlotState, held_to: Positions) -> bool:
-    """Tell whether nobody else has used a slot, as far as that can be told: not of one on another timeline."""
+    """Tell whether nobody else has used a slot, as far as that is known: it is not of one on another timeline."""
     [(log, forgotten_to)] = slot.forgotten_to.items()
     held = held_to.get(log)
     return held is None or held.history != forgotten_to.history or forgotten_to <= held

@@ -1,7 +1,8 @@
 """From texts as PostgreSQL prints them to typed Arrow columns: one decoder for the log and for the reads.
 
-Law: a value gives the same Arrow value whichever way it came. pgoutput (text format) and `COPY … (FORMAT csv)` both
-print with the type's own output function, every connection of ours has the same printing settings, and both end here.
+Law: a value gives the same Arrow value from the log and from a read. pgoutput (text format) and `COPY … (FORMAT csv)`
+both print with the type's own output function, every connection of ours has the same printing settings, and both end
+here.
 Rows from the log are netted against rows from reads, so this equality is what exactness stands on. Two values that
 are equal to Spark and to PostgreSQL but not to Arrow, -0.0 and 0.0, become one here: adding zero turns -0.0 into 0.0.
 
@@ -28,7 +29,7 @@ _SHOWN_CHARACTERS = 80
 
 
 class _UnfitError(Exception):
-    """A value does not fit; carries it until the column's name is known."""
+    """A value does not fit. Carries it until the column's name is known."""
 
 
 def typed_table(relation: Relation, columns: Sequence[str], texts: Sequence[pa.Array]) -> pa.Table:
@@ -61,7 +62,7 @@ def typed_column(relation: RelationName, column: Column, texts: pa.Array) -> pa.
             hint="correct the value at the source, or give the column a type that Spark can hold exactly"
             " (numeric needs a precision of at most 38; dates must be finite and between the years 1 and 9999);"
             f" if the log holds it: `headwater teardown --source {relation.source}`, then `headwater run`, reads"
-            " this source anew, and the other views go on",
+            " this source again, and the other views go on",
         ) from None
 
 
@@ -85,7 +86,7 @@ def _typed(texts: pa.Array, spark_type: str, blank_padded: bool) -> pa.Array:
 
 
 def _decimals(texts: pa.Array, target: pa.Decimal128Type) -> pa.Array:
-    """Cast by Arrow; where it cannot (more than 38 digits, even if they are zeros), value by value.
+    """Cast by Arrow. Where it cannot (more than 38 digits, even if they are zeros), value by value.
 
     Arrow's cast overflows silently when the digits before the point are too many (seen in 26.0: 10^30 becomes another
     number), so they are counted first.

@@ -1,4 +1,4 @@
-"""A source in memory that does exactly what it is told to: for proofs, and for tests that need no server."""
+"""A source in memory that does exactly what a script says: for proofs, and for tests that need no server."""
 
 from headwater.sources.scripted.database import ScriptedDatabase
 from headwater.sources.scripted.rows import Changes, Values, table_of

@@ -30,7 +30,7 @@ SERVER = Abilities(shares_snapshots=True, reads_as_of=False, holds_log=True, tel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedTransaction:
-    """What one transaction did: the relations it emptied first, then its changes; and what it altered."""
+    """What one transaction did: the relations it emptied first, then its changes. And what it altered."""
 
     changes: Changes
     truncated: tuple[RelationName, ...] = ()
@@ -55,7 +55,7 @@ class ScriptedSlot:
 
 @dataclass(eq=False)
 class ScriptedDatabase:
-    """A database in memory. `commit` is what its users do; `fail`, `restart` and `restore` are what happens to it."""
+    """A database in memory. `commit` is what its users do. `fail`, `restart` and `restore` are what happens to it."""
 
     relations: tuple[Relation, ...]
     tells_from_start: bool = True
@@ -72,7 +72,7 @@ class ScriptedDatabase:
     deleted_to: dict[str, int] = field(default_factory=dict)
     """Up to where logs were deleted, by the log, if the database does not hold them for anybody."""
     changed: threading.Condition = field(default_factory=threading.Condition)
-    """Held while anything here is read or changed; told of every change."""
+    """Held while anything here is read or changed. Every change notifies it."""
     followers: dict[str, object] = field(default_factory=dict)
     """The connections that follow now, by the name of the slot."""
     _hidden: set[tuple[str, int]] = field(default_factory=set)
@@ -103,7 +103,7 @@ class ScriptedDatabase:
         return [one for one in self.transactions if one.log == name] if self.has_log_per_relation else self.transactions
 
     def end(self, log: str) -> int:
-        """Return how many transactions of a log can be told and seen."""
+        """Return how many transactions of a log can be sent and seen."""
         return len(self.log(log)) if self.abilities.tells_every_transaction else self.polls[-1]
 
     def poll(self) -> int:
@@ -143,7 +143,7 @@ class ScriptedDatabase:
             self._hidden.discard((log, number))
 
     def seen(self, relations: Collection[RelationName], *, everything: bool = False) -> SeenUpTo | SeenOfLogs:
-        """Return what a reader shows of relations now; with `everything`, hidden transactions have ended."""
+        """Return what a reader shows of relations now. With `everything`, hidden transactions have ended."""
         with self.changed:
             self.require_up()
             if everything:
@@ -151,7 +151,7 @@ class ScriptedDatabase:
             return self.seen_upto({log: self.end(log) for log in self.logs(relations)})
 
     def seen_upto(self, counts: Mapping[str, int]) -> SeenUpTo | SeenOfLogs:
-        """Return the sight of so many transactions of each log, but for those that are hidden now."""
+        """Return the sight of the first `counts` transactions of each log, without those that are hidden now."""
         by_log = {
             log: SeenUpTo(last=count, hidden=frozenset(number for name, number in self._hidden if name == log))
             for log, count in counts.items()
@@ -194,13 +194,13 @@ class ScriptedDatabase:
             self._disconnect()
 
     def restart(self, *, lost: int = 0) -> None:
-        """End all connections and snapshots; the last transactions may be lost, as far as no slot has told them."""
+        """End all connections and snapshots. The last transactions may be lost, if no slot has forgotten them."""
         with self.changed:
             kept = len(self.transactions) - lost
             del self.transactions[kept:]
             held = {log: len(self.log(log)) for log in self.logs([one.name for one in self.relations])}
-            told = [number <= held[log] for slot in self.slots.values() for log, number in slot.forgotten_to.items()]
-            assert all(told), "what was told is on disk"
+            is_kept = [number <= held[log] for slot in self.slots.values() for log, number in slot.forgotten_to.items()]
+            assert all(is_kept), "what a slot has forgotten is on disk"
             self._hidden = {(log, number) for log, number in self._hidden if number <= held[log]}
             self.run += 1
             self._disconnect()

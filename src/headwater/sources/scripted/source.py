@@ -1,6 +1,6 @@
 """A scripted database as a source: see `headwater.sources.source`.
 
-A slot's position is how many transactions of a log have been forgotten for it; what was acknowledged is not told again.
+A slot's position is how many transactions of a log have been forgotten for it; what was acknowledged is not sent again.
 A database that holds its logs for nobody has no slots: its positions carry the proof of the transaction they end with.
 """
 
@@ -48,7 +48,7 @@ _FOLLOW_SECONDS = 10.0
 
 
 class ScriptedSource:
-    """One client of a scripted database; several may be clients of one."""
+    """One client of a scripted database. Several may be clients of one."""
 
     default_schema = "memory"
 
@@ -84,16 +84,16 @@ class ScriptedSource:
         return self.position(number, self.database.logs(tuple(changes))[0])
 
     def position(self, number: int, log: str = "") -> Position:
-        """Return the position after so many transactions of a log."""
+        """Return the position after the first `number` transactions of a log."""
         proof = b""
-        if not self.abilities.holds_log and 0 < number <= len(told := self.database.log(log)):
-            proof = told[number - 1].proof
+        if not self.abilities.holds_log and 0 < number <= len(transactions := self.database.log(log)):
+            proof = transactions[number - 1].proof
         return Position(
             source=self.name, log=log, history=self.database.history, offset=number, notation=_NOTATION, proof=proof
         )
 
     def positions(self, numbers: Mapping[str, int]) -> Positions:
-        """Return the positions after so many transactions of each log."""
+        """Return the positions after the first `numbers` transactions of each log."""
         return by_log(self.position(number, log) for log, number in numbers.items())
 
     def ends(self, relations: Sequence[RelationName]) -> dict[str, int]:
@@ -101,7 +101,7 @@ class ScriptedSource:
         return {log: self.database.end(log) for log in self.database.logs(relations)}
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
-        """Describe relations; nothing but the relations themselves can be missing."""
+        """Describe relations. Nothing but the relations themselves can be missing."""
         known = {relation.name: relation for relation in self.database.relations}
         with self.database.changed:
             self.database.require_up()
@@ -231,7 +231,7 @@ class ScriptedSource:
     def snapshot(
         self, relations: Sequence[RelationName], *, bootstrap: bool = False, at: Positions | None = None
     ) -> ScriptedSnapshot:
-        """Open a snapshot; for a bootstrap, one that shows everything the log tells of."""
+        """Open a snapshot. For a bootstrap, one that shows everything the log tells of."""
         database, names = self.database, tuple(relations)
         if at is None:
             seen = database.seen(names, everything=bootstrap)
@@ -256,7 +256,7 @@ class ScriptedSource:
         return None
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
-        """Say how many rows relations have; asking costs nothing."""
+        """Say how many rows relations have. Asking costs nothing."""
         seen = self.database.seen([relation.name for relation in relations])
         sizes = {relation.name: float(self.database.state(relation.name, seen).total()) for relation in relations}
         return SourceMeasure(
@@ -342,7 +342,7 @@ class ScriptedSource:
 
 
 class ScriptedFollower:
-    """See `headwater.sources.source.Follower`; it ends when the database ends its connections."""
+    """See `headwater.sources.source.Follower`. It ends when the database ends its connections."""
 
     def __init__(
         self, source: ScriptedSource, relations: tuple[Relation, ...], slot: str, start: Mapping[str, int]
@@ -434,7 +434,7 @@ class ScriptedReader:
         return self.source.positions({log: seen.last for log, seen in logs})
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
-        """Return the wanted columns of the rows whose `columns` equal some row of `keys`; of all without columns."""
+        """Return the wanted columns of the rows whose `columns` equal some row of `keys`. Of all without columns."""
         self._require_valid()
         rows: Mapping[tuple[object, ...], int] = self.source.database.state(relation.name, self.seen)
         if columns:
@@ -498,7 +498,7 @@ class ScriptedSnapshot:
         )
 
     def is_valid(self, log: LogView) -> bool:
-        """Tell whether the database has not restarted since; one that cannot share snapshots lets the log come to now.
+        """Tell whether the database has not restarted since. One that cannot share snapshots lets the log come to now.
 
         So an alteration is noticed that older readers of such a database read through.
         """
@@ -510,11 +510,11 @@ class ScriptedSnapshot:
             return log.wait_for(now.positions, _FOLLOW_SECONDS)
 
     def __enter__(self) -> Self:
-        """Return it; there is nothing to open."""
+        """Return it. There is nothing to open."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Do nothing; there is nothing to close."""
+        """Do nothing. There is nothing to close."""
 
 
 def _is_within(value: object, chunk: Chunk) -> bool:

@@ -75,7 +75,7 @@ def _combine(query: exp.SetOperation, left: Block, right: Block, context: Contex
 def _copies(
     query: exp.SetOperation, node: Node, own: Sequence[str], asked: Sequence[str], left: Block, draft: Draft
 ) -> Block:
-    """Return the copies of the left side's rows that INTERSECT ALL or EXCEPT ALL leaves; `asked` are the two tags."""
+    """Return the copies of the left side's rows that INTERSECT ALL or EXCEPT ALL leaves. `asked` are the two tags."""
     mine, theirs = map(quoted, asked)
     outputs = {name: quoted(name) for name in own} | {
         "is_mine": f"{mine} IS NOT NULL",

@@ -34,7 +34,7 @@ def compile_query(query: exp.Expr, context: Context) -> Block:
 
 
 def _with_common(query: exp.Expr, context: Context) -> Context:
-    """Return the context with the queries that WITH names; each is compiled when it is first read, and only once."""
+    """Return the context with the queries that WITH names. Each is compiled when it is first read, and only once."""
     named = query.args.get("with_")
     if named is None:
         return context
@@ -74,7 +74,10 @@ def _named_query(common: exp.CTE, context: Context) -> Callable[[], Block]:
 
 
 def _lower_view(lower: Statement, context: Context) -> Callable[[], Block]:
-    """Return what gives a lower view; its columns are all needed, so that its segments are those of the view itself."""
+    """Return what compiles an upstream view.
+
+    All its columns are needed, so that its segments are those of the view itself.
+    """
 
     def compiled() -> Block:
         with context.draft.of_view(lower.name):
@@ -106,7 +109,7 @@ def _shared(compile_it: Callable[[], Block], context: Context, *, shared: bool) 
 def _node_of(block: Block, context: Context) -> tuple[Node, tuple[exp.Expr, ...]]:
     """Return the node that holds a query's rows, and its values over the node's bare columns.
 
-    Values over one node need no node of their own: whoever reads the query computes them.
+    Values over one node need no node of their own: the query that reads this one computes them.
     """
     only = block.occurrences[0].node if len(block.occurrences) == 1 and not block.conditions else None
     if only is not None and not isinstance(only, SourceRelation):

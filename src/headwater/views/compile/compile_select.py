@@ -95,7 +95,7 @@ def _read_written(select: exp.Select, sight: Sight, context: Context) -> Written
 
 
 def _condition(having: exp.Expr) -> exp.Expr:
-    """Return what HAVING asks; Spark takes a value that is no predicate for one."""
+    """Return what HAVING asks. Spark takes a value that is no predicate for one."""
     return cast_to(having, "boolean") if isinstance(having.unnest(), (exp.Column, exp.Literal, exp.Func)) else having
 
 
@@ -108,7 +108,7 @@ def _named(item: exp.Expr) -> exp.Expr:
 
 
 def _read_order(select: exp.Select, items: list[tuple[str, exp.Expr]], sight: Sight) -> tuple[exp.Expr, ...]:
-    """Return what LIMIT orders by; without a LIMIT a table has no order. Outputs are found before columns."""
+    """Return what LIMIT orders by. Without a LIMIT a table has no order. Outputs are found before columns."""
     if not (select.args.get("limit") or select.args.get("offset")) or not select.args.get("order"):
         return ()
     by_name = {name.lower(): value for name, value in items if name}

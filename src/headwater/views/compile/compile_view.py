@@ -134,7 +134,7 @@ def compile_statement(statement: Statement, catalog: Mapping[RelationName, Relat
 
 
 def with_written_aliases(block: Block) -> Block:
-    """Return a join of relations that one SELECT names with its author's aliases; any other block as it is."""
+    """Return a join of relations that one SELECT names with its author's aliases. Any other block as it is."""
     if not all(one.written for one in block.occurrences):
         return block
     meant = {(o.alias, c.name): column(o.written, c.name) for o in block.occurrences for c in o.node.columns}

@@ -7,8 +7,8 @@ The law
 1. The row of a window is what FROM gives: all columns of everything that it names, in the order that it names them.
    Of a SELECT that groups it is the group: what it is grouped by, and for ROLLUP and its like GROUPING of that.
    The row of LIMIT is the row that the query gives.
-2. What is added orders ascending, NULLs first. Rows that are equal in all columns are equal: whichever comes first, the
-   window's rows are the same bag.
+2. What is added orders ascending, NULLs first. Rows that are equal in all columns are equal: no matter which of
+   them comes first, the window's rows are the same bag.
 3. Columns that others determine are left out, which changes nothing: a relation's columns once its key is there.
 4. What depends on peers alone stays as it is: RANK and its like, aggregates over RANGE frames. A RANGE frame takes in
    all peers of the row that it ends at, so FIRST_VALUE and its like over one become what gives the same over ROWS.
@@ -45,7 +45,7 @@ _WHOLE = (_FIRST, _LAST)
 
 
 def complete_orders(statement: Statement, catalog: Mapping[RelationName, Relation]) -> Statement:
-    """Return a statement, and the lower views that it names, with all orders completed."""
+    """Return a statement, and the upstream views that it names, with all orders completed."""
     views: dict[str, RowColumns] = {}
     lower: tuple[Statement, ...] = ()
     for one in statement.lower:
@@ -188,7 +188,7 @@ def _complete_windows(select: exp.Select, rows: QueryRows) -> None:
 
 
 def _read_ties(select: exp.Select, call: exp.Expr, rows: QueryRows) -> _Ties | None:
-    """Return what completes orders of a SELECT; nothing where it has one row at most."""
+    """Return what completes orders of a SELECT. Nothing where it has one row at most."""
     statement = rows.statement
     try:
         if is_grouped(select):

@@ -1,4 +1,4 @@
-"""Window functions: the rows they look at are projected, and computed anew partition by partition.
+"""Window functions: the rows they look at are projected, and computed again partition by partition.
 
 Functions over one partitioning are computed in one step; other partitionings in further steps, one upon the other. All
 steps pass on every column that is still asked for.
@@ -111,7 +111,7 @@ def _compute(
 
 
 def _text(call: exp.Expr, *, adds_doubles: bool) -> str:
-    """Return a call over what Headwater partitions by; its order is complete already (`complete_orders`)."""
+    """Return a call over what Headwater partitions by. Its order is complete already (`complete_orders`)."""
     over = [f"PARTITION BY {_PARTITION}"]
     spec = call.args.get("spec")
     if order := call.args.get("order"):
@@ -161,7 +161,7 @@ def _spelled_out(expression: exp.Expr, named: Mapping[str, exp.Window]) -> exp.E
 
 
 def _defined(window: exp.Window, named: Mapping[str, exp.Window]) -> exp.Window | None:
-    """Return the window that has a specification of its own, along names; None if there is none."""
+    """Return the window that has a specification of its own, along names. None if there is none."""
     seen: set[str] = set()
     while window.alias:
         name = window.alias.lower()

@@ -61,7 +61,7 @@ class DraftPart:
 class Draft:
     """The nodes made so far, and the numbers given out.
 
-    `lower` are the lower views that were read, as they were compiled, and `origins` says of which one a node is made.
+    `lower` are the upstream views that were read, as they were compiled. `origins` says of which one a node is made.
     `holds_untyped` says that some node holds NULLs that have no type in the text, and have one now.
     """
 
@@ -83,7 +83,7 @@ class Draft:
 
     @contextmanager
     def of_view(self, name: str) -> Iterator[None]:
-        """Note of the nodes made in a block that they are of a lower view."""
+        """Note of the nodes made in a block that they are of an upstream view."""
         before, self._origin = self._origin, name
         try:
             yield
@@ -110,7 +110,7 @@ class Draft:
         return Relation(name=SegmentName(name=f"n{number}"), columns=node.columns)
 
     def types_of(self, occurrences: Sequence[PlannedOccurrence], values: Sequence[exp.Expr]) -> tuple[str, ...]:
-        """Return the Spark types of expressions over occurrences; Spark is asked once about each that is no column.
+        """Return the Spark types of expressions over occurrences. Spark is asked once about each that is no column.
 
         The types of its columns decide about the type of an expression, wherever it stands.
         """
@@ -276,7 +276,7 @@ class Draft:
         return self.join(part.frame.occurrences, part.frame.conditions, alike)
 
     def over(self, node: Node, meant: Mapping[tuple[str, str], str]) -> Frame:
-        """Return a frame that reads one node; `meant` says which names of the text are which of its columns."""
+        """Return a frame that reads one node. `meant` says which names of the text are which of its columns."""
         occurrence = self.occurrence(node)
         return Frame(
             occurrences=(occurrence,),
@@ -286,7 +286,7 @@ class Draft:
 
 
 def check_settled(expressions: Iterable[exp.Expr]) -> None:
-    """See to it that a node speaks of its own inputs alone; what an outer query has is not there yet."""
+    """See to it that a node speaks of its own inputs alone. What an outer query has is not there yet."""
     for expression in expressions:
         if is_linked(expression):
             raise NoIncrementalForm(LINKED, outer_names(expression))

@@ -1,4 +1,4 @@
-"""Small questions and changes that every rule asks of expressions; trees are never edited in place."""
+"""Small questions and changes that every rule asks of expressions. Trees are never edited in place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def column(table: str, name: str) -> exp.Column:
 
 
 def conjuncts(expression: exp.Expr | None) -> list[exp.Expr]:
-    """Return what must be true for the whole to be true; TRUE itself is left out."""
+    """Return what must be true for the whole to be true. TRUE itself is left out."""
     if expression is None:
         return []
     return [part for part in operands(expression, exp.And) if not (isinstance(part, exp.Boolean) and part.this)]
@@ -66,7 +66,7 @@ def columns_in(expression: exp.Expr) -> Iterator[exp.Column]:
 
 
 def walk_outside(expression: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the parts of an expression; a query inside is yielded and not entered."""
+    """Yield the parts of an expression. A query inside is yielded and not entered."""
     return (node for node in expression.walk(prune=lambda node: isinstance(node, SUBQUERIES)))
 
 
@@ -99,7 +99,7 @@ def outer_names(expression: exp.Expr) -> str:
 
 
 def settle(expression: exp.Expr, meant: Mapping[tuple[str, str], exp.Expr]) -> exp.Expr:
-    """Return the expression with columns replaced by what they mean; others stay."""
+    """Return the expression with columns replaced by what they mean. Others stay."""
 
     def replaced(node: exp.Expr) -> exp.Expr | None:
         return meant.get((node.table, node.name)) if isinstance(node, exp.Column) else None
@@ -108,7 +108,7 @@ def settle(expression: exp.Expr, meant: Mapping[tuple[str, str], exp.Expr]) -> e
 
 
 def replace_parts(expression: exp.Expr, replacement: Callable[[exp.Expr], exp.Expr | None]) -> exp.Expr:
-    """Return the expression with its topmost parts replaced for which there is a replacement; queries stay whole."""
+    """Return the expression with its topmost parts replaced for which there is a replacement. Queries stay whole."""
     found = replacement(expression)
     if found is not None:
         copied = found.copy()

@@ -1,4 +1,4 @@
-"""WHERE and ON: conditions are added to the join; those with queries inside become joins themselves.
+"""WHERE and ON: conditions are added to the join. Those with queries inside become joins themselves.
 
 Plain conditions come first, then queries that only add to the join, and last those that need a union (NOT EXISTS), so
 that these see as few rows as possible.

@@ -23,7 +23,7 @@ from headwater.views.compile.reasons import LINKED, UNCOMMON, NoIncrementalForm
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MembershipTest:
-    """A condition that asks whether a query has a row; for IN, one that equals the `wanted` values."""
+    """A condition that asks whether a query has a row. For IN, one that equals the `wanted` values."""
 
     query: exp.Expr
     wanted: tuple[exp.Expr, ...]
@@ -70,7 +70,7 @@ def keep_strangers(frame: Frame, test: MembershipTest, sight: Sight, context: Co
 
 
 def compile_tested(test: MembershipTest, sight: Sight, context: Context) -> Block:
-    """Return the query; what EXISTS selects does not matter."""
+    """Return the query. What EXISTS selects does not matter."""
     query = bare_query(test.query)
     if not test.wanted and isinstance(query, exp.Select) and query.args.get("from_") and not _is_grouped(query):
         query = query.copy()

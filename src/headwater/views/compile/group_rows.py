@@ -224,7 +224,7 @@ class GroupingKeys:
 
 
 def read_keys(select: exp.Select, written: Written, sight: Sight) -> GroupingKeys:
-    """Return what a SELECT groups by; nothing at all is one group."""
+    """Return what a SELECT groups by. Nothing at all is one group."""
     group = select.args.get("group")
     if group is None:
         return GroupingKeys(keys=(), sets=((),), is_plain=True)

@@ -101,7 +101,7 @@ def carried_columns(frame: Frame) -> list[exp.Column]:
 
 
 def move_to(frame: Frame, occurrence: PlannedOccurrence, carried: Sequence[exp.Expr]) -> Frame:
-    """Return the frame over a node that holds its rows; `carried` are what the node's first columns were before."""
+    """Return the frame over a node that holds its rows. `carried` are what the node's first columns were before."""
     meant = {
         (was.table, was.name): column(occurrence.alias, now.name)
         for was, now in zip(carried, occurrence.node.columns, strict=False)

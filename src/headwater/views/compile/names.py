@@ -39,7 +39,7 @@ class Sight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What every rule is told of one query's surroundings: where nodes are made, and how to compile a query inside.
+    """What every rule knows of one query's surroundings: where nodes are made, and how to compile a query inside.
 
     `common` are the queries that WITH has named, by lower-case name.
     """
@@ -61,7 +61,7 @@ def find_names(
     outputs: Mapping[str, exp.Expr] | None = None,
     earlier: Collection[str] = (),
 ) -> exp.Expr:
-    """Return an expression with every column found; queries inside are left for later.
+    """Return an expression with every column found. Queries inside are left for later.
 
     `aliases` are outputs of the SELECT that HAVING and others may name; a column of the same name comes first. ORDER BY
     means `outputs` before columns. `earlier` are outputs before this one, in lower case, which it may not name.

@@ -1,4 +1,4 @@
-"""Whether an expression is known never to be NULL; "perhaps" is always safe, it only costs a longer way."""
+"""Whether an expression is known never to be NULL. "Perhaps" is always safe: it only costs a longer way."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class SourceRelation:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Joined:
-    """A finished join; `values` give the columns."""
+    """A finished join. `values` give the columns."""
 
     occurrences: tuple[PlannedOccurrence, ...]
     conditions: tuple[exp.Expr, ...]
@@ -62,7 +62,7 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Regrouped:
-    """What is computed within partitions; `why` is the code of the reason."""
+    """What is computed within partitions. `why` is the code of the reason."""
 
     input: Node
     keys: tuple[str, ...]
@@ -107,7 +107,7 @@ def known_of(column: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedOccurrence:
-    """One appearance of a node in a join; a test is there so that something can be tested, and is nobody's lineage.
+    """One appearance of a node in a join. A test is there so that something can be tested, and is nobody's lineage.
 
     `written` is the author's alias, if it is a relation that the view's own FROM names; else empty.
     """

@@ -1,4 +1,4 @@
-"""Which columns of each node something above it needs; only these become columns of segments."""
+"""Which columns of each node something above it needs. Only these become columns of segments."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
 
 
 def needed_columns(root: Node, lower: Sequence[Block] = ()) -> dict[Node, frozenset[str]]:
-    """Return for every node the names of its columns that are needed; all of the root's are.
+    """Return for every node the names of its columns that are needed. All of the root's are.
 
-    What is made of a lower view has what that view itself needs, whoever reads it: then it is the same segment.
+    A node of an upstream view has the columns that this view itself needs, no matter which view reads it. Then it is
+    the same segment.
     """
     order = nodes_in_order(root)
     needed: dict[Node, set[str]] = {node: set() for node in order}

@@ -39,7 +39,7 @@ class UnknownColumnsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowColumns:
-    """Names of columns in order, empty where there is none; no two rows agree in all columns of `unique`, if it is."""
+    """Names of columns in order, empty where there is none. No two rows agree in all columns of `unique`, if it is."""
 
     columns: tuple[str, ...]
     unique: Columns | None
@@ -47,7 +47,7 @@ class RowColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """What one SELECT reads: what its FROM names, and by which columns the rows of each are told apart."""
+    """What one SELECT reads: what its FROM names, and which columns identify the rows of each."""
 
     scope: Scope
     unique: Mapping[str, Columns | None]
@@ -58,7 +58,7 @@ class Level:
         return any(columns is None for columns in self.unique.values())
 
     def find(self, node: exp.Expr) -> tuple[str, str] | None:
-        """Return the alias and the column, in lower case, that a plain column means; None if it is anything else."""
+        """Return the alias and the column, in lower case, that a plain column means. None if it is anything else."""
         if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
             return None
         parts, visible = tuple(part.lower() for part in qualifier_of(node)), self.scope.everything
@@ -74,7 +74,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryRows:
-    """Answers for the queries of one statement; `views` are the rows of the lower views that it may name.
+    """Answers for the queries of one statement. `views` are the rows of the upstream views that it may name.
 
     Answers are kept: queries that read queries ask for the same ones again and again.
     """
@@ -163,7 +163,7 @@ class QueryRows:
         raise UnknownColumnsError(item)
 
     def _common(self, table: exp.Table) -> RowColumns | None:
-        """Return the rows of the query or lower view that a bare name means."""
+        """Return the rows of the query or upstream view that a bare name means."""
         inside: exp.Expr | None = None
         node = table.parent
         while node is not None:

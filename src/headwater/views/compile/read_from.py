@@ -83,7 +83,7 @@ def read_from(select: exp.Select, context: Context) -> tuple[Frame, Sight]:
 
 
 def columns_named(select: exp.Select) -> frozenset[tuple[str, str]] | None:
-    """Return the columns that a SELECT names, as (qualifier or "", name) in lower case; None if a star names all.
+    """Return the columns that a SELECT names, as (qualifier or "", name) in lower case. None if a star names all.
 
     >>> import sqlglot
     >>> sorted(columns_named(sqlglot.parse_one("SELECT s.A, COUNT(*) AS n FROM s JOIN t USING (b)", read="spark")))

@@ -1,4 +1,4 @@
-"""A view that is computed anew: its own SQL over its relations, once per commit.
+"""A view that is recomputed: its own SQL over its relations, once per commit.
 
 Where it has no incremental form, copies of its relations are kept for it. Where its author chose to have it recomputed,
 none are: its relations are read whole, from their replicas or their sources.

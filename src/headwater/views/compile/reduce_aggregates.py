@@ -135,7 +135,7 @@ def _truth(call: exp.Expr, argument: exp.Expr, test: exp.Expr | None, *, decisiv
 
 
 def one_where_known(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    """Return 1 where none of some values is NULL; 1 everywhere if there are none."""
+    """Return 1 where none of some values is NULL. If there are no values, that is everywhere."""
     if not arguments:
         return exp.Literal.number(1)
     known = [exp.Not(this=exp.Is(this=exp.paren(one.copy()), expression=exp.null())) for one in arguments]

@@ -30,7 +30,7 @@ def remove_duplicates(block: Block, order: Sequence[exp.Expr], draft: Draft) -> 
 
 
 def take_first(query: exp.Expr, block: Block, order: Sequence[exp.Expr], draft: Draft) -> Block:
-    """Return the query's first rows, if it has LIMIT or OFFSET; `order` are the values of ORDER BY over its join."""
+    """Return the query's first rows, if it has LIMIT or OFFSET. `order` are the values of ORDER BY over its join."""
     limit, offset = query.args.get("limit"), query.args.get("offset")
     if limit is None and offset is None:
         return block

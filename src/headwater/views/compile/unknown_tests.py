@@ -68,7 +68,7 @@ def is_decided(test: exp.Expr, root: exp.Expr, *, root_decides: bool) -> bool:
 
 
 def _chooses_values(branch: exp.If) -> bool:
-    """Tell whether a CASE or IF chooses among values; one that gives TRUE and FALSE Spark takes for a condition."""
+    """Tell whether a CASE or IF chooses among values. One that gives TRUE and FALSE Spark takes for a condition."""
     case = branch.parent if isinstance(branch.parent, exp.Case) else branch
     if case.args.get("this") is not None and isinstance(case, exp.Case):
         return False

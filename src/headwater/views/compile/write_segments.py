@@ -84,7 +84,7 @@ class SegmentWriter:
         values: Sequence[tuple[str, exp.Expr]],
         tests: Collection[str] = (),
     ) -> JoinStep:
-        """Return the step that joins relations and segments; `tests` are aliases."""
+        """Return the step that joins relations and segments. `tests` are aliases."""
         if any(is_too_deep(part) for part in (*conditions, *(value for _, value in values))):
             raise NoIncrementalForm(UNTYPED, "")
         return JoinStep(view=build_join(self.view, tables, conditions, values, tests))

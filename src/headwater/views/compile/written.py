@@ -36,7 +36,7 @@ class Written:
 
 
 def aggregates_in(expression: exp.Expr) -> Iterator[exp.Expr]:
-    """Yield the calls of aggregates that make one value of a group, not those of a window; queries are not entered."""
+    """Yield the calls of aggregates that make one value of a group, not those of a window. Queries are not entered."""
     if isinstance(expression, SUBQUERIES):
         return
     if isinstance(expression, exp.Window):

@@ -1,7 +1,7 @@
 """A text with its aggregates of doubles written out by their definition: for recomputing, and for judging.
 
 Which SUM and AVG add doubles, only the engine can tell. It is asked for the types of what they are of, over the same
-FROM, and each such call is written anew:
+FROM, and each such call is rewritten:
 
     SELECT k, SUM(x * 2) FROM r GROUP BY k     asked: SELECT x * 2 FROM r     written: SELECT k, <exact sum> FROM ...
 
@@ -51,7 +51,7 @@ def exact_sums_on_spark(
     relations: Mapping[RelationName, Relation],
     types: Callable[[str, Mapping[RelationName, Relation]], tuple[Column, ...]],
 ) -> str:
-    """Return a text of Spark's with its aggregates of doubles written out; one that has none is returned as it is."""
+    """Return a text of Spark's with its aggregates of doubles written out. One that has none is returned as it is."""
 
     def are_floating(text: str) -> list[bool]:
         try:
@@ -81,7 +81,7 @@ def text_on_spark(found: FloatAggregate, *, over: str = "") -> str:
 def write_aggregates(
     tree: exp.Expr, are_floating: Callable[[str], Sequence[bool]], write: Callable[[FloatAggregate], exp.Expr]
 ) -> exp.Expr:
-    """Return a query with its aggregates of doubles written anew.
+    """Return a query with its aggregates of doubles rewritten.
 
     `are_floating` is given a SELECT in Spark's SQL, and tells for each of its columns whether it is FLOAT or DOUBLE;
     nothing at all if the SELECT cannot be run.
@@ -117,7 +117,7 @@ def describe_aggregate(call: exp.Expr) -> tuple[exp.Expr, FloatAggregate]:
 
 
 def _arguments(call: exp.Expr) -> list[exp.Expr]:
-    """Return what an aggregate is of; two columns for CORR and its like."""
+    """Return what an aggregate is of. Two columns for CORR and its like."""
     if isinstance(call.this, exp.Distinct):
         return list(call.this.expressions)
     return [one for one in (call.this, call.args.get("expression")) if one is not None]

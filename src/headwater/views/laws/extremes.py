@@ -1,6 +1,6 @@
 """The law of MIN and MAX: the extremes of a partition at every tick, in little more than its changes.
 
-Computing a partition anew at each of its turns (`regroup_law`) costs turns times rows: much, if it is hot.
+Computing a partition again at each of its turns (`regroup_law`) costs turns times rows: much, if it is hot.
 An extreme over parts is the extreme of the parts' extremes, so lives are cut into stretches that many turns share. The
 turns of a partition are numbered 0, 1, 2, ...; the stretch (level, n) stands for the turns n · 2^level up to
 (n + 1) · 2^level; a life is a few stretches, at most two of each level, and a turn is in one stretch of each level:
@@ -54,7 +54,7 @@ def is_extremes(step: RegroupStep) -> bool:
 
 
 def extremes_law_sql(step: RegroupStep, given: Relation, regrouped: Relation, changes: str, old: str) -> str:
-    """Return the query that gives the changes of a regroup by extremes; what `regroup_law_sql` says holds here too."""
+    """Return the query that gives the changes of a regroup by extremes. What `regroup_law_sql` says holds here too."""
     assert isinstance(step.computed, Aggregates)
     keys = [quoted(key) for key in step.keys]
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""

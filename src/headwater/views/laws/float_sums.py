@@ -45,9 +45,10 @@ def place_text(value: str) -> str:
 
 
 def amount_text(value: str) -> str:
-    """Return the Spark expression for how many units of its place a double is; 1 for NaN and infinities.
+    """Return the Spark expression for how many units of its place a double is.
 
-    The scaled value is a whole number of up to 93 bits; it becomes a decimal in two parts, for each cast to be exact.
+    For NaN and infinities it gives 1. The scaled value is a whole number of up to 93 bits. It becomes a decimal in two
+    parts, for each cast to be exact.
     """
     number = f"CAST({value} AS DOUBLE)"
     half = f"POWER(CAST(2 AS DOUBLE), 537 - 20 * {_size(number)})"
@@ -61,15 +62,16 @@ def _is_finite(number: str) -> str:
 
 
 def _size(number: str) -> str:
-    """Return the place of a finite double; 0 has no logarithm, and GREATEST passes over NULL.
+    """Return the place of a finite double.
 
+    0 has no logarithm, and GREATEST passes over NULL.
     A logarithm that errs by half a bit does no harm: both places hold such a value exactly.
     """
     return f"CAST(GREATEST(FLOOR((LOG(2, ABS({number})) + CAST(1021.5 AS DOUBLE)) / 40), 0) AS INT)"
 
 
 def sum_of_values(value: str, *, over: str = "", is_distinct: bool = False, is_average: bool = False) -> str:
-    """Return the Spark expression for SUM or AVG of doubles; `over` is the text of a window, parentheses included."""
+    """Return the Spark expression for SUM or AVG of doubles. `over` is the text of a window, parentheses included."""
     listed = f"COLLECT_LIST(CAST({value} AS DOUBLE)){f' OVER {over}' if over else ''}"
     values = f"ARRAY_DISTINCT({listed})" if is_distinct else listed
     part = f"STRUCT({place_text('x')} AS place, CAST({amount_text('x')} AS DECIMAL(38, 0)) AS amount)"
@@ -108,7 +110,7 @@ def _state(low: str, place: str, amount: str, digits: str, special: str = "s.spe
 
 
 def _carried(upto: str, finish: str) -> str:
-    """Return the state `s` carried up to a place: digits are split off the amount; `finish` says what becomes of it."""
+    """Return the state `s` carried up to a place: digits are split off the amount. `finish` says what becomes of it."""
     digit = f"PMOD(f.amount, {_UNIT})"
     step = (
         f"STRUCT(CAST((f.amount - {digit}) / {_UNIT} AS DECIMAL(38, 0)) AS amount, "

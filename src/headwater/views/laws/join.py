@@ -72,14 +72,14 @@ def terms_sql(view: JoinView, tables: Mapping[str, str]) -> str:
 
 
 def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[str, ...]) -> str:
-    """Return the changes after `lo` from a table per occurrence; rows join only if they agree in the `same` columns."""
+    """Return the changes after `lo` from a table per occurrence. Rows join only if they agree in the `same` columns."""
     if view.fallible:
         return _net_then_evaluate(view, tables, lo, same)
     return _evaluate_then_net(view, tables, lo, same)
 
 
 def renamed_sql(sql: str, tables: Mapping[RelationName, str], *, name: str = "", path: str = "") -> str:
-    """Return a text with the names of relations replaced; a name of one part is of a query that WITH names.
+    """Return a text with the names of relations replaced. A name of one part is of a query that WITH names.
 
     A relation without an alias gets its own name as alias, so that the rest of the text still finds it.
     """

@@ -43,7 +43,7 @@ MOMENTS = tuple(_FORMULAS)
 
 
 def moment_of_values(function: type[exp.Expr], values: Sequence[str], *, over: str = "", is_distinct: bool) -> str:
-    """Return the Spark expression for one of them; `over` is the text of a window, parentheses included."""
+    """Return the Spark expression for one of them. `over` is the text of a window, parentheses included."""
     letters = "xy"[: len(values)]
     known = " AND ".join(f"{value} IS NOT NULL" for value in values)
     doubles = ", ".join(f"{_double(value)} AS {letter}" for letter, value in zip(letters, values, strict=True))
@@ -57,7 +57,7 @@ def moment_of_values(function: type[exp.Expr], values: Sequence[str], *, over: s
 
 
 def _double(value: str) -> str:
-    """Return a value as a double; -0.0 becomes 0.0."""
+    """Return a value as a double. -0.0 becomes 0.0."""
     return f"CAST({value} AS DOUBLE) + CAST(0 AS DOUBLE)"
 
 

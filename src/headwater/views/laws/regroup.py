@@ -1,4 +1,4 @@
-"""The law of a regroup: what is computed within a partition, anew at every tick at which the partition changes.
+"""The law of a regroup: what is computed within a partition, again at every tick at which the partition changes.
 
 Nothing is assumed of the functions, but that they give the same for the same rows. So a partition's state is computed
 at each of its turns, the ticks at which it changes and `lo`, from the rows alive there; a state lives from its

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # a step names its law
 
 
 def change_union(step: UnionStep, united: Relation, changes: Mapping[RelationName, ArrowBag]) -> ArrowBag:
-    """Return how a union changes, from how its inputs change; columns go by their order."""
+    """Return how a union changes, from how its inputs change. Columns go by their order."""
     schema = empty_table(united.arrow_schema()).schema
     parts = []
     for signed in step.inputs:

@@ -26,7 +26,7 @@ def build_join(
     values: Sequence[tuple[str, exp.Expr]],
     tests: Collection[str] = (),
 ) -> JoinView:
-    """Return the join that gives named values from relations by alias, where all conditions hold; `tests` are aliases.
+    """Return the join that gives named values from relations by alias, where all conditions hold. `tests` are aliases.
 
     >>> from headwater.model.relation import Column
     >>> sales = RelationName(source="shop", name="sales")

@@ -1,4 +1,4 @@
-"""What a regroup computes within a partition: aggregates, windows, or the first rows; each says all about itself.
+"""What a regroup computes within a partition: aggregates, windows, or the first rows. Each says all about itself.
 
 The query of each gives rows from a table of plain rows. Its law computes the states of a partition at several ticks by
 the same query: `stamps` are then columns that tell the states apart, and that the result has too.
@@ -66,7 +66,7 @@ class Windows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class First:
-    """The first rows of a partition in an order, as they are; it names every column of the input, so it is total."""
+    """The first rows of a partition in an order, as they are. It names every column of the input, so it is total."""
 
     order: Order
     limit: int

@@ -53,7 +53,7 @@ class FromRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromWindow:
-    """All rows of the row's partition; `passed` are the output columns that are columns of the input, with these."""
+    """All rows of the row's partition. `passed` are the output columns that are columns of the input, with these."""
 
     input: RelationName
     keys: tuple[str, ...]
@@ -63,7 +63,7 @@ class FromWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FromMembers:
-    """The same row of a member; columns go by their order."""
+    """The same row of a member. Columns go by their order."""
 
     inputs: tuple[Signed, ...]
 

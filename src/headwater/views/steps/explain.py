@@ -40,7 +40,7 @@ class ViewDescription:
 def describe_view(view: JoinView) -> ViewDescription:
     """Return a view's join graph in words.
 
-    What rows find their partners by is told once, as what the view joins on.
+    The columns by which rows find their partners are shown once, as what the view joins on.
     """
     return ViewDescription(
         name=view.name,

@@ -1,8 +1,8 @@
 """Which segments below the view have group tables (paper 004's AG): as the view's author wishes, where it can be.
 
-A segment whose old rows some step looks up has a group table, or its rows are computed anew from what it reads: of the
-groups that a batch touches, and of those that its changes join. That is exact either way; a group table is space, and
-work at every change, and what is computed anew is read at every batch.
+A segment whose old rows some step looks up has a group table, or its rows are recomputed from what it reads: of the
+groups that a batch touches, and of those that its changes join. That is exact either way. A group table costs space,
+and work at every change. Rows that are recomputed cost reads at every batch.
 
 Some stay kept whatever is wished: those of which all rows are looked up at once, and those that are looked up by
 columns that lead to nothing below (`lookups`). To compute either means to compute all of it, for every batch.
@@ -22,7 +22,7 @@ from headwater.views.text.meaning import meaning, text_of
 
 
 def keep_group_tables(view: SegmentedView, wish: GroupTables) -> SegmentedView:
-    """Return a view with the group tables that are wished for, and those that must be; it keeps no lineage yet."""
+    """Return a view with the group tables that are wished for, and those that must be. It keeps no lineage yet."""
     if isinstance(wish, AllGroupTables):
         return view
     _check_names(view, wish.names)
@@ -72,7 +72,7 @@ def looked_up_below(view: SegmentedView) -> Iterator[Held]:
 
 
 def _obstacle(view: SegmentedView, name: RelationName, kept: Collection[RelationName]) -> str:
-    """Return why the rows of a segment cannot be computed from few others; empty if they can."""
+    """Return why the rows of a segment cannot be computed from few others. Empty if they can."""
     segments = {segment.name: segment for segment in view.segments}
     leads = WaysBelow(segments=segments, kept=kept)
     for columns in sorted(lookups(view.segments).get(name, ())):

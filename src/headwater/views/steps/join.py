@@ -29,7 +29,7 @@ from headwater.views.steps.local_selections import local_selections
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occurrence:
-    """One appearance of a relation; `columns` are those the view needs, in the relation's order, at least one.
+    """One appearance of a relation. `columns` are those the view needs, in the relation's order, at least one.
 
     A test is there so that something can be tested, and is nobody's lineage: rows of a query around it, repeated, or
     what must be known of a query that must not have a row.
@@ -74,7 +74,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinView:
-    """A view of selections, projections and inner joins; `sql` is it as one SELECT over its relations."""
+    """A view of selections, projections and inner joins. `sql` is it as one SELECT over its relations."""
 
     name: str
     sql: str
@@ -119,5 +119,5 @@ class JoinView:
         return any(condition.fallible for condition in self.conditions) or any(o.fallible for o in self.outputs)
 
     def occurrence(self, alias: str) -> Occurrence:
-        """Return the occurrence of that alias; asking for one that is not there is a bug of the caller."""
+        """Return the occurrence of that alias. Asking for one that is not there is a bug of the caller."""
         return next(occurrence for occurrence in self.occurrences if occurrence.alias == alias)

@@ -192,7 +192,7 @@ def _neighbours(join: JoinView, alias: str) -> Iterable[tuple[str, tuple[str, ..
 
 
 def _reached(join: JoinView, start: set[str], leads: Leads | None = None) -> set[str]:
-    """Return the occurrences that some lead to along equalities; with `leads`, along those that lead on below."""
+    """Return the occurrences that some lead to along equalities. With `leads`, along those that lead on below."""
     reached = set(start)
     while more := {
         occurrence.alias
@@ -206,7 +206,7 @@ def _reached(join: JoinView, start: set[str], leads: Leads | None = None) -> set
 
 
 def _fanout_from(join: JoinView, start: str, sizes: Sizes) -> Fanout:
-    """Return what one row of an occurrence leads to, along equalities; what none leads to is read whole."""
+    """Return what one row of an occurrence leads to, along equalities. What none leads to is read whole."""
     reached, read, changed = {start: 1.0}, 0.0, 1.0
     while len(reached) < len(join.occurrences):
         alias, rows, fan = _next(join, reached, sizes)

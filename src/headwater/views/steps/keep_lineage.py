@@ -38,11 +38,11 @@ from headwater.views.steps.unique_columns import unique_columns
 
 _ALIAS = "o0"
 _ORDERED = 3
-"""By so many columns at most rows lie in order: more would hardly tell files apart."""
+"""By this many columns at most rows lie in order: more would hardly tell files apart."""
 
 
 def keep_lineage(view: SegmentedView, wishes: Sequence[LineageWish]) -> SegmentedView:
-    """Return a view with the wished lineage kept; what cannot be kept is refused."""
+    """Return a view with the wished lineage kept. What cannot be kept is refused."""
     kinds: dict[RelationName, set[LineageKind]] = {}
     for wish in wishes:
         kinds.setdefault(_join_of(view, wish), set()).add(wish.kind)
@@ -102,12 +102,12 @@ def _join_of(view: SegmentedView, wish: LineageWish) -> RelationName:
 
 
 def _partitioned(segment: Segment, segments: Segments) -> Segment:
-    """Return what a segment partitions, if it does; else itself."""
+    """Return what a segment partitions, if it does. Else itself."""
     return segment if segment.step.partition is None else segments[segment.step.partition[0]]
 
 
 def _obstacle(view: SegmentedView, segment: Segment, join: JoinView) -> str:
-    """Return why the lineage of a join cannot be kept; empty if it can."""
+    """Return why the lineage of a join cannot be kept. Empty if it can."""
     if len(join.occurrences) < 2:  # noqa: PLR2004 - a join joins two
         return "it reads one thing alone, which would be its lineage"
     segments = {one.name: one for one in view.segments}
@@ -115,7 +115,7 @@ def _obstacle(view: SegmentedView, segment: Segment, join: JoinView) -> str:
         relation = occurrence.relation
         if unique_columns(relation, segments) is None:
             what = f"relation {relation.name} has no primary key" if not isinstance(relation.name, SegmentName) else ""
-            return f"{what or f'rows of {relation.name.name} may be equal'}: its rows could not be told apart"
+            return f"{what or f'rows of {relation.name.name} may be equal'}: its rows could not be identified"
         if any(one.type.startswith("array") for one in relation.columns if one.name in occurrence.columns):
             return f"{relation.name} has a column of arrays, by which nothing can be looked up"
     return "" if segment.name not in {one.of for one in view.lineage} else "it is kept already"

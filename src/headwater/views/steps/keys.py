@@ -8,7 +8,7 @@ from headwater.views.steps.join import JoinView
 
 
 def key_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
-    """Return the places of the columns that hold an occurrence's primary key; empty if the view does not hold it.
+    """Return the places of the columns that hold an occurrence's primary key. Empty if the view does not hold it.
 
     Only a column given as it is counts: an expression over it may be the same for two keys.
     """

@@ -1,4 +1,4 @@
-"""The kinds of step. A new kind is a file like `union_step.py` and an entry here; the compiler then may write it."""
+"""The kinds of step. A new kind is a file like `union_step.py` and an entry here. The compiler then may write it."""
 
 from __future__ import annotations
 

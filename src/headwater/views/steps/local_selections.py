@@ -1,6 +1,6 @@
 """Which rows of one occurrence can be in a view at all: the conditions that compare a column with constants.
 
-A row that fails such a condition joins nothing, so whoever reaches for the partners of changed rows leaves it out. The
+A row that fails such a condition joins nothing, so a lookup of the partners of changed rows leaves it out. The
 conditions stay where they are: leaving selections out changes cost, never results. Only what needs no cast counts, so
 that Spark, Arrow and Python agree; strings compare by their bytes in all of them.
 """

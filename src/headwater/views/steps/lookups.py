@@ -18,7 +18,7 @@ Lookups = Mapping[RelationName, frozenset[tuple[str, ...]]]
 
 
 def lookups(segments: Sequence[Segment]) -> Lookups:
-    """Return the segments whose old rows some step looks up; the last one is the view, and read as a table."""
+    """Return the segments whose old rows some step looks up. The last one is the view, and read as a table."""
     found: dict[RelationName, set[tuple[str, ...]]] = {}
     for segment in segments:
         for name, columns in segment.step.looked_up(segment):

@@ -13,7 +13,7 @@ from headwater.views.steps.sizes import Sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionedStep:
-    """A step over the partitions of one input; without keys, all rows are one partition."""
+    """A step over the partitions of one input. Without keys, all rows are one partition."""
 
     input: RelationName
     keys: tuple[str, ...]

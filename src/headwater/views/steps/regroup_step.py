@@ -1,4 +1,4 @@
-"""The regroup step: what is computed within a partition, anew for every partition that changes (`computed`).
+"""The regroup step: what is computed within a partition, again for every partition that changes (`computed`).
 
 Its law is `laws/regroup`, or `laws/extremes` for MIN and MAX of a hot partition. It needs its input's old rows of the
 touched partitions; for the first rows of everything those that can be among the first.
@@ -30,7 +30,7 @@ from headwater.views.text.spark_text import quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegroupStep(PartitionedStep):
-    """What is computed within a partition, anew for every partition that changes; keys may be none: one partition.
+    """What is computed within a partition, again for every partition that changes. Keys may be none: one partition.
 
     The output's columns are the keys and the outputs of `Aggregates`, the outputs of `Windows`, or the input's columns
     for `First`. Without keys `Aggregates` gives one row always.
@@ -116,7 +116,7 @@ class RegroupStep(PartitionedStep):
         return settle(tree, {("", one): meaning(self.input, one, segments) for one in given})
 
     def fanouts(self, _segment: Segment, sizes: Sizes) -> dict[RelationName, Fanout]:
-        """Return that its partition is read; of the first rows of all, these."""
+        """Return that its partition is read. Of the first rows of all, these."""
         if self.first is not None:
             return {self.input: Fanout(read=min(self.first.last, sizes.of(self.input)), changed=OLD_AND_NEW)}
         rows = sizes.partition(self.input, self.keys)

@@ -33,7 +33,7 @@ from headwater.views.steps.sizes import OLD_AND_NEW, Fanout, Sizes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewCost:
-    """Rows read for one changed row: of an input, for every segment; of a relation, for the whole view.
+    """Rows read for one changed row: of an input, for every segment. Of a relation, for the whole view.
 
     `whole` are the rows that recomputing the view reads; `per_commit` those that are read whenever something changed;
     `there` are all rows that could be read.
@@ -46,7 +46,7 @@ class ViewCost:
     there: float
 
     def batch(self, changed: Mapping[RelationName, int]) -> float:
-        """Return how many rows a batch reads in which so many rows of relations changed.
+        """Return how many rows a batch reads if this many rows of each relation changed in it.
 
         Changes that lead to the same row read it once: n reads of N rows meet N(1 - e^(-n/N)) different ones.
         """

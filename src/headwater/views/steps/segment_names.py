@@ -1,4 +1,4 @@
-"""What a segment is called: after what it says, so that whatever means the same has one name, in whichever view it is.
+"""What a segment is called: after what it says, so that segments that mean the same have one name, in all views.
 
 A segment means its step over its inputs, which have such names themselves, and its columns. The last segment of a view
 goes by the view's own name instead.
@@ -26,7 +26,7 @@ def name_of_kind(kind: str, step: Step, columns: Sequence[Column]) -> RelationNa
 
 
 def shape(view: SegmentedView) -> str:
-    """Return what tells two ways to compute a view apart; nothing where it is just a join."""
+    """Return what tells two ways to compute a view apart. Nothing where it is just a join."""
     if view.only_join is not None:
         return ""
     return _digest("\n".join(f"{segment.name} {segment.is_kept} {_meaning(segment)}" for segment in view.segments))

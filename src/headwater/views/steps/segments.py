@@ -90,7 +90,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """What it is called; the names of segments begin with it."""
+        """What it is called. The names of segments begin with it."""
         ...
 
     @property
@@ -144,7 +144,7 @@ class Step(Protocol):
         ...
 
     def whole_sql(self, segment: Segment, tables: Mapping[RelationName, str]) -> str:
-        """Return the query for its rows; `tables` names a table of plain rows per input, columns in their order."""
+        """Return the query for its rows. `tables` names a table of plain rows per input, columns in their order."""
         ...
 
     def change_plan(self, segment: Segment, segments: Segments) -> ChangePlan:
@@ -152,7 +152,7 @@ class Step(Protocol):
         ...
 
     def looked_up(self, segment: Segment) -> Iterable[tuple[RelationName, tuple[str, ...]]]:
-        """Return whose old rows it looks up, and by which columns; () where it needs all of them."""
+        """Return whose old rows it looks up, and by which columns. () means that it needs all of them."""
         ...
 
     def leads_below(self, carried: Sequence[Held], leads: Leads) -> bool:
@@ -164,7 +164,7 @@ class Step(Protocol):
         ...
 
     def unique_columns(self, segments: Segments) -> tuple[str, ...] | None:
-        """Return columns that tell its rows apart; () where there is one row at most, None where rows may be equal."""
+        """Return columns that identify its rows: () if there is one row at most, None if rows may be equal."""
         ...
 
     def passed(self, segment: Segment, column: str, segments: Segments) -> Iterable[tuple[RelationName, str]]:
@@ -220,8 +220,8 @@ class Step(Protocol):
 class Segment:
     """One step and what it gives: `relation` has the name, the columns and their Spark types.
 
-    `origin` is the lower view whose text it comes from; empty if that is the view's own. By its first columns that are
-    `looked_up_by` its rows will be sought, where that is known: on disk they lie in their order.
+    `origin` is the upstream view whose text it comes from. It is empty if that is the view's own text. Its rows will be
+    looked up by its first columns that are `looked_up_by`, where that is known: on disk they lie in their order.
     """
 
     relation: Relation
@@ -256,7 +256,7 @@ Segments = Mapping[RelationName, Segment]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecomputeReason:
-    """Why a part of a view is computed anew instead of incrementally, and what would help."""
+    """Why a part of a view is recomputed instead of maintained incrementally, and what would help."""
 
     code: str
     segment: RelationName
@@ -266,7 +266,7 @@ class RecomputeReason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentedView:
-    """A view as the segments that give it, in order; `sql` is the text as its author wrote it.
+    """A view as the segments that give it, in order. `sql` is the text as its author wrote it.
 
     `completed` is its whole text with orders completed (`compile.complete_orders`); empty if it leaves none open.
 
@@ -287,7 +287,7 @@ class SegmentedView:
 
     @property
     def whole(self) -> str:
-        """The text that gives its rows by itself: lower views and all orders are in it."""
+        """The text that gives its rows by itself: upstream views and all orders are in it."""
         return self.completed or whole_text(self.sql, self.lower)
 
     @property
@@ -307,7 +307,7 @@ class SegmentedView:
 
     @property
     def lower_texts(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts of lower views, as a warehouse remembers them."""
+        """The names and texts of upstream views, as a warehouse remembers them."""
         return tuple((text.name, text.sql) for text in self.lower)
 
     @property

@@ -32,7 +32,7 @@ class Sizes:
         return max(1.0, self.rows.get(name, 1.0))
 
     def read(self, name: RelationName, rows: float) -> float:
-        """Return how many rows are read to look up so many of a relation or segment: all there are, at most."""
+        """Return how many rows are read to look up this many of a relation or segment: all there are, at most."""
         return min(rows * self.behind.get(name, 1.0), self.there(name))
 
     def there(self, name: RelationName) -> float:
@@ -45,7 +45,7 @@ class Sizes:
         return bool(key) and key <= set(columns)
 
     def found(self, relation: Relation, columns: tuple[str, ...], *, equal_to: float | None = None) -> float:
-        """Return how many rows one value finds; `equal_to` values there are on the other side, if they are a key."""
+        """Return how many rows one value finds. `equal_to` values there are on the other side, if they are a key."""
         rows = self.of(relation.name)
         if self.is_key(relation, columns):
             return 1.0

@@ -24,7 +24,7 @@ from headwater.views.text.spark_text import quoted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionStep:
-    """The sum of inputs with signs; all have the output's column types, in order."""
+    """The sum of inputs with signs. All have the output's column types, in order."""
 
     inputs: tuple[Signed, ...]
 

@@ -147,7 +147,7 @@ def is_too_deep(value: exp.Expr) -> bool:
     waiting = [(value, 0)]
     while waiting:
         node, depth = waiting.pop()
-        depth += isinstance(node, _NESTED) and not isinstance(node, _BESIDE)  # a branch is told by its CASE
+        depth += isinstance(node, _NESTED) and not isinstance(node, _BESIDE)  # a branch counts with its CASE
         if depth > NESTING:
             return True
         waiting += [(inner, depth) for inner in node.iter_expressions()]

@@ -28,7 +28,10 @@ def relations_named(
 
 
 def check_view(sql: str, *, name: str, path: str, lower: Sequence[ViewText] = ()) -> Statement:
-    """Return a view's statement, if nothing in it is refused in any view; lower views are checked for themselves."""
+    """Return a view's statement, if nothing in it is refused in any view.
+
+    Upstream views are checked for themselves.
+    """
     statement = replace(read_statement(sql, name=name, path=path), lower=statements_below(lower))
     for check in VIEW_CHECKS:
         check(statement)

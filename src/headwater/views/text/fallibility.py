@@ -104,7 +104,7 @@ def _all_safe(expressions: Iterable[exp.Expr], types: ColumnTypes) -> bool:
 
 
 def _compares(expressions: list[exp.Expr], types: ColumnTypes) -> bool:
-    """Tell whether safe operands are compared as they are; a date may meet a literal that surely is a date."""
+    """Tell whether safe operands are compared as they are. A date may meet a literal that surely is a date."""
     if not _all_safe(expressions, types):
         return False
     values = [value_of(expression, types) for expression in expressions]

@@ -9,7 +9,7 @@ from headwater.views.text.scope import Scope
 
 
 def name_outputs(select: exp.Select, scope: Scope) -> exp.Select:
-    """Refuse outputs without a name, with a name used twice or reserved; nothing is rewritten.
+    """Refuse outputs without a name, with a name used twice or reserved. Nothing is rewritten.
 
     Spark would make up names such as `(x + 1)`, which may change with its version; authors name a view's columns.
     """

@@ -64,7 +64,7 @@ _FORMS: tuple[tuple[type[exp.Expr], str, str], ...] = (
 
 
 def describe_form(node: exp.Expr) -> tuple[str, str]:
-    """Return what a form of SQL is called that is not supported, and what to write instead; empty if nothing is known.
+    """Return what a form of SQL is called that is not supported, and what to write instead. Empty if nothing is known.
 
     >>> import sqlglot
     >>> describe_form(sqlglot.parse_one("x << 2", read="spark"))

@@ -50,7 +50,7 @@ class NotPlainError(Exception):
 def plain_test(  # noqa: C901, PLR0911 - one case per kind of condition
     tree: exp.Expr, column_of: Callable[[exp.Column], pa.Field]
 ) -> Test:
-    """Return the test that a condition stands for; `column_of` says which column of the view a name means.
+    """Return the test that a condition stands for. `column_of` says which column of the view a name means.
 
     >>> import sqlglot
     >>> rows = pa.table({"a": pa.array([1, 5, None], pa.int32())})
@@ -105,7 +105,7 @@ def _truth(field: pa.Field) -> Test:
 
 
 def _comparison(field: pa.Field, name: str, literal: exp.Expr, beside: tuple[exp.Expr, ...] | list[exp.Expr]) -> Test:
-    """Compare a column with a literal; `beside` are all that Spark brings to one type together with the column."""
+    """Compare a column with a literal. `beside` are all that Spark brings to one type together with the column."""
     kind = field.type
     if pa.types.is_integer(kind) or pa.types.is_decimal(kind):
         common = _decimal_for(kind, [_number(one) for one in beside])

@@ -28,7 +28,7 @@ _COUNTED = "count(1)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainQuery:
-    """A query over one view: which columns under which names, of which rows, in which order; or how many rows."""
+    """A query over one view: which columns under which names, of which rows, in which order. Or how many rows."""
 
     outputs: tuple[tuple[str, str], ...]
     """Each column's name in the result, and the view's column; none where rows are counted."""
@@ -51,7 +51,7 @@ class PlainQuery:
         return pa.table({self.counted: pa.array([count], pa.int64())})
 
     def rows(self, entries: pa.Table) -> pa.Table | None:
-        """Return the result, from entries with `_count` that sum up to the view's rows; None if they do not."""
+        """Return the result, from entries with `_count` that sum up to the view's rows. None if they do not."""
         found = entries if self.test is None else entries.filter(self.test(entries))
         if _has_negative_zero(found):
             return None  # Spark takes it for 0.0 where it sums rows up, and leaves it as it is elsewhere
@@ -77,7 +77,7 @@ def _has_negative_zero(rows: pa.Table) -> bool:
 
 
 def plain_query(query: ReaderQuery, schema: pa.Schema) -> PlainQuery | None:
-    """Return a query over the one view that it reads, whose columns these are; None if Spark has to run it.
+    """Return a query over the one view that it reads, whose columns these are. None if Spark has to run it.
 
     A column that the view does not have is refused.
     """

@@ -4,7 +4,7 @@ Text that comes from a reader reaches Spark, and Spark's SQL can read files, cha
 Java method. So a reader may say what a view may say (`checks`), and call a few functions more; the only tables are
 views and what WITH names. Everything else is refused before Spark starts.
 
-What runs is written anew from the tree that was checked, never the reader's own text: where sqlglot and Spark
+What runs is a new text, written from the tree that was checked, never the reader's own text: where sqlglot and Spark
 read a text differently, nothing unchecked runs.
 """
 
@@ -52,7 +52,7 @@ class ReaderQuery:
 
 
 def read_query(sql: str) -> ReaderQuery:
-    """Read a reader's query; what is not one SELECT over plain names is refused.
+    """Read a reader's query. What is not one SELECT over plain names is refused.
 
     >>> read_query("WITH a AS (SELECT 1 AS x) SELECT * FROM Sales AS s JOIN a ON s.no = a.x").views
     ('sales',)
@@ -75,7 +75,7 @@ def read_query(sql: str) -> ReaderQuery:
 
 
 def read_condition(text: str) -> str:
-    """Return a condition on rows, as Spark SQL; a query inside it, and what no view may say, is refused.
+    """Return a condition on rows, as Spark SQL. A query inside it, and what no view may say, is refused.
 
     >>> read_condition("city = 'Oslo' AND sold > 3")
     "city = 'Oslo' AND sold > 3"
@@ -118,7 +118,7 @@ def _refuse_other_tables(statement: Statement, table: exp.Table) -> None:
 
 @contextmanager
 def _refusing(summary: str) -> Iterator[None]:
-    """Let refusals that speak of a view speak of what the reader wrote; their codes mean the same."""
+    """Let refusals that speak of a view speak of what the reader wrote. Their codes mean the same."""
     try:
         yield
     except HeadwaterError as error:

@@ -28,7 +28,7 @@ def read_row(text: str, columns: tuple[str, ...]) -> dict[str, str]:
 
 
 def row_pairs(text: str) -> list[tuple[str, str]]:
-    """Return the names and values of a text that names a row; a value may say what a view may say, and asks nobody."""
+    """Return the names and values of a text that names a row. A value may say what a view may say, and asks nobody."""
     whole = f"({text})"
     try:
         parts = _parts(sqlglot.parse_one(whole, read="spark"))

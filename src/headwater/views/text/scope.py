@@ -32,7 +32,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleColumn:
-    """A column that can be seen from some place; `unusable` is the source's type if we cannot hold it, else empty."""
+    """A column that can be seen from some place. `unusable` is the source's type if we cannot hold it, else empty."""
 
     alias: str
     column: str
@@ -77,7 +77,7 @@ def relation_name(table: exp.Table, statement: Statement) -> RelationName:
 
 
 def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
-    """Return the relations that a query of any depth names, in textual order; names that WITH gives are none.
+    """Return the relations that a query of any depth names, in textual order. Names that WITH gives are none.
 
     >>> import sqlglot
     >>> sql = "WITH c AS (SELECT 1 FROM a.r) SELECT 1 FROM c WHERE EXISTS (SELECT 1 FROM b.s)"
@@ -94,7 +94,7 @@ def relations_in(tree: exp.Expr) -> tuple[exp.Table, ...]:
 
 
 def relations_read(statement: Statement) -> Iterator[tuple[exp.Table, Statement]]:
-    """Yield the relations that a view reads, itself or through lower views, each with the text that names it."""
+    """Yield the relations that a view reads, itself or through upstream views, each with the text that names it."""
     for text in (*statement.lower, statement):
         views = {lower.name for lower in text.lower}
         for table in relations_in(text.tree):
@@ -162,7 +162,7 @@ def find_alias(scope: Scope, visible: Visible, parts: tuple[str, ...], at: exp.E
 
 
 def _hint_for(wanted: tuple[str, ...], scope: Scope, at: exp.Expr) -> str:
-    """Return what to write instead of a qualifier that means nothing, if that can be told."""
+    """Return what to write instead of a qualifier that means nothing, if that is known."""
     for named in scope.named:
         if named.relation.name.name.lower() == wanted[-1] != named.alias.lower():
             return f"write {named.alias}.{at.name}: the relation has an alias, and goes by that alone"
@@ -191,7 +191,7 @@ def look_up(
 
 
 def look_up_all(statement: Statement, catalog: Mapping[RelationName, Relation]) -> dict[RelationName, Relation]:
-    """Return the relations that a view's text names, whether they turn out to be read or not; all must be there."""
+    """Return the relations that a view's text names, whether they turn out to be read or not. All must be there."""
     found = {}
     for table, text in relations_read(statement):
         name = relation_name(table, text)
@@ -211,7 +211,7 @@ def _columns(named: Named) -> tuple[VisibleColumn, ...]:
 
 
 def see_joined(left: Visible, right: Named, using: list[exp.Expr], statement: Statement) -> Visible:
-    """Return what is seen after a relation was joined to others; USING makes two columns one."""
+    """Return what is seen after a relation was joined to others. USING makes two columns one."""
     new = see_columns(right)
     left_keys = tuple(find_plain(left, key, statement) for key in using)
     right_keys = tuple(find_plain(new, key, statement) for key in using)

@@ -48,7 +48,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Statement:
-    """One statement of a view file, parsed but not yet understood; `lower` are the views that it may name.
+    """One statement of a view file, parsed but not yet understood. `lower` are the views that it may name.
 
     `completed` is the text of its tree once orders were completed that the author's text leaves open; empty if it
     leaves none open.
@@ -185,7 +185,7 @@ def read_statement(sql: str, *, name: str = "", path: str = "") -> Statement:
 
 
 def _parsed(sql: str, *, name: str, path: str) -> list[exp.Expr | None]:
-    """Return the trees of a text; what is too large or too deep for a parser is refused before it is parsed."""
+    """Return the trees of a text. What is too large or too deep for a parser is refused before it is parsed."""
     if excess := excess_of_text(sql):
         raise refusal(name, sql, path, support.TOO_LARGE, None, because=excess.what, hint=excess.remedy)
     tokens = Spark().tokenize(sql)

@@ -4,10 +4,10 @@
     high_profit:  SELECT st.city FROM chain.stores AS st JOIN profits AS p ON p.store_id = st.store_id
 
 A view is named as readers name it, by its bare name, in any case; a name that WITH gives in the same text comes first.
-So a view over views is exact at every tick by construction: it is a query over relations, like any other. How the lower
-view is kept, by which guarantee, and whether it has stopped does not matter to it.
+So a view over views is exact at every tick by construction: it is a query over relations, like any other. How the
+upstream view is kept, by which guarantee, and whether it has stopped does not matter to it.
 
-The compiler reads lower views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
+The compiler reads upstream views as it reads WITH. Judges read `whole_text`: the authors' texts, whose open orders they
 complete themselves (`judge.complete_orders`).
 """
 
@@ -60,7 +60,7 @@ def views_below(name: str, texts: Mapping[str, ViewText]) -> tuple[ViewText, ...
 
 
 def statements_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:
-    """Return the statements of lower views; each knows those before it."""
+    """Return the statements of upstream views. Each knows those before it."""
     statements: tuple[Statement, ...] = ()
     for text in below:
         statement = read_statement(text.sql, name=text.name, path=text.path)
@@ -86,7 +86,7 @@ def whole_text(sql: str, below: Sequence[ViewText]) -> str:
 
 
 def completed_text(statement: Statement) -> str:
-    """Return the same of a statement with completed orders; empty if no text leaves an order open."""
+    """Return the same of a statement with completed orders. Empty if no text leaves an order open."""
     if not any(one.completed for one in (*statement.lower, statement)):
         return ""
     return whole_text(statement.meant, [ViewText(name=one.name, sql=one.meant) for one in statement.lower])

@@ -32,7 +32,7 @@ class ValueKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
-    """The kind of a value; for integers and decimals also how many digits stand before and after the point."""
+    """The kind of a value. For integers and decimals also how many digits stand before and after the point."""
 
     kind: ValueKind
     whole_digits: int = 0
@@ -101,7 +101,7 @@ def compare_safely(values: Iterable[Value]) -> bool:
 
 
 def calculated(left: Value, right: Value, *, is_product: bool) -> Value:
-    """Return what a sum, a difference or a product holds, at most, if it can surely be held; else it is unknown.
+    """Return what a sum, a difference or a product holds, at most, if it can surely be held. Else it is unknown.
 
     Numbers with a point become as long as they need, up to 38 digits; floating ones become infinite instead of raising.
     Integers may overflow.

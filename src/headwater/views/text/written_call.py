@@ -1,7 +1,7 @@
 """Where a call stands in a view's text, for the functions whose place sqlglot does not keep.
 
 sqlglot gives functions names of its own (`max_by` is ArgMax to it), and forgets where those stand whose arguments it
-reads in a way of their own. The author is told the name that he wrote.
+reads in a way of their own. Messages show the name that the author wrote.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 
 def find_call(call: exp.Func, sql: str) -> tuple[str, int, int] | None:
-    """Return the name of a call in lower case, and from which character to which it stands, if that can be told.
+    """Return the name of a call in lower case, and from which character to which it stands, if that is known.
 
     >>> sql = "SELECT max_by((CAST(a AS INT)), b) AS top FROM r"
     >>> find_call(sqlglot.parse_one(sql, read="spark").find(exp.ArgMax), sql)
