@@ -160,7 +160,7 @@ judge alike, so that the answer depends on the rows alone:
   (`a.*, b.*`), ascending, NULLs first. In a SELECT that groups, what it groups by comes instead, and after it
   `GROUPING(…)` of that for ROLLUP, CUBE and GROUPING SETS. A window without ORDER BY is ordered by these alone.
 - **LIMIT and OFFSET**: after what ORDER BY says come all columns that the query gives, ascending, NULLs first.
-- Rows that are equal in all columns are equal: whichever comes first, the view is the same.
+- Rows that are equal in all columns are equal: the view does not depend on which of them comes first.
 - This concerns `row_number`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value` and every ROWS frame.
   `rank` and its like and RANGE frames depend on peers alone and stay as they are: `last_value(x) OVER (ORDER BY at)`
   is the last of the rows that have the same `at` as this one, for all of them.

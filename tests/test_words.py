@@ -36,6 +36,7 @@ FORBIDDEN = {
 }
 """Phrases that a reader who is not a native speaker stumbles over, each with what to write instead."""
 
+
 def name(file: Path) -> str:
     return file.relative_to(ROOT).as_posix()
 
