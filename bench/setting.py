@@ -191,4 +191,4 @@ def maintained(spark: SparkSession, said: Project, urls: dict[str, str]) -> Iter
             connection.close()
         for source in resolved.sources.values():
             for slot in source.slots().present:
-                source.teardown(slot, None)
+                source.teardown(slot, {})

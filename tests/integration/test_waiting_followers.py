@@ -63,4 +63,4 @@ def test_a_follower_that_waits_is_not_thrown_out(impatient: EmbeddedServer, wait
         thread.stop()
     assert [type(event) for event in heard] == [SourceConnected], "one connection was enough"
     assert found == _TRANSACTIONS * _ROWS
-    source.teardown(slot, None)
+    source.teardown(slot, {})

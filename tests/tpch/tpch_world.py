@@ -55,4 +55,4 @@ def tpch_world(servers: Mapping[str, EmbeddedServer], folder: Path) -> Iterator[
         if (folder / "headwater.toml").exists():
             for source in connect_sources(load(folder)).values():
                 for slot in source.slots().present:
-                    source.teardown(slot, None)
+                    source.teardown(slot, {})
