@@ -12,7 +12,7 @@ from test_indexed_rows import SCHEMA, random_rows
 from volume import volume
 
 from headwater.storage.layered_rows import LayeredRows
-from headwater.storage.mapped_rows import MappedFolder, mapped_folder
+from headwater.storage.mapped_rows import MappedFolder, clear_mapped, mapped_folder
 
 COUNTED = pa.schema([*SCHEMA, ("_count", pa.int64())])
 
@@ -70,3 +70,13 @@ def test_beyond_the_limit_rows_are_mapped_and_those_merged_away_are_deleted(tmp_
     layered.release()
     assert not tmp_path.exists()
     assert layered.entries().to_pylist() == before, "what is still mapped stays readable"
+
+
+def test_a_new_maintainer_deletes_what_an_earlier_one_mapped_and_nothing_else(tmp_path: Path) -> None:
+    table = tmp_path / "replicas" / "shop.items" / "1"
+    (table / "checkpoint").mkdir(parents=True)
+    (table / "checkpoint" / "part.parquet").write_text("rows")
+    MappedFolder.below(str(table)).write(counted(Random(1), 5))
+    assert list((table / "mapped").rglob("rows.arrow"))
+    clear_mapped(str(tmp_path))
+    assert [file.name for file in tmp_path.rglob("*") if file.is_file()] == ["part.parquet"]

@@ -97,7 +97,7 @@ class CaptureSettings:
     append_rows: Count = 100_000
     """Changed rows after which one append to the change log takes no more transactions."""
     append_pause_seconds: Pause = 0.1
-    """The longest pause between two appends, in which transactions gather; nobody waits longer for a batch."""
+    """The longest pause between two appends, in which transactions gather. A batch waits no longer for them."""
     append_pause_times: Count = 4
     """The pause is as many times as long as the append before it, up to `append_pause`."""
     note_after_bytes: Bytes = 16 * 2**20

@@ -446,7 +446,7 @@ class PostgresSource:
 
 
 def _is_ours(slot: SlotState, held_to: Positions) -> bool:
-    """Tell whether nobody else has used a slot, as far as that is known: it is not of one on another timeline."""
+    """Tell whether only this warehouse has used a slot. Of a slot on another timeline that is not known."""
     [(log, forgotten_to)] = slot.forgotten_to.items()
     held = held_to.get(log)
     return held is None or held.history != forgotten_to.history or forgotten_to <= held
