@@ -12,10 +12,12 @@ from pyspark.sql import SparkSession
 from volume import volume
 
 from headwater.model.position import Tick
+from headwater.model.relation import RelationName
 from headwater.prove.campaign import Campaign
 from headwater.prove.result import ProveResult
 from headwater.prove.shrink import possible
 from headwater.prove.trial import Trial, TrialView, draw_history
+from headwater.prove.truth import Truth
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
 
@@ -94,6 +96,22 @@ def test_what_was_found_stays_mended(spark: SparkSession, tmp_path: Path) -> Non
     assert not found.refused
     assert not found.stopped
     assert found.state_count > 30 * len(views)
+
+
+def test_spark_judges_sums_of_doubles_by_their_definition(spark: SparkSession) -> None:
+    """Added one after the other, 1e16, 1, 1 and -1e16 give 0. Their sum is 2."""
+    value = "CASE r.x WHEN 1 THEN 1e16D WHEN 2 THEN -1e16D ELSE 1D END"
+    rows = {(x, None, None, None): count for x, count in ((1, 1), (3, 2), (2, 1))}
+    truth = Truth(transactions=[("a", {RelationName(source="a", name="r"): rows})], ticks=[(Tick(1), "a", 1)])
+    found = {}
+    for name, sql in {
+        "sum": f"SELECT SUM({value}) AS n FROM a.r",
+        "window": f"SELECT DISTINCT SUM({value}) OVER () AS n FROM a.r",
+        "moments": f"SELECT COVAR_POP({value}, CASE WHEN r.x <> 2 THEN 1D END) AS n FROM a.r",
+    }.items():
+        [state] = truth.on_spark(spark, TrialView(name=name, sql=sql, constructs=()), [Tick(1)])
+        found[name] = list(state.elements())
+    assert found == {"sum": [(2.0,)], "window": [(2.0,)], "moments": [(0.0,)]}
 
 
 def test_a_trial_survives_its_file() -> None:

@@ -2,15 +2,19 @@
 
 DuckDB is fast and a second opinion; but a view is written in Spark's SQL. So where DuckDB cannot run a text, or says
 something else than the view shows, Spark runs the author's text over the relations at that tick, and its word counts.
+Aggregates of doubles are what they are defined to be in both engines, by the judge's own functions: what Spark's own
+SUM gives depends on the order in which it meets the rows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import sqlglot
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
@@ -18,6 +22,7 @@ from headwater.deltas.compare import Row, hashable_row
 from headwater.deltas.on_spark import to_dataframe
 from headwater.judge.audit import AuditedChange
 from headwater.judge.complete_orders import columns_by_relation, output_columns, read_text, with_complete_orders
+from headwater.judge.exact_sum import EXACT
 from headwater.judge.grade_changes import History
 from headwater.judge.replay import ReplayedView, replay
 from headwater.model.position import Tick
@@ -25,6 +30,7 @@ from headwater.model.relation import Relation, RelationName
 from headwater.prove.chance import RELATIONS
 from headwater.prove.trial import TrialView
 from headwater.sources.scripted import Changes, Values, table_of
+from headwater.views.laws.exact_sums import FloatAggregate, write_aggregates
 from headwater.views.text.spark_text import spark_text
 
 _PREFIX = "truth_"
@@ -84,7 +90,8 @@ class Truth:
 
     def on_spark(self, spark: SparkSession, view: TrialView, ticks: Sequence[Tick]) -> Iterator[Counter[Row]]:
         """Yield what the author's text gives at ticks, in their order, on Spark."""
-        *lower, text = _completed(view)
+        trees = _completed(view)
+        texts: list[str] = []
         rows: dict[RelationName, Counter[Values]] = {relation.name: Counter() for relation in RELATIONS}
         done = Tick(0)
         for tick in ticks:
@@ -95,21 +102,59 @@ class Truth:
             for relation in RELATIONS:
                 table = table_of(relation, list(rows[relation.name].elements()))
                 to_dataframe(spark, table).createOrReplaceTempView(_placed(relation.name))
-            for (lower_view, _), below in zip(view.lower, lower, strict=True):
+            texts = texts or _by_definition(spark, view, trees)
+            for (lower_view, _), below in zip(view.lower, texts[:-1], strict=True):
                 spark.sql(below).createOrReplaceTempView(lower_view)
-            found = spark.sql(text).toArrow()
+            found = spark.sql(texts[-1]).toArrow()
             yield Counter(map(hashable_row, zip(*(column.to_pylist() for column in found.columns), strict=True)))
 
 
-def _completed(view: TrialView) -> list[str]:
-    """Return the texts of the views that a view reads, and its own, with all orders, over the placed relations."""
+def _completed(view: TrialView) -> list[exp.Expr]:
+    """Return the queries of the views that a view reads, and its own, with all orders, over the placed relations."""
     relation_columns = columns_by_relation(RELATIONS)
-    texts = []
+    trees = []
     for name, sql in (*view.lower, (view.name, view.sql)):
         tree = with_complete_orders(read_text(sql), relation_columns)
         relation_columns[name,] = output_columns(tree, relation_columns)
-        texts.append(_renamed(tree))
+        trees.append(_renamed(tree))
+    return trees
+
+
+def _by_definition(spark: SparkSession, view: TrialView, trees: Sequence[exp.Expr]) -> list[str]:
+    """Return the texts of queries with their aggregates of doubles as they are defined, for Spark."""
+    for function in set(EXACT.values()):
+        spark.udf.register(_placed_function(function), _of_rows(function), "double")
+
+    def are_floating(text: str) -> list[bool]:
+        try:
+            return [one.dataType.typeName() in {"float", "double"} for one in spark.sql(text).schema]
+        except PySparkException:
+            return []
+
+    texts = []
+    for name, tree in zip((*(name for name, _ in view.lower), None), trees, strict=True):
+        texts.append(spark_text(write_aggregates(tree, are_floating, _exact_call)))
+        if name is not None:
+            spark.sql(texts[-1]).createOrReplaceTempView(name)
     return texts
+
+
+def _of_rows(function: Callable[..., float | None]) -> Callable[[Sequence[Sequence[float | None]]], float | None]:
+    """Return a function of lists of values as one of a list of rows: they keep a NULL beside its partner."""
+    return lambda rows: function(*zip(*rows, strict=True)) if rows else None
+
+
+def _exact_call(found: FloatAggregate) -> exp.Expr:
+    """Return the call on Spark that gives an aggregate of doubles: of the list of all rows of its arguments."""
+    over = f" OVER {found.over('spark')}" if found.window else ""
+    distinct = "DISTINCT " if found.is_distinct else ""
+    values = ", ".join(f"CAST({spark_text(argument)} AS DOUBLE)" for argument in found.arguments)
+    called = _placed_function(EXACT[found.function])
+    return sqlglot.parse_one(f"{called}(COLLECT_LIST({distinct}ARRAY({values})){over})", read="spark")
+
+
+def _placed_function(function: Callable[..., float | None]) -> str:
+    return f"{_PREFIX}{function.__name__}"
 
 
 def states(history: History, through: Tick) -> Iterator[tuple[Tick, Counter[Row]]]:
@@ -132,8 +177,8 @@ def state_at(history: History, tick: Tick) -> Counter[Row]:
     return Counter({row: count for row, count in state.items() if count})
 
 
-def _renamed(tree: exp.Expr) -> str:
-    """Return the text with the names that relations have here. The rest of a FROM item stays."""
+def _renamed(tree: exp.Expr) -> exp.Expr:
+    """Return the query with the names that relations have here. The rest of a FROM item stays."""
     for table in list(tree.find_all(exp.Table)):
         if table.db:
             name = RelationName(source=table.db, name=table.name)
@@ -141,7 +186,7 @@ def _renamed(tree: exp.Expr) -> str:
                 table.set("alias", exp.TableAlias(this=exp.to_identifier(table.name)))
             table.set("this", exp.to_identifier(_placed(name)))
             table.set("db", None)
-    return spark_text(tree)
+    return tree
 
 
 def _placed(name: RelationName) -> str:
