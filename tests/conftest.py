@@ -15,6 +15,9 @@ from volume import THOROUGH
 
 from headwater.sources.embedded import EmbeddedServer
 from headwater.spark.session import spark_session
+from headwater.views.text.bounds import allow_depth
+
+allow_depth()  # now: hypothesis refuses a test in which the limit of calls changes
 
 _numbers = itertools.count(1)
 
