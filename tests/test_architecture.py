@@ -45,7 +45,15 @@ The lab is last: a distribution of its own, which imports Headwater, and which H
 
 ONLY_IN = {
     "pyspark": (
-        *("deltas/on_spark.py", "deltas/compare_frames.py", "storage/", "warehouse/", "spark/", "project/resolve.py"),
+        *(
+            "deltas/on_spark.py",
+            "deltas/stored_bag.py",
+            "deltas/compare_frames.py",
+            "storage/",
+            "warehouse/",
+            "spark/",
+            "project/resolve.py",
+        ),
         *("engine/", "lineage/", "advisor/", "judge/", "explain/", "api/", "demo", "prove"),
     ),
     "psycopg": ("sources/", "demo"),

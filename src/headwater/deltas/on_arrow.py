@@ -6,10 +6,10 @@ object, except values of an array type (Arrow cannot group by them: they are gro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import Self
+from typing import TYPE_CHECKING, Self, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +21,9 @@ from headwater.deltas.lookup import NO_TICK, Lookup, Restriction, RowRequest, Ro
 from headwater.deltas.selection import Selection
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
+
+if TYPE_CHECKING:  # what is held needs no Spark
+    from headwater.deltas.stored_bag import AnyKeys, Bag
 
 _PLACE = "_place"
 
@@ -114,21 +117,42 @@ class ArrowKeys:
         """Return the keys as values of columns, whatever these were called where the keys come from."""
         return self.table.rename_columns(list(columns))
 
-    def without(self, others: ArrowKeys) -> ArrowKeys:
+    @overload
+    def without(self, others: ArrowKeys) -> ArrowKeys: ...
+
+    @overload
+    def without(self, others: AnyKeys) -> AnyKeys: ...
+
+    def without(self, others: AnyKeys) -> AnyKeys:
         """Return the keys that are not among the others."""
+        if not isinstance(others, ArrowKeys):
+            return others.like(self).without(others)
         if not len(self) or not len(others):
             return self
         columns = tuple(self.table.column_names)
         return ArrowKeys(self.table.filter(pc.invert(is_among(self.table, columns, others.named(columns)))))
 
-    def plus(self, others: ArrowKeys) -> ArrowKeys:
+    @overload
+    def plus(self, others: ArrowKeys) -> ArrowKeys: ...
+
+    @overload
+    def plus(self, others: AnyKeys) -> AnyKeys: ...
+
+    def plus(self, others: AnyKeys) -> AnyKeys:
         """Return the keys of both, each once."""
+        if not isinstance(others, ArrowKeys):
+            return others.plus(self)
         renamed = others.table.rename_columns(self.table.column_names)
         return ArrowKeys(_distinct(pa.concat_tables([self.table, renamed])))
 
     def __len__(self) -> int:
         """Return how many keys there are."""
         return int(self.table.num_rows)
+
+    @property
+    def most(self) -> int:
+        """How many keys there are."""
+        return len(self)
 
 
 def _distinct(table: pa.Table) -> pa.Table:
@@ -172,12 +196,30 @@ class ArrowBag:
         return self.table.drop_columns([TICK])
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns with their types, `_tick` and `_count` among them."""
+        return self.table.schema
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of the rows' columns."""
         return tuple(name for name in self.table.column_names if name not in (TICK, COUNT))
 
-    def plus(self, other: ArrowBag) -> ArrowBag:
+    @property
+    def most(self) -> int:
+        """How many entries there are."""
+        return len(self)
+
+    @overload
+    def plus(self, other: ArrowBag) -> ArrowBag: ...
+
+    @overload
+    def plus(self, other: Bag) -> Bag: ...
+
+    def plus(self, other: Bag) -> Bag:
         """Return the rows of both."""
+        if not isinstance(other, ArrowBag):
+            return other.plus(self)
         if not len(self):
             return other
         if not len(other):
@@ -227,9 +269,17 @@ class ArrowBag:
         """Return the rows with these of their columns."""
         return ArrowBag(self.table.select([*columns, TICK, COUNT]))
 
+    def typed(self, schema: pa.Schema) -> ArrowBag:
+        """Return the rows with the names and types of a schema, column by column in their order."""
+        return ArrowBag(self.picked(self.columns).table.rename_columns(schema.names).cast(schema))
+
     def restamped(self, tick: Tick) -> ArrowBag:
         """Return the rows with another tick."""
         return self._with(TICK, pa.repeat(pa.scalar(tick, pa.int64()), len(self)))
+
+    def shifted(self, ticks: int) -> ArrowBag:
+        """Return the rows with their ticks moved."""
+        return self._with(TICK, pc.add(self.table[TICK], pa.scalar(ticks, pa.int64())))
 
     def upto(self, tick: Tick) -> ArrowBag:
         """Return the rows whose tick is not after this one."""
@@ -239,14 +289,18 @@ class ArrowBag:
         """Return the rows whose tick is after this one."""
         return ArrowBag(self.table.filter(pc.greater(self.table[TICK], tick)))
 
+    def at(self, ticks: Collection[Tick]) -> ArrowBag:
+        """Return the rows that have one of these ticks."""
+        return ArrowBag(self.table.filter(pc.is_in(self.table[TICK], value_set=pa.array(ticks, pa.int64()))))
+
     def ticks(self) -> list[Tick]:
         """Return the ticks that rows have, in their order."""
         return sorted(Tick(tick) for tick in self.table[TICK].unique().to_pylist())
 
-    def keys(self, columns: tuple[str, ...], like: ArrowBag, as_columns: tuple[str, ...]) -> ArrowKeys:
+    def keys(self, columns: tuple[str, ...], like: Bag, as_columns: tuple[str, ...]) -> ArrowKeys:
         """Return the distinct values of columns, cast to the types that `like` has in `as_columns`."""
         held = [
-            _hold(self.table[column], like.table.schema.field(name).type)
+            _hold(self.table[column], like.schema.field(name).type)
             for column, name in zip(columns, as_columns, strict=True)
         ]
         return ArrowKeys(_distinct(pa.table(held, names=list(as_columns)).drop_null()))
@@ -255,8 +309,16 @@ class ArrowBag:
         """Return the distinct values of columns, NULL being a value like any other: those of a GROUP BY."""
         return ArrowKeys(_distinct(self.table.select(list(columns))))
 
-    def matching(self, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag:
+    @overload
+    def matching(self, columns: tuple[str, ...], keys: ArrowKeys) -> ArrowBag: ...
+
+    @overload
+    def matching(self, columns: tuple[str, ...], keys: AnyKeys) -> Bag: ...
+
+    def matching(self, columns: tuple[str, ...], keys: AnyKeys) -> Bag:
         """Return the rows whose columns hold one of the keys."""
+        if not isinstance(keys, ArrowKeys):
+            return keys.stored(self).matching(columns, keys)
         if not len(self) or not len(keys):
             return ArrowBag(self.table.slice(0, 0))
         return ArrowBag(self.table.filter(is_among(self.table, columns, keys.named(columns))))
@@ -265,8 +327,16 @@ class ArrowBag:
         """Return the rows of an extent."""
         return ArrowBag(remaining(self.table, Remainder(of=extent)))
 
-    def widest(self, other: ArrowBag) -> ArrowBag:
+    @overload
+    def widest(self, other: ArrowBag) -> ArrowBag: ...
+
+    @overload
+    def widest(self, other: Bag) -> Bag: ...
+
+    def widest(self, other: Bag) -> Bag:
         """Return every row of either with the larger of its two counts."""
+        if not isinstance(other, ArrowBag):
+            return other.widest(self)
         if not len(self):
             return other
         return self.plus(other)._grouped("max") if len(other) else self  # noqa: SLF001 - another bag of this class

@@ -8,13 +8,14 @@ transactions of the batch are a bag stamped with their ticks, with counts of eit
     a.positive().plus(a.negated().positive().negated()) = a.net()              (what came, and what went)
     a.upto(t).plus(a.after(t)) = a        a.picked(c).plus(b.picked(c)) = a.plus(b).picked(c)
 
-Two implementations stand behind one contract: `on_arrow` (what a maintainer holds while it works on a
-batch: as large as the batch and what it reaches, never as large as the data) and `headwater_lab/in_memory/bag` (plain
-Python, for tests and the lab).
+Three implementations stand behind one contract: `on_arrow` (held in this process), `stored_bag` (what is too large for
+that stays on Spark), and `headwater_lab/in_memory/bag` (plain Python, for tests and the lab). Held and stored ones
+may meet in one operation.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol, Self, TypeVar
 
 from headwater.deltas.extent import Extent
@@ -32,6 +33,11 @@ class Keys(Protocol):
         """Return the keys of both, each once."""
         ...
 
+    @property
+    def most(self) -> int:
+        """How many keys there are at most, as far as that is known without looking."""
+        ...
+
     def __len__(self) -> int:
         """Return how many keys there are."""
         ...
@@ -46,6 +52,11 @@ class SignedBag(Protocol[K]):
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the rows' columns."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """How many entries there are at most, as far as that is known without looking."""
         ...
 
     def plus(self, other: Self) -> Self:
@@ -72,12 +83,20 @@ class SignedBag(Protocol[K]):
         """Return the rows with another tick."""
         ...
 
+    def shifted(self, ticks: int) -> Self:
+        """Return the rows with their ticks moved."""
+        ...
+
     def upto(self, tick: Tick) -> Self:
         """Return the rows whose tick is not after this one."""
         ...
 
     def after(self, tick: Tick) -> Self:
         """Return the rows whose tick is after this one."""
+        ...
+
+    def at(self, ticks: Collection[Tick]) -> Self:
+        """Return the rows that have one of these ticks."""
         ...
 
     def ticks(self) -> list[Tick]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,11 @@ class InMemoryKeys:
     def plus(self, others: InMemoryKeys) -> InMemoryKeys:
         """Return the keys of both, each once."""
         return InMemoryKeys(self.values | others.values)
+
+    @property
+    def most(self) -> int:
+        """How many keys there are."""
+        return len(self)
 
     def __len__(self) -> int:
         """Return how many keys there are."""
@@ -52,6 +57,11 @@ class InMemoryBag:
         for tick, row, count in entries:
             counts[Tick(tick), row] += count
         return InMemoryBag(columns, counts)
+
+    @property
+    def most(self) -> int:
+        """How many entries there are."""
+        return len(self)
 
     def _values(self, row: Row, columns: tuple[str, ...]) -> Row:
         return tuple(row[self.columns.index(column)] for column in columns)
@@ -84,6 +94,10 @@ class InMemoryBag:
         """Return the rows with another tick."""
         return InMemoryBag.of(self.columns, ((tick, row, count) for (_, row), count in self.entries.items()))
 
+    def shifted(self, ticks: int) -> InMemoryBag:
+        """Return the rows with their ticks moved."""
+        return InMemoryBag(self.columns, Counter({(Tick(at + ticks), row): n for (at, row), n in self.entries.items()}))
+
     def upto(self, tick: Tick) -> InMemoryBag:
         """Return the rows whose tick is not after this one."""
         return InMemoryBag(self.columns, Counter({key: n for key, n in self.entries.items() if key[0] <= tick}))
@@ -91,6 +105,10 @@ class InMemoryBag:
     def after(self, tick: Tick) -> InMemoryBag:
         """Return the rows whose tick is after this one."""
         return InMemoryBag(self.columns, Counter({key: n for key, n in self.entries.items() if key[0] > tick}))
+
+    def at(self, ticks: Collection[Tick]) -> InMemoryBag:
+        """Return the rows that have one of these ticks."""
+        return InMemoryBag(self.columns, Counter({key: n for key, n in self.entries.items() if key[0] in ticks}))
 
     def ticks(self) -> list[Tick]:
         """Return the ticks that rows have, in their order."""
