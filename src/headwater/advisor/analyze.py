@@ -188,7 +188,7 @@ class _Analysis:
         relations = self.resolved_view.view.relations
         if any(truncated_at(log, name, span[0], log.last_tick) is not None for name in relations):
             return False
-        return any(log.rows(name, columns[:1], *span).num_rows for name, columns in relations.items())
+        return any(any(log.parts(name, (), *span)) for name in relations)
 
     def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog, tick: Tick) -> ArrowBag:
         """Return all rows of a relation at a tick: from its replica if there is one with these columns of all rows."""

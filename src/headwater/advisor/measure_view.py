@@ -170,11 +170,13 @@ def _update_rates(
 ) -> dict[RelationName, _Rate]:
     """Return how many transactions per hour change each relation, and how many rows each of them, lately."""
     found = {}
-    for name, columns in relations.items():
-        rows = log.rows(name, columns[:1], recent.after, recent.upto) if name in log.relations() else None
-        ticks = 0 if rows is None else pc.count_distinct(rows[TICK]).as_py()
-        each = 0.0 if rows is None or not ticks else rows.num_rows / ticks
-        found[name] = _Rate(per_hour=ticks / recent.hours, rows=each)
+    for name in relations:
+        parts = log.parts(name, (), recent.after, recent.upto) if name in log.relations() else ()
+        ticks, rows, last = 0, 0, None
+        for part in parts:  # in tick order: a tick may go on in the next part
+            ticks += pc.count_distinct(part[TICK]).as_py() - (part[TICK][0].as_py() == last)
+            rows, last = rows + part.num_rows, part[TICK][-1].as_py()
+        found[name] = _Rate(per_hour=ticks / recent.hours, rows=rows / ticks if ticks else 0.0)
     return found
 
 

@@ -1,7 +1,7 @@
 """The change log: every accepted transaction once, in the order it was accepted, durably.
 
     acceptor:     append(captures) ──► one Delta commit ──► ticks ──► only now may the sources forget
-    maintenance:  rows(relation, (lo, hi])  from the tail, or from the data files of those ticks
+    maintenance:  parts(relation, (lo, hi])  from the data files of those ticks, and the newest from the tail
 
 Invariants
 1. A tick, once returned, is never given to another transaction; nothing ever restores the log to an earlier state.
@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from headwater.changelog import layout
 from headwater.changelog.mark import LogMark, LogSlot
-from headwater.changelog.read import read_records, read_rows
+from headwater.changelog.read import count_rows, read_parts, read_records
 from headwater.changelog.tail import Tail
 from headwater.errors import LeaseLost, NotReadable
 from headwater.fail_points import reach
@@ -229,15 +229,26 @@ class ChangeLog:
 
     def rows(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
         """Return a relation's signed rows with after < tick <= upto: the columns, `_tick`, `_count`, in tick order."""
-        log = self._table.schema()
-        every = layout.row_schema(log, relation)
-        wanted = pa.schema([every.field(name) for name in columns])
-        recent = self.tail.rows(relation, wanted, after, upto)
-        if recent is not None:
-            return recent
-        stored = read_rows(self.files(after, upto), log, relation, wanted, after=after, upto=self._stored(upto))
-        ahead = None if self._ahead is None else self.tail.rows(relation, wanted, self.durable_tick, upto)
-        return stored if ahead is None else pa.concat_tables([stored, ahead])
+        nothing = layout.stamped_schema(self._wanted(relation, columns)).empty_table()
+        return pa.concat_tables([nothing, *self.parts(relation, columns, after, upto)]).combine_chunks()
+
+    def parts(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> Iterator[pa.Table]:
+        """Yield the same rows in tables of bounded size. Without columns only `_tick` and `_count` are read."""
+        wanted = self._wanted(relation, columns)
+        since, recent = self.tail.parts(relation, wanted, after, upto)
+        if after < (end := min(since, upto)):
+            yield from read_parts(self.files(after, end), self._table.schema(), relation, wanted, after=after, upto=end)
+        yield from recent
+
+    def row_count(self, relation: RelationName, after: Tick, upto: Tick) -> int:
+        """Return how many signed rows of a relation have after < tick <= upto. The rows are not read."""
+        since, recent = self.tail.row_count(relation, after, upto)
+        end = min(since, upto)
+        return recent + (count_rows(self.files(after, end), relation, after=after, upto=end) if after < end else 0)
+
+    def _wanted(self, relation: RelationName, columns: tuple[str, ...]) -> pa.Schema:
+        every = self.relation_schema(relation)
+        return pa.schema([every.field(name) for name in columns])
 
     def files(self, after: Tick, upto: Tick) -> list[str]:
         """Return the data files that may hold rows with after < tick <= upto, lowest ticks first."""
@@ -315,20 +326,14 @@ class ChangeLog:
 
     def _records(self, after: Tick, upto: Tick) -> pa.Table:
         """Return the transactions' own rows with after < tick <= upto, in tick order."""
-        recent = self.tail.rows(None, layout.RECORDS, after, upto)
-        if recent is not None:
-            return recent
-        stored = read_records(self.files(after, upto), after, self._stored(upto))
-        ahead = None if self._ahead is None else self.tail.rows(None, layout.RECORDS, self.durable_tick, upto)
-        return pa.concat_tables([layout.RECORDS.empty_table(), *stored, *([] if ahead is None else [ahead])])
+        since, recent = self.tail.parts(None, layout.RECORDS, after, upto)
+        end = min(since, upto)
+        stored = read_records(self.files(after, end), after, end) if after < end else ()
+        return pa.concat_tables([layout.RECORDS.empty_table(), *stored, *recent])
 
     def _notations(self) -> dict[str, Notation]:
         """Return how the positions of each log are written."""
         return {log: position.notation for log, position in self._mark.positions.items()}
-
-    def _stored(self, upto: Tick) -> Tick:
-        """Return up to which tick the data files are read: what was looked ahead to is not in them."""
-        return upto if self._ahead is None else min(upto, self.durable_tick)
 
     def _place(self, relation: RelationName, columns: pa.Schema) -> str:
         while True:
@@ -348,8 +353,8 @@ class ChangeLog:
 
     def _newest(self, accept: Callable[[Transaction], bool]) -> Tick | None:
         since, last = self.tail.since, self.last_tick
-        recent = self.tail.rows(None, layout.RECORDS, since, last)
-        for records in chain([] if recent is None else [recent], self._older_records(since)):
+        _, recent = self.tail.parts(None, layout.RECORDS, since, last)
+        for records in chain(recent[::-1], self._older_records(since)):
             found = [tick for tick, one in layout.read_records(records, self._notations()) if accept(one)]
             if found:
                 return max(found)

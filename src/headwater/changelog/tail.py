@@ -12,12 +12,12 @@ One thread appends and trims, others read: pieces are immutable, lists of them a
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.changelog.layout import stamped_schema
+from headwater.changelog.read import between
 from headwater.model.position import Tick
 from headwater.model.relation import TICK, RelationName
 
@@ -45,15 +45,24 @@ class Tail:
                 if table.num_rows:
                     self._pieces[key] = _merged((*self._pieces.get(key, ()), table.combine_chunks()))
 
-    def rows(self, relation: RelationName | None, columns: pa.Schema, after: Tick, upto: Tick) -> pa.Table | None:
-        """Return the rows with after < tick <= upto in tick order, or None where the tail does not reach back far."""
-        with self._lock:
-            if after < self._since:
-                return None
-            pieces = self._pieces.get(relation, ())
+    def parts(
+        self, relation: RelationName | None, columns: pa.Schema, after: Tick, upto: Tick
+    ) -> tuple[Tick, Sequence[pa.Table]]:
+        """Return `since`, and the rows that are held of those with after < tick <= upto, in tick order."""
+        since, found = self._held(relation, after, upto)
         schema = columns if relation is None else stamped_schema(columns)
-        parts = [_fitted(_between(piece, after, upto), schema) for piece in pieces if _overlaps(piece, after, upto)]
-        return pa.concat_tables(parts).combine_chunks() if parts else schema.empty_table()
+        return since, [_fitted(part, schema) for part in found]
+
+    def row_count(self, relation: RelationName, after: Tick, upto: Tick) -> tuple[Tick, int]:
+        """Return `since`, and how many rows are held of those with after < tick <= upto."""
+        since, found = self._held(relation, after, upto)
+        return since, sum(part.num_rows for part in found)
+
+    def _held(self, relation: RelationName | None, after: Tick, upto: Tick) -> tuple[Tick, list[pa.Table]]:
+        with self._lock:
+            since, pieces = self._since, self._pieces.get(relation, ())
+        parts = (between(piece, max(after, since), upto) for piece in pieces)
+        return since, [part for part in parts if part.num_rows]
 
     def trim(self, before: Tick) -> None:
         """Forget rows with tick <= before. What is left is what a reader may still want soon."""
@@ -82,22 +91,8 @@ def _merged(pieces: tuple[pa.Table, ...]) -> tuple[pa.Table, ...]:
     return pieces
 
 
-def _first(piece: pa.Table) -> int:
-    return int(piece[TICK][0].as_py())
-
-
 def _last(piece: pa.Table) -> int:
     return int(piece[TICK][-1].as_py())
-
-
-def _overlaps(piece: pa.Table, after: Tick, upto: Tick) -> bool:
-    return _first(piece) <= upto and _last(piece) > after
-
-
-def _between(piece: pa.Table, after: Tick, upto: Tick) -> pa.Table:
-    if _first(piece) > after and _last(piece) <= upto:
-        return piece
-    return piece.filter(pc.and_(pc.greater(piece[TICK], after), pc.less_equal(piece[TICK], upto)))
 
 
 def _fitted(piece: pa.Table, schema: pa.Schema) -> pa.Table:

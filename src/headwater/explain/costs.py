@@ -171,7 +171,7 @@ def _last_batch(warehouse: Warehouse, view: str, relations: Mapping[RelationName
         if statistics is None or view not in statistics.rows or statistics.lo < warehouse.log.horizon():
             continue
         lo, hi = statistics.lo, statistics.hi
-        rows = {name: warehouse.log.rows(name, columns[:1], lo, hi).num_rows for name, columns in relations.items()}
+        rows = {name: warehouse.log.row_count(name, lo, hi) for name in relations}
         if changed := {name: count for name, count in rows.items() if count}:
             return SeenBatch(lo=lo, hi=hi, changed=changed, seconds=statistics.rows[view].seconds)
     return None

@@ -165,17 +165,18 @@ class Round:
         return view.resolved.asks(contents(self.replicas))
 
     def _is_touched(self, view: LiveView, upto: Tick) -> bool:
-        relations = view.resolved.view.relations.items()
-        return any(self.log.rows(name, columns[:1], view.frontier, upto).num_rows for name, columns in relations)
+        relations = view.resolved.view.relations
+        return any(any(self.log.parts(name, (), view.frontier, upto)) for name in relations)
 
     def _before_many(self, view: LiveView, upto: Tick) -> Tick:
         """Return the last tick of as many changes of a view's relations as are computed in one batch, tick by tick.
 
         A view that is computed from whole inputs at every tick holds the others up, and no longer than that.
         """
-        relations = view.resolved.view.relations.items()
-        rows = (self.log.rows(name, columns[:1], view.frontier, upto) for name, columns in relations)
-        ticks = sorted({Tick(tick) for found in rows for tick in found[TICK].unique().to_pylist()})
+        parts = (
+            part for name in view.resolved.view.relations for part in self.log.parts(name, (), view.frontier, upto)
+        )
+        ticks = sorted({Tick(tick) for part in parts for tick in part[TICK].unique().to_pylist()})
         most = self.resolved.project.settings.batch.recomputed_ticks
         return upto if len(ticks) <= most else ticks[most - 1]
 

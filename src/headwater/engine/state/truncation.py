@@ -73,9 +73,8 @@ def truncated_at(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick
 
 def truncations(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick) -> list[Tick]:
     """Return the ticks of (after, upto] at which a relation was truncated."""
-    column = log.relation_schema(relation).names[:1]
-    rows = log.rows(relation, tuple(column), after, upto)
-    return [Tick(tick) for tick in rows.filter(pc.equal(rows[COUNT], 0))[TICK].to_pylist()]
+    parts = log.parts(relation, (), after, upto)
+    return [Tick(tick) for part in parts for tick in part.filter(pc.equal(part[COUNT], 0))[TICK].to_pylist()]
 
 
 def before_truncate(
