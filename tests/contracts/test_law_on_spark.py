@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
+from runners import HELD, MIXED, STORED, runner_of
 from world import Oracle, World, random_view, random_world, to_arrow
 
 from headwater.deltas.lookup import RowRequest, RowResult, Sight
@@ -22,6 +23,7 @@ from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.spark.types import SelectTypes
+from headwater.storage.stored_rows import parts
 from headwater_lab.in_memory.bag import Row
 
 TICKS = 8
@@ -45,7 +47,7 @@ class ArrowWorld:
     def unseen_upto(self, name: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
         return to_arrow(self._world.unseen_upto(name, columns, sight, tick))
 
-    def lookup(self, requests: Sequence[RowRequest]) -> list[RowResult[ArrowBag]]:
+    def lookup(self, requests: Sequence[RowRequest]) -> list[RowResult[Any]]:
         answers = []
         for probe in requests:
             seen = self._world.sights(self._random, probe.relation.source, 0)
@@ -69,11 +71,25 @@ def test_oracle_every_change_on_spark_in_pieces(
     spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(combinations, "_FEW_ROWS", 0)
-    monkeypatch.setattr(batch, "pieces", partial(combinations.pieces, most=2))
+    monkeypatch.setattr(batch, "most_combinations", lambda _: 2)
     play(spark, seed, Guarantee.COMPLETE)
 
 
-def play(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
+@pytest.mark.parametrize("seed", range(60, 64))
+@pytest.mark.parametrize("held_rows", [STORED, MIXED])
+def test_oracle_every_change_that_is_stored(spark: SparkSession, seed: int, held_rows: int) -> None:
+    play(spark, seed, Guarantee.COMPLETE, held_rows)
+
+
+@pytest.mark.parametrize("seed", range(70, 73))
+def test_oracle_every_change_that_is_stored_in_pieces(
+    spark: SparkSession, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch, "most_combinations", lambda _: 2)
+    play(spark, seed, Guarantee.COMPLETE, STORED)
+
+
+def play(spark: SparkSession, seed: int, guarantee: Guarantee, held_rows: int = HELD) -> None:
     """Follow a random view through a random history in three batches; every state it claims is the oracle's."""
     random = Random(seed)
     world = random_world(random, TICKS)
@@ -86,8 +102,9 @@ def play(spark: SparkSession, seed: int, guarantee: Guarantee) -> None:
     state: Counter[Row] = Counter()
     lo = 0
     for hi in cuts:
-        change = change_view(spark, view, columns, guarantee, (Tick(lo), Tick(hi)), through, through)
-        rows = [] if change is None else change.rows.table.to_pylist()
+        with runner_of(spark, held_rows) as runner:
+            change = change_view(runner, view, columns, guarantee, (Tick(lo), Tick(hi)), through, through)
+            rows = [] if change is None else [row for part in parts(change.rows) for row in part.to_pylist()]
         for tick in range(lo + 1, hi + 1):
             for row in (row for row in rows if row["_tick"] == tick):
                 state[tuple(row[name] for name in schema.names)] += row["_count"]

@@ -7,17 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from random import Random
-from typing import cast
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from runners import HELD, runner_of
 
 from headwater.deltas.compare import Row, difference
 from headwater.deltas.lookup import RowResult, SawTicks, Sight
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest, ArrowResult
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped, stamped_names
+from headwater.deltas.stored_bag import AnyKeys, Bag, BagRequest, BagResult
 from headwater.engine.batch.segment_batch import change_segments
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.judge.complete_orders import judged_text
 from headwater.model.guarantee import Guarantee
@@ -25,6 +26,7 @@ from headwater.model.keeping import AllGroupTables, GroupTables
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName
 from headwater.spark.types import SelectTypes
+from headwater.storage.stored_rows import parts
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.laws.exact_sums import exact_sums_on_spark
 from headwater.views.laws.join import renamed_sql
@@ -87,7 +89,7 @@ def random_story(
     return Story(relations, {name: Counter(rows) for name, rows in before.items()}, ticks)
 
 
-Computed = dict[tuple[int, int], dict[RelationName, ArrowBag]]
+Computed = dict[tuple[int, int], dict[RelationName, Bag]]
 """How segments change in each batch, for views that are maintained together."""
 
 
@@ -101,12 +103,29 @@ def check_every_tick(
     computed: Computed | None = None,
     group_tables: GroupTables | None = None,
     answered_late: bool = False,
+    held_rows: int = HELD,
 ) -> SegmentedView:
     """Maintain a view over a story, batch by batch, and compare it with Spark at every tick.
 
     `lower` are the views that it reads; `computed` is what other views of the same story had, and then this one's too.
-    Sources that answer late show what they hold after the last tick.
+    Sources that answer late show what they hold after the last tick. Bags of more than `held_rows` are stored.
     """
+    with runner_of(spark, held_rows) as runner:
+        return _checked(runner, sql, story, batches, lower, computed, group_tables, answered_late=answered_late)
+
+
+def _checked(
+    runner: Runner,
+    sql: str,
+    story: Story,
+    batches: Sequence[tuple[int, int]],
+    lower: Sequence[ViewText],
+    computed: Computed | None,
+    group_tables: GroupTables | None,
+    *,
+    answered_late: bool,
+) -> SegmentedView:
+    spark = runner.spark
     types = SelectTypes(spark=spark, view="v").columns
     compiled = compile_view("v", sql, story.relations, types, lower=lower)
     view = keep_group_tables(compiled, group_tables or AllGroupTables())
@@ -118,14 +137,13 @@ def check_every_tick(
     state = Counter(right[batches[0][0]])
     for lo, hi in batches:
         change = change_segments(
-            spark, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)),
-            cast("AcceptedLog", _Log(story)), _Sources(story, Tick(len(story.ticks) if answered_late else lo)), readers,
+            runner, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)), _Log(story), _Sources(story, Tick(len(story.ticks) if answered_late else lo)), readers,
             together.setdefault((lo, hi), {}) if every_tick else {},
         )  # fmt: skip
         for name, reader in readers.items():
             kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
             reader.absorb(kept, Tick(hi))
-        rows = [] if change is None else change.rows.table.to_pylist()
+        rows = [] if change is None else [row for part in parts(change.rows) for row in part.to_pylist()]
         for tick in range(lo + 1, hi + 1):
             for one in rows:
                 if one[TICK] == tick:
@@ -213,7 +231,7 @@ class _Sources:
     story: Story
     tick: Tick
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         return [
             RowResult(
                 rows=self._rows(probe.relation, probe.wanted, probe.columns, probe.keys), sight=SawTicks(upto=self.tick)
@@ -221,11 +239,9 @@ class _Sources:
             for probe in requests
         ]
 
-    def _rows(
-        self, name: RelationName, wanted: tuple[str, ...], columns: tuple[str, ...], keys: ArrowKeys | None
-    ) -> ArrowBag:
+    def _rows(self, name: RelationName, wanted: tuple[str, ...], columns: tuple[str, ...], keys: AnyKeys | None) -> Bag:
         there = [(row, int(self.tick), count) for row, count in self.story.states[self.tick][name].items() if count]
         relation = self.story.relations[name]
         rows = _bag(relation, relation.column_names, there)
         found = rows if keys is None else rows.matching(columns, keys)
-        return ArrowBag(found.table.select([*wanted, TICK, COUNT]))
+        return found.picked(wanted)

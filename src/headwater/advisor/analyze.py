@@ -6,6 +6,7 @@ now; measured by replaying its recent batches (`kind_replay`). Relations are rea
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,12 +20,13 @@ from headwater.advisor.kinds.estimate import Size, estimate
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters
 from headwater.deltas.extent import Content, Extent, all_rows
 from headwater.deltas.lookup import RowRequest, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest
+from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest
 from headwater.engine.batch.join_batch import base_changes
 from headwater.engine.service.wait_until_followed import MaintainersLog
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
 from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader, stored_replica
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.engine.state.truncation import truncated_at
 from headwater.errors import SourceUnavailable
@@ -35,9 +37,10 @@ from headwater.model.project import Reading
 from headwater.model.relation import RelationName
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.spark.types import SelectTypes
+from headwater.storage.data_file import delete_folder
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.steps.segments import SegmentedView
-from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.folders import replica_folder, scratch_folder
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 
@@ -56,26 +59,26 @@ def needed_columns(
     }
 
 
-def selected_shares(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iterator[float]:
+def selected_shares(form: SegmentedView, rows: Mapping[RelationName, Bag]) -> Iterator[float]:
     """Yield for each occurrence the share of its rows that pass its selections."""
     for join in form.joins:
         for occurrence in join.occurrences:
             bag = rows.get(occurrence.relation.name)
-            if bag is not None and len(bag):
+            if bag is not None and bag.most:
                 yield len(bag.selected(Extent.of(join.selections[occurrence.alias]))) / len(bag)
 
 
-def partners(form: SegmentedView, rows: Mapping[RelationName, ArrowBag]) -> Iterator[float]:
+def partners(form: SegmentedView, rows: Mapping[RelationName, Bag]) -> Iterator[float]:
     """Yield for each way along an equality how many rows there are at its end for each value there."""
     for join in form.joins:
         for edge in join.edges:
             ends = ((edge.left, [own for own, _ in edge.pairs]), (edge.right, [own for _, own in edge.pairs]))
             for alias, columns in ends:
                 bag = rows.get(join.occurrence(alias).relation.name)
-                if bag is not None and len(bag):
-                    values = bag.table.select(columns).drop_null()
-                    distinct = values.group_by(columns).aggregate([]).num_rows
-                    yield values.num_rows / distinct if distinct else 0.0
+                if bag is not None and bag.most:
+                    values = bag.known(tuple(columns))
+                    distinct = len(values.groups(tuple(columns)))
+                    yield len(values) / distinct if distinct else 0.0
 
 
 BATCHES = 3
@@ -94,12 +97,22 @@ def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> V
     """Return what each kind of maintenance costs a view. Nothing of the warehouse is changed."""
     warehouse = Warehouse.open(str(resolved.project.warehouse))
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
-    with Snapshots(resolved.sources, resolved.relations, following) as snapshots:
-        found = _Analysis(
-            spark=spark, resolved=resolved, warehouse=warehouse, snapshots=snapshots, resolved_view=resolved.views[name]
-        ).run()
-        if snapshots.are_valid():
-            return found
+    scratch = scratch_folder(warehouse.path, f"analyze-{uuid.uuid4()}")
+    runner = Runner(spark=spark, held_rows=resolved.project.settings.batch.held_rows, scratch=scratch)
+    try:
+        with Snapshots(resolved.sources, resolved.relations, following, runner=runner) as snapshots:
+            found = _Analysis(
+                spark=spark,
+                resolved=resolved,
+                warehouse=warehouse,
+                snapshots=snapshots,
+                resolved_view=resolved.views[name],
+                runner=runner,
+            ).run()
+            if snapshots.are_valid():
+                return found
+    finally:
+        delete_folder(scratch)
     raise SourceUnavailable(
         "a source restarted, or rewrote a table, while it was asked", code="HW-533", hint="try again"
     )
@@ -119,6 +132,7 @@ class _Analysis:
     warehouse: Warehouse
     snapshots: Snapshots
     resolved_view: ResolvedView
+    runner: Runner
 
     def run(self) -> ViewAnalysis:
         forms = {recomputed: self._form(recomputed=recomputed) for recomputed in (False, True)}
@@ -128,7 +142,7 @@ class _Analysis:
         rows = {
             name: self._rows(name, columns, log, lo) for name, columns in needed_columns(forms, self.resolved).items()
         }
-        copies = {name: copy_of(self.spark, self.resolved.relations[name], bag, lo) for name, bag in rows.items()}
+        copies = {name: copy_of(self.runner, self.resolved.relations[name], bag, lo) for name, bag in rows.items()}
         try:
             measured = self._measured(forms, batches, log, rows, copies)
         finally:
@@ -156,7 +170,7 @@ class _Analysis:
             recomputed=recomputed,
         )
 
-    def _open(self) -> AcceptedLog:
+    def _open(self) -> AcceptedLog[Bag]:
         """Open the sources of the view, and the log that knows what they show."""
         names = {relation.source for relation in self.resolved_view.view.relations}
         away = sorted(self.snapshots.open(sorted(names)))
@@ -168,7 +182,7 @@ class _Analysis:
                 hint="try again when it is back",
             )
         self.warehouse.log.refresh()
-        log = AcceptedLog(self.warehouse.log, {})
+        log = AcceptedLog(self.warehouse.log, {}, sized_changes(self.warehouse.log, self.spark, self.runner.held_rows))
         for name in names:
             log.settle(name, self.snapshots.sight(name))
         return log
@@ -190,23 +204,23 @@ class _Analysis:
             return False
         return any(any(log.parts(name, (), *span)) for name in relations)
 
-    def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog, tick: Tick) -> ArrowBag:
+    def _rows(self, name: RelationName, columns: tuple[str, ...], log: AcceptedLog[Bag], tick: Tick) -> Bag:
         """Return all rows of a relation at a tick: from its replica if there is one with these columns of all rows."""
         relation, entry = self.resolved.relations[name], self.warehouse.catalog().replicas.get(name)
-        replicas: dict[RelationName, ArrowLookup] = {}
+        replicas: dict[RelationName, BagLookup] = {}
         if entry is not None and entry.content.covers(Content(columns=columns)):
             folder = replica_folder(self.warehouse.path, name, entry.generation)
             replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder))
-        request: ArrowRequest = RowRequest(relation=name, wanted=columns)
+        request: BagRequest = RowRequest(relation=name, wanted=columns)
         lookup = RelationLookup(relations=self.resolved.relations, replicas=replicas, snapshots=self.snapshots)
-        return look_up(RebasedLookup(others=lookup, log=log, tick=tick), request).rows
+        return self.runner.settled(look_up(RebasedLookup(others=lookup, log=log, tick=tick), request).rows)
 
     def _measured(
         self,
         forms: Mapping[bool, SegmentedView],
         batches: Sequence[Batch],
-        log: AcceptedLog,
-        rows: Mapping[RelationName, ArrowBag],
+        log: AcceptedLog[Bag],
+        rows: Mapping[RelationName, Bag],
         copies: Mapping[RelationName, ReplicaReader],
     ) -> dict[Maintenance, MeasuredCost | None]:
         if not batches:
@@ -220,6 +234,7 @@ class _Analysis:
             batches=batches,
             log=log,
             snapshots=self.snapshots,
+            runner=self.runner,
             copies=copies,
             view_bytes=self._view_size().byte_count,
             copy_bytes=sum(byte_count(bag) for bag in rows.values()),
@@ -231,8 +246,8 @@ class _Analysis:
         self,
         form: SegmentedView,
         batches: Sequence[Batch],
-        log: AcceptedLog,
-        rows: Mapping[RelationName, ArrowBag],
+        log: AcceptedLog[Bag],
+        rows: Mapping[RelationName, Bag],
         measured: Mapping[Maintenance, MeasuredCost | None],
     ) -> ViewAnalysis:
         changed = sum(

@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 from headwater.advisor.analysis import MeasuredCost
 from headwater.deltas.extent import all_rows
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import large_session, quoted
+from headwater.deltas.stored_bag import UNKNOWN, Bag, StoredBag
 from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.bootstrap.kept_segments import kept_segments, with_own_rows
@@ -26,6 +28,7 @@ from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.view_lookup import view_lookups
@@ -35,6 +38,8 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
 from headwater.model.settings import MemorySettings
 from headwater.storage.layered_rows import LayeredRows
+from headwater.storage.mapped_rows import MappedFolder
+from headwater.storage.stored_rows import parts
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.kept_table import KeptTable
@@ -63,13 +68,14 @@ class KindReplay:
     auxiliary: Mapping[str, KeptTable]
     guarantee: Guarantee
     batches: Sequence[Batch]
-    log: AcceptedLog
+    log: AcceptedLog[Bag]
+    runner: Runner
     snapshots: Snapshots
     copies: Mapping[RelationName, ReplicaReader]
     view_bytes: int
     copy_bytes: int
     settings: MemorySettings
-    _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
+    _expected: dict[Batch, Bag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
         """Return what a kind took for all batches, after a first run to warm up. None if it lacks what it needs."""
@@ -97,7 +103,7 @@ class KindReplay:
         guarantee = Guarantee.STRONG if kind.recomputes else self.guarantee
         started = time.perf_counter()
         schema = self.table.changes.schema()
-        change = compute_view_delta(self.spark, form, schema, guarantee, batch, self.log, lookup, readers, {})
+        change = compute_view_delta(self.runner, form, schema, guarantee, batch, self.log, lookup, readers, {}, {})
         seconds = time.perf_counter() - started
         asked = lookup.asked.total()
         read = {} if change is None else change.read_rows
@@ -147,32 +153,35 @@ class KindReplay:
 
     def _agrees(self, change: ViewChange | None, batch: Batch) -> bool:
         """Tell whether a kind's changes are, all ticks together, those of the view's table."""
+        schema = pa.schema([*self.table.schema, pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64())])
         if batch not in self._expected:
-            self._expected[batch] = self._netted(self.table.changes_dataframe(self.spark, *batch).toArrow())
-        schema = self.table.changes.schema()
-        found = self._netted(schema.empty_table() if change is None else change.rows.table)
-        return not len(found.plus(self._expected[batch].negated()).net())
-
-    def _netted(self, rows: pa.Table) -> ArrowBag:
-        schema = self.table.changes.schema()
-        return ArrowBag(rows.select(schema.names).cast(schema)).restamped(Tick(0)).net()
+            frame = self.table.changes_dataframe(large_session(self.spark), *batch)
+            changes = StoredBag(frame=frame.select(*quoted(schema.names)), schema=schema, most=UNKNOWN)
+            self._expected[batch] = self.runner.collected(changes.restamped(Tick(0)).net())
+        found: Bag = ArrowBag(schema.empty_table()) if change is None else change.rows.typed(schema)
+        return not len(found.restamped(Tick(0)).plus(self._expected[batch].negated()).net())
 
 
-def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick) -> ReplicaReader:
-    """Return a replica of a relation's rows at a tick that is kept nowhere but in memory."""
+def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> ReplicaReader:
+    """Return a replica of a relation's rows at a tick that is kept nowhere: in memory, and mapped if they are many."""
     columns = tuple(rows.columns)
-    table = rows.table.select([*columns, COUNT])
-    held = LayeredRows(schema=table.schema)
-    held.fill([table])
+    schema = pa.schema([rows.schema.field(name) for name in (*columns, COUNT)])
+    is_stored = isinstance(rows, StoredBag)
+    held = LayeredRows(schema=schema, folder=MappedFolder.below(runner.scratch) if is_stored else None)
+    held.fill(part.select(schema.names) for part in parts(rows))
     return ReplicaReader(
-        spark=spark,
+        spark=runner.spark,
         relation=relation,
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
         rows=held,
         tick=tick,
+        files=(rows.files or ()) if isinstance(rows, StoredBag) else (),
+        held_rows=runner.held_rows,
     )
 
 
-def byte_count(rows: ArrowBag) -> int:
-    """Return the bytes of the rows' values."""
-    return int(rows.table.drop_columns([TICK, COUNT]).nbytes)
+def byte_count(rows: Bag) -> int:
+    """Return about how many bytes the rows' values have. Of many it is told from the first of them."""
+    sample = next(part for part in parts(rows))
+    values = sample.drop_columns([TICK, COUNT]).nbytes
+    return round(len(rows) * values / sample.num_rows) if sample.num_rows else 0

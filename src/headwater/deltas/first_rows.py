@@ -17,13 +17,13 @@ Invariants
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.deltas.lookup import NO_TICK
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up
+from headwater.deltas.lookup import NO_TICK, RowRequest, RowResult
+from headwater.deltas.on_arrow import ArrowBag, summed_up
 from headwater.deltas.order import Order, in_order, upto
 from headwater.model.relation import COUNT
 
@@ -58,7 +58,7 @@ class FirstRows:
         return cls(order=order, rows=ordered, is_whole=rows.num_rows <= count, most=2 * count, read_rows=rows.num_rows)
 
     @classmethod
-    def of_result(cls, result: ArrowResult, order: Order) -> Self:
+    def of_result(cls, result: RowResult[ArrowBag], order: Order) -> Self:
         """Return the first rows that a lookup found, in the order that was asked for."""
         rows, read = result.rows.counted, result.read_count
         read_rows = rows.num_rows if read is None else read
@@ -66,12 +66,16 @@ class FirstRows:
 
     def after(self, changes: pa.Table) -> FirstRows:
         """Return the first rows once the bag has changed by signed rows: perhaps fewer."""
-        reaching = changes if self.is_whole else self._upto_last(changes)
+        reaching = self.reaching(changes)
         if not reaching.num_rows:
             return self
         rows = in_order(summed_up(pa.concat_tables([self.rows, reaching.select(self.rows.column_names)])), self.order)
         is_whole = self.is_whole and rows.num_rows <= self.most
         return replace(self, rows=rows.slice(0, self.most), is_whole=is_whole)
+
+    def reaching(self, changes: pa.Table) -> pa.Table:
+        """Return the changes that are not after the last row that is kept. All, if all rows are kept."""
+        return changes if self.is_whole else self._upto_last(changes)
 
     def showing(self, changes: pa.Table, count: int) -> Showing | None:
         """Return what of a batch can show among the first `count` rows. None if too few are kept to tell."""
@@ -102,11 +106,17 @@ class FirstRows:
         return upto(changes, self.rows.slice(self.rows.num_rows - 1, 1), self.order)
 
 
-def limited(result: ArrowResult, request: ArrowRequest) -> ArrowResult:
-    """Return the first of rows that were found whole, in the order of the request. All if it has no limit."""
+def limited(result: RowResult[Any], request: RowRequest[Any]) -> RowResult[Any]:
+    """Return the first of rows that were found whole, in the order of the request, and hold them.
+
+    All, as they are, if it has no limit.
+    """
     if request.limit is None:
         return result
     assert result.is_whole, "the first rows are chosen from all"
+    if not isinstance(result.rows, ArrowBag):
+        rows = result.rows.first(request.order, request.limit)
+        return replace(result, rows=rows, is_whole=len(rows) < request.limit, read_count=result.rows.most)
     first = FirstRows.of(summed_up(result.rows.counted), request.order, request.limit)
     return replace(
         result, rows=ArrowBag.of_counted(first.rows, NO_TICK), is_whole=first.is_whole, read_count=first.read_rows

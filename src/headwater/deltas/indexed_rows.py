@@ -53,10 +53,27 @@ class IndexedRows:
         >>> rows.matching(("b", "a"), pa.table({"a": [3, 1], "b": ["w", "x"]})).to_pylist()
         [{'a': 3, 'b': 'w'}]
         """
-        names = tuple(sorted(columns))
-        typed = [keys[name].cast(self.table.schema.field(name).type) for name in names]
-        found = self.table.take(pa.array(self._places(self._index(names), np.unique(key_hashes(typed)))))
+        first, counts, index = self._span(columns, keys)
+        skipped = np.repeat(first - (np.cumsum(counts) - counts), counts)
+        places = np.sort(index.places[skipped + np.arange(len(skipped))])  # rows are read in the order they lie in
+        found = self.table.take(pa.array(places))
         return found.filter(is_among(found, columns, keys))
+
+    def count_matching(self, columns: tuple[str, ...], keys: pa.Table) -> int:
+        """Return how many rows hold one of the keys, or share a hash with one.
+
+        >>> IndexedRows(pa.table({"a": [3, 1, None, 3]})).count_matching(("a",), pa.table({"a": [3, 7]}))
+        2
+        """
+        return int(self._span(columns, keys)[1].sum())
+
+    def _span(self, columns: tuple[str, ...], keys: pa.Table) -> tuple[Numbers, Numbers, _Index]:
+        """Return where in an index the hash of each key begins, how often it is there, and the index."""
+        names = tuple(sorted(columns))
+        index = self._index(names)
+        sought = np.unique(key_hashes([keys[name].cast(self.table.schema.field(name).type) for name in names]))
+        first = np.searchsorted(index.hashes, sought, side="left")
+        return first, np.searchsorted(index.hashes, sought, side="right") - first, index
 
     @property
     def indexed(self) -> tuple[tuple[str, ...], ...]:
@@ -67,13 +84,6 @@ class IndexedRows:
         """Make the indexes of some lists of columns now."""
         for names in columns:
             self._index(names)
-
-    @staticmethod
-    def _places(index: _Index, sought: Words) -> Numbers:
-        first = np.searchsorted(index.hashes, sought, side="left")
-        counts = np.searchsorted(index.hashes, sought, side="right") - first
-        skipped = np.repeat(first - (np.cumsum(counts) - counts), counts)
-        return np.sort(index.places[skipped + np.arange(len(skipped))])  # rows are read in the order they lie in
 
     def _index(self, names: tuple[str, ...]) -> _Index:
         if names not in self._indexes:

@@ -323,6 +323,10 @@ class ArrowBag:
             return ArrowBag(self.table.slice(0, 0))
         return ArrowBag(self.table.filter(is_among(self.table, columns, keys.named(columns))))
 
+    def known(self, columns: tuple[str, ...]) -> ArrowBag:
+        """Return the rows that have no NULL in these columns."""
+        return ArrowBag(self.table.filter(reduce(pc.and_, [pc.is_valid(self.table[name]) for name in columns])))
+
     def selected(self, extent: Extent) -> ArrowBag:
         """Return the rows of an extent."""
         return ArrowBag(remaining(self.table, Remainder(of=extent)))

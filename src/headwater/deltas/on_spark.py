@@ -85,6 +85,11 @@ def small_session(spark: SparkSession) -> SparkSession:
     return _session(spark, small=True)
 
 
+def large_session(spark: SparkSession) -> SparkSession:
+    """Return the session for queries over many rows, and for frames over them."""
+    return _session(spark, small=False)
+
+
 def to_small_dataframe(session: SparkSession, table: pa.Table) -> DataFrame:
     """Return a small table as one partition, so that nothing need be exchanged where it is joined."""
     return to_dataframe(session, table).coalesce(1).hint("shuffle_hash")

@@ -25,13 +25,19 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.deltas.extent import Extent
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
+from headwater.deltas.lookup import Lookup, RowRequest, RowResult
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest, ArrowResult
 from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe
+from headwater.deltas.order import By, Order
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 
 _BROADCAST_KEYS = 100_000
 """Up to this many keys are sent to every task instead of being shuffled."""
+
+
+UNKNOWN = 2**62
+"""The bound of what is not known to have one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +52,7 @@ class StoredKeys:
     @classmethod
     def of_held(cls, spark: SparkSession, keys: ArrowKeys) -> StoredKeys:
         """Return keys that are held as a frame."""
-        return cls(frame=_frame(spark, keys.table), schema=keys.table.schema, most=len(keys))
+        return cls(frame=as_frame(spark, keys.table), schema=keys.table.schema, most=len(keys))
 
     def like(self, keys: ArrowKeys) -> StoredKeys:
         """Return other keys in the form of these."""
@@ -90,18 +96,24 @@ class StoredBag:
     """How many entries there are at most; just as many where `files` are known."""
     files: tuple[str, ...] | None = None
     """The data files that hold exactly these entries, if they were written."""
+    has_one_tick: bool = False
+    """Whether all entries surely have the same tick."""
+    is_net: bool = False
+    """Whether there are surely no two entries of one row, and none with a count of zero: nothing is left to net."""
 
     @classmethod
     def of_held(cls, spark: SparkSession, bag: ArrowBag) -> StoredBag:
         """Return a bag that is held as a frame."""
-        return cls(frame=_frame(spark, bag.table), schema=bag.schema, most=len(bag))
+        return cls(frame=as_frame(spark, bag.table), schema=bag.schema, most=len(bag))
 
     @classmethod
-    def of_counted(cls, frame: DataFrame, schema: pa.Schema, tick: Tick, most: int) -> StoredBag:
+    def of_counted(
+        cls, frame: DataFrame, schema: pa.Schema, tick: Tick, most: int, *, is_net: bool = False
+    ) -> StoredBag:
         """Return rows that have `_count`, stamped with a tick. The schema is that of the rows without both."""
         stamped = pa.schema([*schema, pa.field(TICK, pa.int64()), pa.field(COUNT, pa.int64())])
         rows = frame.select(*quoted(schema.names), _long(tick).alias(TICK), COUNT)
-        return cls(frame=rows, schema=stamped, most=most)
+        return cls(frame=rows, schema=stamped, most=most, has_one_tick=True, is_net=is_net)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -117,26 +129,28 @@ class StoredBag:
         """Return the rows of both."""
         if not other.most:
             return self
-        union = self.frame.unionByName(self._stored(other).frame)
-        return self._of(union, most=self.most + other.most)
+        stored = self._stored(other)
+        both = self.of_frame(self.frame.unionByName(stored.frame), is_net=False)
+        files = None if self.files is None or stored.files is None else self.files + stored.files
+        return replace(both, most=self.most + other.most, files=files, has_one_tick=False)
 
     def negated(self) -> StoredBag:
         """Return the same rows with their counts' signs turned."""
-        return self._of(self.frame.withColumn(COUNT, -F.col(COUNT)))
+        return self.of_frame(self.frame.withColumn(COUNT, -F.col(COUNT)))
 
     def net(self) -> StoredBag:
         """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
-        return self._grouped(F.sum(COUNT))
+        return self if self.is_net else self._grouped(F.sum(COUNT))
 
     def positive(self) -> StoredBag:
         """Return the netted rows whose count is above zero."""
-        return self._of(self.net().frame.where(F.col(COUNT) > 0))
+        return self.of_frame(self.net().frame.where(F.col(COUNT) > 0))
 
     def picked(self, columns: tuple[str, ...]) -> StoredBag:
         """Return the rows with these of their columns."""
         names = (*columns, TICK, COUNT)
         schema = pa.schema([self.schema.field(name) for name in names])
-        return replace(self, frame=self.frame.select(*quoted(names)), schema=schema, files=None)
+        return replace(self, frame=self.frame.select(*quoted(names)), schema=schema, files=None, is_net=False)
 
     def typed(self, schema: pa.Schema) -> StoredBag:
         """Return the rows with the names and types of a schema, column by column in their order."""
@@ -150,23 +164,24 @@ class StoredBag:
 
     def restamped(self, tick: Tick) -> StoredBag:
         """Return the rows with another tick."""
-        return self._of(self.frame.withColumn(TICK, _long(tick)))
+        moved = self.of_frame(self.frame.withColumn(TICK, _long(tick)), is_net=self.is_net and self.has_one_tick)
+        return replace(moved, has_one_tick=True)
 
     def shifted(self, ticks: int) -> StoredBag:
         """Return the rows with their ticks moved."""
-        return self._of(self.frame.withColumn(TICK, F.col(TICK) + _long(ticks)))
+        return self.of_frame(self.frame.withColumn(TICK, F.col(TICK) + _long(ticks)))
 
     def upto(self, tick: Tick) -> StoredBag:
         """Return the rows whose tick is not after this one."""
-        return self._of(self.frame.where(F.col(TICK) <= tick))
+        return self.of_frame(self.frame.where(F.col(TICK) <= tick))
 
     def after(self, tick: Tick) -> StoredBag:
         """Return the rows whose tick is after this one."""
-        return self._of(self.frame.where(F.col(TICK) > tick))
+        return self.of_frame(self.frame.where(F.col(TICK) > tick))
 
     def at(self, ticks: Collection[Tick]) -> StoredBag:
         """Return the rows that have one of these ticks."""
-        return self._of(self.frame.where(F.col(TICK).isin(*ticks)))
+        return self.of_frame(self.frame.where(F.col(TICK).isin(*ticks)))
 
     def ticks(self) -> list[Tick]:
         """Return the ticks that rows have, in their order. They are looked for now."""
@@ -194,28 +209,56 @@ class StoredBag:
     def matching(self, columns: tuple[str, ...], keys: AnyKeys) -> StoredBag:
         """Return the rows whose columns hold one of the keys."""
         stored = StoredKeys.of_held(self.frame.sparkSession, keys) if isinstance(keys, ArrowKeys) else keys
-        return self._of(_matched(self.frame, columns, stored, "left_semi"))
+        return self.of_frame(_matched(self.frame, columns, stored, "left_semi"))
+
+    def known(self, columns: tuple[str, ...]) -> StoredBag:
+        """Return the rows that have no NULL in these columns."""
+        return self.of_frame(self.frame.where(reduce(and_, (F.col(name).isNotNull() for name in quoted(columns)))))
 
     def selected(self, extent: Extent) -> StoredBag:
         """Return the rows of an extent."""
-        return self if extent.is_everything else self._of(self.frame.where(passing(extent)))
+        return self if extent.is_everything else self.of_frame(self.frame.where(passing(extent)))
 
     def widest(self, other: Bag) -> StoredBag:
         """Return every row of either with the larger of its two counts."""
-        return self.plus(other)._grouped(F.max(COUNT)) if other.most else self  # noqa: SLF001 - another bag of this class
+        if not other.most:
+            return self
+        one_tick = self.has_one_tick and (other.has_one_tick if isinstance(other, StoredBag) else False)
+        return replace(self.plus(other), has_one_tick=one_tick)._grouped(F.max(COUNT))  # noqa: SLF001 - of this class
+
+    def first(self, order: Order, count: int) -> ArrowBag:
+        """Return the first rows of an order, netted: at most this many, computed now."""
+        keys = [_ordered(by) for by in order]
+        found = to_arrow(self.net().frame.orderBy(*keys).limit(count))
+        return ArrowBag(found.select(self.schema.names).cast(self.schema))
+
+    def changed_by(self, changes: Bag, tick: Tick) -> StoredBag:
+        """Return these rows, which are netted, with changes added, stamped with a tick, and netted.
+
+        Rows that no change touches are read, and not shuffled.
+        """
+        rows = self.restamped(tick)
+        if not changes.most:
+            return rows
+        due = self._stored(changes).restamped(tick).net()
+        touched = StoredKeys(frame=due.frame.select(*quoted(self.columns)), schema=self.schema, most=due.most)
+        untouched = _matched(rows.frame, self.columns, touched, "left_anti")
+        counted = rows.of_frame(_matched(rows.frame, self.columns, touched, "left_semi")).plus(due).restamped(tick)
+        both = untouched.unionByName(replace(counted, is_net=False).net().frame)
+        return replace(rows.of_frame(both, is_net=True), most=self.most + changes.most)
 
     def __len__(self) -> int:
         """Return how many entries there are. Where that is not known they are counted now."""
         return self.most if self.files is not None else self.frame.count()
 
-    def _of(self, frame: DataFrame, most: int | None = None) -> StoredBag:
-        """Return what is computed from this bag: rows of the same columns."""
-        return replace(self, frame=frame, most=self.most if most is None else most, files=None)
+    def of_frame(self, frame: DataFrame, *, is_net: bool | None = None) -> StoredBag:
+        """Return some of these entries, or as many others with the same columns, as a frame computes them."""
+        return replace(self, frame=frame, files=None, is_net=self.is_net if is_net is None else is_net)
 
     def _grouped(self, aggregate: Column) -> StoredBag:
         by = [name for name in self.schema.names if name != COUNT]
         grouped = self.frame.groupBy(*quoted(by)).agg(aggregate.alias(COUNT)).where(F.col(COUNT) != 0)
-        return self._of(grouped.select(*quoted(self.schema.names)))
+        return self.of_frame(grouped.select(*quoted(self.schema.names)), is_net=self.has_one_tick)
 
     def _stored(self, other: Bag) -> StoredBag:
         return other if isinstance(other, StoredBag) else StoredBag.of_held(self.frame.sparkSession, other)
@@ -227,14 +270,60 @@ AnyKeys: TypeAlias = ArrowKeys | StoredKeys
 """Keys, held or stored."""
 
 
+BagRequest = RowRequest[AnyKeys]
+BagResult = RowResult[Bag]
+BagLookup = Lookup[AnyKeys, Bag]
+"""What a batch looks rows up in: few come as Arrow tables, many as frames."""
+
+
+class NotHeldError(Exception):
+    """Rows are needed in this process that are too many to be held there."""
+
+
+def held(bag: Bag) -> ArrowBag:
+    """Return a bag that is held. Raise `NotHeldError` for one that is stored."""
+    if isinstance(bag, ArrowBag):
+        return bag
+    raise NotHeldError
+
+
+def held_result(result: BagResult) -> ArrowResult:
+    """Return a result whose rows are held. Raise `NotHeldError` if they are stored."""
+    return result.with_rows(held(result.rows))
+
+
+def held_request(request: BagRequest) -> ArrowRequest:
+    """Return a request whose keys are held. Raise `NotHeldError` if they are stored."""
+    if request.within is None:
+        return request.restricted_to(None)
+    if isinstance(request.within.keys, ArrowKeys):
+        return request.with_keys(request.within.keys)
+    raise NotHeldError
+
+
+def rows_of(bag: Bag) -> pa.Table | DataFrame:
+    """Return a bag's entries as a query reads them."""
+    return bag.table if isinstance(bag, ArrowBag) else bag.frame
+
+
 def as_stored(spark: SparkSession, bag: Bag) -> StoredBag:
     """Return a bag in its stored form."""
     return bag if isinstance(bag, StoredBag) else StoredBag.of_held(spark, bag)
 
 
-def _frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+def as_frame(spark: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
     """Return held rows as a frame with their own types: timestamps without a zone stay so."""
-    return to_dataframe(spark, table).to(from_arrow_schema(table.schema, prefer_timestamp_ntz=True))
+    if not isinstance(rows, pa.Table):
+        return rows
+    return to_dataframe(spark, rows).to(from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+
+
+def _ordered(by: By) -> Column:
+    [name] = quoted([by.column])
+    column = F.col(name)
+    if by.is_descending:
+        return column.desc_nulls_first() if by.are_nulls_first else column.desc_nulls_last()
+    return column.asc_nulls_first() if by.are_nulls_first else column.asc_nulls_last()
 
 
 def _long(value: int) -> Column:

@@ -47,7 +47,7 @@ def rebase(probe: RowRequest[Any], answer: RowResult[B], log: Log[B], tick: Tick
     too_new = log.seen_after(probe.relation, probe.wanted, answer.sight, tick)
     too_old = log.unseen_upto(probe.relation, probe.wanted, answer.sight, tick)
     correction = too_old.plus(too_new.negated())
-    if probe.keys is not None:
+    if probe.keys is not None and not answer.has_all_rows:
         correction = correction.matching(probe.columns, probe.keys)
     rows: B = answer.rows.plus(correction).restamped(tick).net()
     return rows

@@ -126,6 +126,8 @@ class CaptureSettings:
 class BatchSettings:
     """One batch of maintenance. `[maintenance]` says how large it is and how long it waits."""
 
+    held_rows: Count = 300_000
+    """Rows up to which the changes of a step, and what it looks up, are held here. Spark keeps more in files."""
     recomputed_ticks: Count = 100
     """Ticks in one batch of a view that is recomputed at every tick; other views wait for it no longer."""
     follow_wait_seconds: Seconds = 10.0

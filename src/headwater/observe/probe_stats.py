@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
-from headwater.deltas.on_arrow import ArrowRequest, ArrowResult
 from headwater.model.relation import RelationName
 from headwater.observe.events import Listener, ProbeAnswered, ProbeCount
+
+if TYPE_CHECKING:  # counting needs no Spark
+    from headwater.deltas.stored_bag import BagRequest, BagResult
 
 
 @dataclass(slots=True)
@@ -26,13 +29,13 @@ class ProbeStats:
         """Yield the relations that were asked for."""
         return iter(self.by_relation)
 
-    def count(self, request: ArrowRequest, result: ArrowResult) -> None:
+    def count(self, request: BagRequest, result: BagResult) -> None:
         """Count what a source was asked and what it answered."""
         cost = ProbeCount(
             probe_count=1,
-            key_count=0 if request.keys is None else len(request.keys),
-            row_count=len(result.rows),
-            byte_count=result.rows.table.nbytes,
+            key_count=0 if request.keys is None else request.keys.most,
+            row_count=result.rows.most,
+            byte_count=result.byte_count,
         )
         self._add(request.relation, cost, result.seconds)
 

@@ -66,6 +66,7 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, 
     system, base = place(root)
     path = f"part-{uuid.uuid4()}.parquet"
     with stored(f"{root}/{path}"):
+        system.create_dir(base, recursive=True)
         pq.write_table(
             rows,
             f"{base}/{path}",

@@ -39,12 +39,12 @@ def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few
         return left.to_table(columns=schema.names, filter=None if keys is None else _test(keys)).cast(schema)
 
 
-def read_in_parts(files: Sequence[str], schema: pa.Schema) -> Iterator[pa.Table]:
+def read_in_parts(files: Sequence[str], schema: pa.Schema, rows: int = ROWS_PER_PART) -> Iterator[pa.Table]:
     """Yield all rows of data files, in small parts."""
     for file in files:
         system, path = place(file)
         with stored(file), pq.ParquetFile(path, filesystem=system) as opened:
-            for batch in opened.iter_batches(ROWS_PER_PART, columns=schema.names):
+            for batch in opened.iter_batches(rows, columns=schema.names):
                 yield pa.Table.from_batches([batch]).select(schema.names).cast(schema)
 
 

@@ -94,6 +94,11 @@ class LayeredRows:
             found.append(newest.filter(is_among(newest, columns, keys)))
         return pa.concat_tables([self.schema.empty_table(), *found])
 
+    def count_matching(self, columns: tuple[str, ...], keys: pa.Table) -> int:
+        """Return how many entries have one of the keys at most, without reading any."""
+        found = sum(layer.count_matching(columns, keys) for layer in self._layers())
+        return int(found + sum(part.num_rows for part in self._tail))
+
     def add(self, changes: pa.Table) -> None:
         """Lay signed entries over the others."""
         if changes.num_rows:

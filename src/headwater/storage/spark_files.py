@@ -40,10 +40,11 @@ def read_files(spark: SparkSession, files: Sequence[str], schema: pa.Schema) -> 
     return spark.read.schema(spark_schema(schema)).parquet(*files)
 
 
-def write_files(frame: DataFrame, root: str, order: Sequence[str] = ()) -> list[DataFile]:
+def write_files(frame: DataFrame, root: str, order: Sequence[str] = (), bounded: Sequence[str] = ()) -> list[DataFile]:
     """Let the executors write a frame below a table's folder. The files are not part of the table yet.
 
-    With an order, rows lie in that of these columns, in many small files whose bounds tell them apart.
+    With an order, rows lie in that of these columns, in many small files whose bounds tell them apart. Of the `bounded`
+    columns the bounds are noted too.
     """
     kind = frame.sparkSession.conf.get(_TIMESTAMPS)
     assert kind == "TIMESTAMP_MICROS", f"timestamps are TIMESTAMP_MICROS: {_TIMESTAMPS} is {kind}"
@@ -58,7 +59,7 @@ def write_files(frame: DataFrame, root: str, order: Sequence[str] = ()) -> list[
     system, base = place(root)
     found = system.get_file_info(pafs.FileSelector(f"{base}/{folder}"))
     names = sorted(info.base_name for info in found if info.base_name.endswith(".parquet"))
-    described = [describe(root, f"{folder}/{name}", order) for name in names]
+    described = [describe(root, f"{folder}/{name}", (*order, *bounded)) for name in names]
     filled = [file for file in described if file.row_count]
     if filled:
         sync(root, *(file.path for file in filled))

@@ -81,6 +81,11 @@ def staging_folder(warehouse: str) -> Path:
     return Path(warehouse) / "staging"
 
 
+def scratch_folder(warehouse: str, name: str) -> str:
+    """Return where a piece of work writes what is too large to be held and what no table keeps."""
+    return f"{warehouse}/scratch/{name}"
+
+
 def status_file(warehouse: str) -> Path:
     """Return where the maintainer says how it is doing."""
     return Path(warehouse) / "status.json"

@@ -34,7 +34,7 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction
 from headwater.errors import NotReadable
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
-from headwater.storage.data_file import place
+from headwater.storage.data_file import describe, place
 from headwater.storage.fenced_table import FencedTable
 from headwater.storage.few_rows import read_few
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
@@ -42,6 +42,8 @@ from headwater.warehouse.journal import FOLDED, Journal, TableChange, folded_upt
 
 if TYPE_CHECKING:  # small tables are read without Spark, and quicker without importing it
     from pyspark.sql import DataFrame, SparkSession
+
+    from headwater.deltas.stored_bag import Bag, StoredBag
 
 Read = TypeVar("Read")
 
@@ -114,22 +116,39 @@ class KeptTable:
         """Return the tick up to which retention has dropped the changes. The state at the horizon can still be read."""
         return Tick(self.changes.number(HORIZON) or self.birth())
 
-    def change(self, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
+    def change(self, rows: Bag, upto: Tick, after: Tick | None = None) -> TableChange | None:
         """Return the part of a batch's changes that is new, or None if nothing is.
 
         Changes up to `committed_upto`, and up to `after`, are left out: another view that shares the table has them.
+        Stored changes are named by their files, which are below the folder of `changes`.
         """
-        if rows.num_rows == 0:
+        if not rows.most:
             return None
         done = max(self.committed_upto(), after or Tick(0))
-        ends = pc.min_max(rows[TICK]).as_py()
-        fresh = rows if ends["min"] > done else rows.filter(pc.greater(rows[TICK], done))
-        if fresh.num_rows == 0:
+        if not isinstance(rows, ArrowBag):
+            return self._stored_change(rows, upto, done)
+        ends = pc.min_max(rows.table[TICK]).as_py()
+        fresh = rows if ends["min"] > done else rows.after(done)
+        if not len(fresh):
             return None
         assert ends["max"] <= upto, "a batch ends at its last tick"
-        ordered = fresh.select(self._stamped.names)
+        ordered = fresh.table.select(self._stamped.names)
         typed = ordered if ordered.schema.equals(self._stamped) else ordered.cast(self._stamped)
         return TableChange(table=self.name, after=done, upto=upto, rows=typed)
+
+    def _stored_change(self, rows: StoredBag, upto: Tick, done: Tick) -> TableChange | None:
+        """Return the part of stored changes that is new. Files that have other rows too are written again."""
+        from headwater.storage.stored_rows import write_bag  # noqa: PLC0415 - as above
+
+        root = self.changes.path
+        assert rows.files is not None, "changes are written before they are committed"
+        files = [describe(root, path.removeprefix(f"{root}/")) for path in rows.files if path.startswith(f"{root}/")]
+        ends = [file.lowest.get(TICK) for file in files]
+        if len(files) < len(rows.files) or any(not isinstance(end, int) or end <= done for end in ends):
+            written = write_bag(rows.after(done).frame, rows.schema, root, held_rows=0)
+            return self.change(written, upto, done)
+        assert all(int(file.highest[TICK]) <= upto for file in files), "a batch ends at its last tick"
+        return TableChange(table=self.name, after=done, upto=upto, files=tuple(files))
 
     def change_snapshot(self, after: Tick, upto: Tick) -> ChangeSnapshot:
         """Return where the changes with after < tick <= upto are that are kept."""

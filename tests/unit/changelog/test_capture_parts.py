@@ -10,7 +10,7 @@ import pytest
 from headwater.changelog import ChangeLog
 from headwater.changelog.capture_parts import global_ids, join_captures, slice_capture, split_capture
 from headwater.deltas.lookup import SawTransactions
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Position, Tick
 from headwater.model.project import IdColumn, PreparedId
@@ -102,7 +102,7 @@ def test_a_joint_capture_is_one_tick_and_a_half_seen_tick_is_asked_for_again(tmp
 
     legs = RelationName(source="a", name="legs")
     settled: dict[str, Tick] = {}
-    accepted = AcceptedLog(log, settled)
+    accepted = AcceptedLog(log, settled, held_changes(log))
 
     def saw(*identities: int) -> SawTransactions:
         running = frozenset(range(10)) - set(identities)

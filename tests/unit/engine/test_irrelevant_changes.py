@@ -13,6 +13,7 @@ from headwater.deltas.extent import Content
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.runner import Runner
 from headwater.maintenance.rebase import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
@@ -26,7 +27,7 @@ CATALOG = {
 }
 SQL = "SELECT s.id FROM shop.sales s JOIN shop.stores t ON t.id = s.n WHERE s.n > 5"
 TWICE = "SELECT s.id FROM shop.sales t JOIN shop.sales s ON t.id = s.n WHERE s.n > 5"
-NO_SPARK = cast("SparkSession", None)
+NO_RUNNER = Runner(spark=cast("SparkSession", None), held_rows=1_000, scratch="")
 NO_LOG = cast("Log[ArrowBag]", None)
 
 
@@ -46,7 +47,7 @@ def change(sql: str, **rows: list[int]) -> ViewChange:
     view = declare("v", sql, CATALOG)
     bags = {name: bag(view.relations[name], rows.get(name.name, [])) for name in view.relations}
     schema = pa.schema([("id", pa.int32()), ("_tick", pa.int64()), ("_count", pa.int64())])
-    return change_join(NO_SPARK, view, schema, (Tick(0), Tick(9)), bags, NO_LOG, Refusing())
+    return change_join(NO_RUNNER, view, schema, (Tick(0), Tick(9)), bags, NO_LOG, Refusing())
 
 
 def bag(columns: tuple[str, ...], values: list[int]) -> ArrowBag:
@@ -84,7 +85,7 @@ def test_a_batch_without_a_change_that_is_needed_is_none() -> None:
     view = declare("v", SQL, CATALOG)
     schema = pa.schema([("id", pa.int32()), ("_tick", pa.int64()), ("_count", pa.int64())])
     log = cast("AcceptedLog", LoggedSales([1, 5]))
-    assert change_view(NO_SPARK, view, schema, Guarantee.COMPLETE, (Tick(0), Tick(9)), log, Refusing()) is None
+    assert change_view(NO_RUNNER, view, schema, Guarantee.COMPLETE, (Tick(0), Tick(9)), log, Refusing()) is None
 
 
 @pytest.mark.parametrize(("sql", "rows"), [(SQL, {"sales": [6]}), (SQL, {"stores": [1]}), (TWICE, {"sales": [1]})])

@@ -6,24 +6,24 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
 from headwater.deltas.extent import Content
 from headwater.deltas.lookup import B, Lookup
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup
-from headwater.deltas.on_spark import run_stamped, stamped_names
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import stamped_names
+from headwater.deltas.stored_bag import Bag, BagLookup, StoredBag, rows_of
+from headwater.engine.state.runner import Runner, existing
 from headwater.maintenance.batched_sweep import batched_sweep
-from headwater.maintenance.combinations import pieces
+from headwater.maintenance.combinations import combinations_sql, estimate_combinations, most_combinations, pieces
 from headwater.maintenance.published.messages import ViewHistory
-from headwater.maintenance.rebase import Log, refuse_negative
+from headwater.maintenance.rebase import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, TICK, RelationName
+from headwater.model.relation import RelationName
 from headwater.views.laws.join import law_sql
 from headwater.views.steps.join import JoinView
 
@@ -33,11 +33,12 @@ class ViewChange:
     """The signed rows by which a view changes in a batch, stamped with their ticks, and what finding them took.
 
     `segments` has the same of the segments that are kept for it, where they changed. `changed_rows` counts what changed
-    of what it needs, `read_rows` the old rows that were read for that, by relation or segment.
+    of what it needs, `read_rows` the old rows that were read for that, by relation or segment: of what is stored, how
+    many there were at most.
     """
 
-    rows: ArrowBag
-    segments: Mapping[RelationName, ArrowBag] = field(default_factory=dict)
+    rows: Bag
+    segments: Mapping[RelationName, Bag] = field(default_factory=dict)
     changed_rows: int = 0
     read_rows: Mapping[RelationName, int] = field(default_factory=dict)
     seconds_asking: float
@@ -45,21 +46,26 @@ class ViewChange:
 
 
 def change_view(
-    spark: SparkSession,
+    runner: Runner,
     view: JoinView,
     schema: pa.Schema,
     guarantee: Guarantee,
     span: tuple[Tick, Tick],
-    log: AcceptedLog,
-    lookup: ArrowLookup,
+    log: ViewHistory[Bag],
+    lookup: BagLookup,
+    folder: str | None = None,
 ) -> ViewChange | None:
-    """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs."""
+    """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs.
+
+    Many rows are written below the folder.
+    """
     started = time.perf_counter()
     needed = {name: Content(columns=columns, rows=view.extents[name]) for name, columns in view.relations.items()}
     changes = base_changes(needed, guarantee, span, log)
-    if not any(len(bag) for bag in changes.values()):
+    if not any(bag.most for bag in changes.values()):
         return None
-    change = change_join(spark, view, schema, span, changes, log, lookup)
+    formed = {name: runner.formed(bag) for name, bag in changes.items()}
+    change = change_join(runner, view, schema, span, formed, log, lookup, folder)
     return replace(change, seconds_joining=time.perf_counter() - started - change.seconds_asking)
 
 
@@ -68,7 +74,8 @@ def base_changes(
 ) -> dict[RelationName, B]:
     """Return how what is needed of relations changes over the ticks (lo, hi]. If not each tick is shown, all at hi.
 
-    Rows that are not needed are left out before anything is netted: netting is what takes long.
+    Rows that are not needed are left out before anything is netted: netting is what takes long. Stored changes are not
+    netted here: the law over them does that.
     """
     lo, hi = span
     changes: dict[RelationName, B] = {
@@ -76,29 +83,30 @@ def base_changes(
     }
     if guarantee is not Guarantee.COMPLETE:
         changes = {name: bag.restamped(hi) for name, bag in changes.items()}
-    return {name: bag.net() for name, bag in changes.items()}
+    return {name: bag if isinstance(bag, StoredBag) else bag.net() for name, bag in changes.items()}
 
 
 def change_join(
-    spark: SparkSession,
+    runner: Runner,
     view: JoinView,
     schema: pa.Schema,
     span: tuple[Tick, Tick],
-    changes: Mapping[RelationName, ArrowBag],
-    log: Log[ArrowBag],
-    lookup: ArrowLookup,
+    changes: Mapping[RelationName, Bag],
+    log: Log[Bag],
+    lookup: BagLookup,
+    folder: str | None = None,
 ) -> ViewChange:
     """Return how a join changes over the ticks (lo, hi], given how what it reads changes."""
     started = time.perf_counter()
     relevant = {name: bag.selected(view.extents[name]) for name, bag in changes.items()}
     bags = reach_rows(view, span[0], relevant, log, lookup)
     asked = time.perf_counter()
-    rows = ArrowBag(schema.empty_table())
-    if any(len(bag) for bag in relevant.values()):
-        rows = join_in_pieces(spark, view, schema, span, bags)
+    rows: Bag = ArrowBag(schema.empty_table())
+    if any(bag.most for bag in relevant.values()):
+        rows = join_in_pieces(runner, view, schema, span, bags, folder)
     return ViewChange(
         rows=rows,
-        changed_rows=sum(len(bag) for bag in changes.values()),
+        changed_rows=sum(bag.most for bag in changes.values()),
         read_rows=old_row_counts(relevant, bags),
         seconds_asking=asked - started,
         seconds_joining=time.perf_counter() - asked,
@@ -106,29 +114,44 @@ def change_join(
 
 
 def old_row_counts(changes: Mapping[RelationName, B], reached: Mapping[RelationName, B]) -> Counter[RelationName]:
-    """Return how many rows are reached that are no changes themselves."""
-    return Counter({name: len(bag) - len(changes[name]) for name, bag in reached.items()})
+    """Return how many rows are reached that are no changes themselves. Of stored ones, how many at most."""
+    return Counter({name: bag.most - changes[name].most for name, bag in reached.items()})
 
 
 def join_in_pieces(
-    spark: SparkSession,
+    runner: Runner,
     view: JoinView,
     schema: pa.Schema,
     span: tuple[Tick, Tick],
-    bags: Mapping[RelationName, ArrowBag],
-) -> ArrowBag:
+    bags: Mapping[RelationName, Bag],
+    folder: str | None = None,
+) -> Bag:
     """Run the law over stamped rows, in as many pieces as hot keys make needful.
 
     Only what was read can contradict the log. Before a later piece a row may stand below zero: it was deleted, and its
     old self was not reached, because nothing that changes in the batch joins it.
     """
-    check_old_rows(bags, span[0])
-    tables = []
-    for after, _, part in pieces(view, bags, *span):
-        names = stamped_names(part)
-        counted = {names[relation]: shifted(bag.table, -after) for relation, bag in part.items()}
-        tables.append(shifted(run_stamped(spark, law_sql(view, names, 0), counted), after))
-    return ArrowBag(pa.concat_tables([table.select(schema.names).cast(schema) for table in tables]))
+    there = {relation: existing(bag, str(relation), span[0]) for relation, bag in bags.items()}
+    found: Bag = ArrowBag(schema.empty_table())
+    for piece in pieces(view, there, *span, partial(_combinations, runner, span), most_combinations(there)):
+        names = stamped_names(piece.bags)
+        counted = {names[relation]: rows_of(bag.shifted(-piece.after)) for relation, bag in piece.bags.items()}
+        is_large = piece.combinations > runner.held_rows
+        sql = law_sql(view, names, 0)
+        found = found.plus(runner.run(sql, counted, schema, shifted=piece.after, folder=folder, is_large=is_large))
+    return found
+
+
+def _combinations(runner: Runner, span: tuple[Tick, Tick], view: JoinView, bags: Mapping[RelationName, Bag]) -> int:
+    """Return about how many combinations a join has. One tick has no versions that never met: then many are not few."""
+    few = {name: bag for name, bag in bags.items() if isinstance(bag, ArrowBag)}
+    if len(few) == len(bags):
+        return estimate_combinations(view, few)
+    if span[1] - span[0] == 1:
+        return 0
+    names = stamped_names(bags)
+    tables = {names[name]: rows_of(bag) for name, bag in bags.items()}
+    return runner.number(combinations_sql(view, names), tables)
 
 
 def reach_rows(
@@ -143,17 +166,3 @@ def reach_rows(
     except StopIteration as finished:
         bags: Mapping[RelationName, B] = finished.value
     return bags
-
-
-def shifted(table: pa.Table, ticks: int) -> pa.Table:
-    """Return the rows with their ticks moved: counted from the batch's beginning, so that no query ever differs."""
-    moved = pc.add(table[TICK], pa.scalar(ticks, pa.int64()))
-    return table.set_column(table.column_names.index(TICK), TICK, moved)
-
-
-def check_old_rows(bags: Mapping[RelationName, ArrowBag], lo: Tick) -> None:
-    """Refuse old rows that would have to exist fewer than zero times."""
-    for relation, bag in bags.items():
-        old = pc.equal(bag.table[TICK], lo)
-        negative = pc.sum(pc.and_(old, pc.less(bag.table[COUNT], 0))).as_py()
-        refuse_negative(negative or 0, str(relation), lo)

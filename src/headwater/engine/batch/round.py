@@ -13,18 +13,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from pyspark.sql import SparkSession
-
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import all_rows
-from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import Bag
 from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader, contents
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.self_lookup import SelfLookup, SourceNeeded
 from headwater.engine.state.truncation import before_truncate
 from headwater.engine.state.view_lookup import view_lookups
@@ -94,7 +93,7 @@ class RoundResult:
 class Round:
     """What a batch works with."""
 
-    spark: SparkSession
+    runner: Runner
     resolved: ResolvedProject
     log: ChangeLog
     acceptor: Acceptor
@@ -103,16 +102,18 @@ class Round:
     listener: Listener
     _waiting: set[str] = field(default_factory=set)
     _asked: list[ProbeStats] = field(default_factory=list)
-    _computed: dict[tuple[Tick, Tick], dict[RelationName, ArrowBag]] = field(default_factory=dict)
+    _computed: dict[tuple[Tick, Tick], dict[RelationName, Bag]] = field(default_factory=dict)
     """How segments that views share change over some ticks, each computed once."""
 
     def run(self, due: Sequence[LiveView]) -> RoundResult:
         """Compute the views that are due, up to one tick for all."""
         started, last = time.perf_counter(), self.log.last_tick
         lo = min(view.frontier for view in due)
-        accepted = AcceptedLog(self.log, self.settled)
+        accepted = AcceptedLog(
+            self.log, self.settled, sized_changes(self.log, self.runner.spark, self.runner.held_rows)
+        )
         resolved, wait_seconds = self.resolved, self.resolved.project.settings.batch.follow_wait_seconds
-        with Snapshots(resolved.sources, resolved.relations, self.acceptor, wait_seconds) as snapshots:
+        with Snapshots(resolved.sources, resolved.relations, self.acceptor, wait_seconds, self.runner) as snapshots:
             outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
             left = [view for view in due if view.name not in outcomes]
             self._open(snapshots, left, last, accepted)
@@ -140,7 +141,9 @@ class Round:
             is_valid=is_valid,
         )
 
-    def _unasked(self, due: Sequence[LiveView], hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> dict[str, Outcome]:
+    def _unasked(
+        self, due: Sequence[LiveView], hi: Tick, log: AcceptedLog[Bag], snapshots: Snapshots
+    ) -> dict[str, Outcome]:
         """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""
         found = {}
         for view in due:
@@ -152,7 +155,7 @@ class Round:
     def _latest(self, lo: Tick) -> Tick:
         return Tick(lo + self.resolved.project.batch_ticks)
 
-    def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog) -> None:
+    def _open(self, snapshots: Snapshots, due: Sequence[LiveView], last: Tick, log: AcceptedLog[Bag]) -> None:
         """Open one snapshot of every source that a view with changes will ask. A view whose source is away waits."""
         touched = [view for view in due if self._is_touched(view, last)]
         asked = dict.fromkeys(name.source for view in touched for name in self._probed(view))
@@ -190,7 +193,7 @@ class Round:
                 return min(hi, last)
         return hi
 
-    def _outcome(self, view: LiveView, hi: Tick, log: AcceptedLog, snapshots: Snapshots) -> Outcome:
+    def _outcome(self, view: LiveView, hi: Tick, log: AcceptedLog[Bag], snapshots: Snapshots) -> Outcome:
         """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
         if view.name in self._waiting:
             return Outcome(upto=view.frontier)
@@ -216,7 +219,7 @@ class Round:
             self._note(view, lookup, log)
 
     def _before_error(
-        self, view: LiveView, end: Tick, log: AcceptedLog, lookup: CountedLookup, error: Exception
+        self, view: LiveView, end: Tick, log: AcceptedLog[Bag], lookup: CountedLookup, error: Exception
     ) -> Outcome:
         """Return how far a view comes before the tick that raises, and why it stops there."""
         good, change = self._change_before_error(view, end, log, lookup)
@@ -224,7 +227,7 @@ class Round:
         halt = stopping_error(view.name, error, tick, transaction)
         return Outcome(upto=good, change=change, halt=halt, asked=lookup.asked)
 
-    def _lookup(self, view: LiveView, upto: Tick, log: AcceptedLog, snapshots: Snapshots) -> CountedLookup:
+    def _lookup(self, view: LiveView, upto: Tick, log: AcceptedLog[Bag], snapshots: Snapshots) -> CountedLookup:
         """Return where rows are looked up for a view over a batch."""
         resolved, asks = view.resolved, self._probed(view)
         copies = {name: reader for name, reader in self.replicas.items() if name not in asks}
@@ -239,7 +242,7 @@ class Round:
             lo=view.frontier,
             log=log,
             shown=view_lookups(
-                self.spark,
+                self.runner.spark,
                 resolved.view,
                 view.table,
                 view.frontier,
@@ -249,11 +252,11 @@ class Round:
             others=others,
         )
 
-    def _change(self, view: LiveView, upto: Tick, log: AcceptedLog, lookup: CountedLookup) -> ViewChange | None:
+    def _change(self, view: LiveView, upto: Tick, log: AcceptedLog[Bag], lookup: CountedLookup) -> ViewChange | None:
         resolved, span = view.resolved, (view.frontier, upto)
         computed = self._computed.setdefault(span, {}) if resolved.shares else {}
         return compute_view_delta(
-            self.spark,
+            self.runner,
             resolved.view,
             view.table.changes.schema(),
             resolved.guarantee,
@@ -262,6 +265,7 @@ class Round:
             lookup,
             view.readers,
             computed,
+            view.folders,
         )
 
     def _require_rows(self, view: LiveView, asked: Iterable[RelationName]) -> None:
@@ -292,12 +296,12 @@ class Round:
                     hi=upto,
                     changed_rows=change.changed_rows,
                     read_rows=change.read_rows,
-                    row_count=len(change.rows),
+                    row_count=change.rows.most,
                 )
             )
 
     def _change_before_error(
-        self, view: LiveView, end: Tick, log: AcceptedLog, lookup: CountedLookup
+        self, view: LiveView, end: Tick, log: AcceptedLog[Bag], lookup: CountedLookup
     ) -> tuple[Tick, ViewChange | None]:
         """Return the last tick whose state can be computed, by halving, and the changes up to it."""
         good, bad, change = view.frontier, end, None
@@ -312,7 +316,7 @@ class Round:
                 bad = middle
         return good, change
 
-    def _note(self, view: LiveView, lookup: CountedLookup, log: AcceptedLog) -> None:
+    def _note(self, view: LiveView, lookup: CountedLookup, log: AcceptedLog[Bag]) -> None:
         """Count what was asked for a view, and what had to be corrected in it."""
         lookup.asked.take_corrected(log.corrected)
         log.corrected = Counter()

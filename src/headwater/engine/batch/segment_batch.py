@@ -18,27 +18,31 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal, assert_never
+from types import MappingProxyType
+from typing import assert_never
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
-from headwater.deltas.first_rows import FirstRows
-from headwater.deltas.lookup import RowRequest, look_up, restricted
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowRestriction, empty_table, unfolded
+from headwater.deltas.first_rows import FirstRows, Showing
+from headwater.deltas.lookup import Restriction, RowRequest, look_up, restricted
+from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.deltas.on_spark import run_stamped, stamped_names
 from headwater.deltas.order import Order, can_order
-from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view, shifted
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.deltas.stored_bag import AnyKeys, Bag, BagLookup, BagRequest, held_result, rows_of
+from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.rewritings import Lineages
+from headwater.engine.state.runner import Rows, Runner, plain_rows, with_changes
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.tick_lookup import SegmentedLookup, SegmentLookup
+from headwater.engine.state.whole_segments import WholeSegments
 from headwater.errors import ImpossibleRow
+from headwater.maintenance.published.messages import ViewHistory
 from headwater.maintenance.rebase import rebase
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, TICK, RelationName, SegmentName
+from headwater.model.relation import RelationName, SegmentName
+from headwater.storage.stored_rows import parts
 from headwater.views.steps.change_plan import JoinChanges, LawOverOldRows, SumOfChanges, WholeAgain
 from headwater.views.steps.computed import First
 from headwater.views.steps.group_tables import computed_segments
@@ -50,52 +54,60 @@ from headwater.views.steps.segments import Segment, SegmentedView, Segments
 
 _HOT_ROWS = 1_000_000
 """With more pairs of changes and old rows than this, it costs too much to compute each partition again at its ticks."""
+_MORE_FIRST_ROWS = 1_000
+_TABLES = tuple(stamped_names(("changes", "old")).values())
+"""The names of a step's changes and of old rows in its law."""
 
 
 def compute_view_delta(
-    spark: SparkSession,
+    runner: Runner,
     view: SegmentedView,
     schema: pa.Schema,
     guarantee: Guarantee,
     span: tuple[Tick, Tick],
-    log: AcceptedLog,
-    lookup: ArrowLookup,
+    log: ViewHistory[Bag],
+    lookup: BagLookup,
     readers: Mapping[RelationName, SegmentLookup],
-    computed: MutableMapping[RelationName, ArrowBag],
+    computed: MutableMapping[RelationName, Bag],
+    folders: Mapping[RelationName, str],
 ) -> ViewChange | None:
     """Return how a view changes over the ticks (lo, hi], or None if nothing changed that it needs.
 
-    `schema` is that of its table of changes; `readers` and `computed` matter where it has segments.
+    `schema` is that of its table of changes; `readers` and `computed` matter where it has segments. `folders` has the
+    folders of tables for which many rows are written, by segment.
     """
     if view.only_join is None:
-        return change_segments(spark, view, guarantee, span, log, lookup, readers, computed)
-    return change_view(spark, view.only_join, schema, guarantee, span, log, lookup)
+        return change_segments(runner, view, guarantee, span, log, lookup, readers, computed, folders)
+    folder = folders.get(view.output.name)
+    return change_view(runner, view.only_join, schema, guarantee, span, log, lookup, folder)
 
 
 def change_segments(
-    spark: SparkSession,
+    runner: Runner,
     view: SegmentedView,
     guarantee: Guarantee,
     span: tuple[Tick, Tick],
-    log: AcceptedLog,
-    lookup: ArrowLookup,
+    log: ViewHistory[Bag],
+    lookup: BagLookup,
     readers: Mapping[RelationName, SegmentLookup],
-    computed: MutableMapping[RelationName, ArrowBag],
+    computed: MutableMapping[RelationName, Bag],
+    folders: Mapping[RelationName, str] = MappingProxyType({}),
 ) -> ViewChange | None:
     """Return how a view and what is kept for it change over the ticks (lo, hi]. None if nothing did that it needs.
 
     `computed` are the changes of segments that another view of the batch had too, and then of this one's.
     """
     started = time.perf_counter()
-    changes = base_changes(needed_content(view), guarantee, span, log)
-    if not any(len(bag) for bag in changes.values()):
+    base = base_changes(needed_content(view), guarantee, span, log)
+    if not any(bag.most for bag in base.values()):
         return None
+    changes = {name: runner.formed(bag) for name, bag in base.items()}
     assert all(reader.tick == span[0] for reader in readers.values()), "kept segments stand where the batch begins"
     reading = BatchLookup(tick=span[0], log=log, others=lookup, kept=readers)
-    computing = _computed(spark, view, reading)
+    computing = _computed(runner, view, reading)
     found: dict[RelationName, SegmentLookup] = {**readers, **computing}
     batch = _Batch(
-        spark=spark,
+        runner=runner,
         view=view,
         segments={segment.name: segment for segment in view.segments},
         span=span,
@@ -103,9 +115,10 @@ def change_segments(
         lookup=SegmentedLookup(segments=found, others=lookup),
         readers=found,
         computed=frozenset(computing),
+        folders=folders,
         changes=changes,
     )
-    changed = sum(len(bag) for bag in changes.values())
+    changed = sum(bag.most for bag in changes.values())
     for segment in view.segments[:-1]:
         if segment.name not in computed:
             computed[segment.name] = batch.change(segment)
@@ -114,7 +127,7 @@ def change_segments(
     kept = {segment.name: changes[segment.name] for segment in view.segments[:-1] if segment.is_kept}
     return ViewChange(
         rows=changes[view.output.name],
-        segments={name: bag for name, bag in kept.items() if len(bag)},
+        segments={name: bag for name, bag in kept.items() if bag.most},
         changed_rows=changed,
         read_rows=batch.read + reading.read,
         seconds_asking=batch.seconds_asking,
@@ -122,13 +135,14 @@ def change_segments(
     )
 
 
-def _computed(spark: SparkSession, view: SegmentedView, reading: BatchLookup) -> dict[RelationName, ComputedSegment]:
+def _computed(runner: Runner, view: SegmentedView, reading: BatchLookup) -> dict[RelationName, ComputedSegment]:
     """Return the old rows of segments that are looked up and not kept."""
     plain = without_lineage(view)
     lineages = Lineages(kept={one.of: one for one in view.lineage}, cost=reading.cost)
-    rows = SegmentRows(plain, reading, partial(run_stamped, spark), plain.relations, lineages)
+    rows = SegmentRows(plain, reading, partial(run_stamped, runner.spark), plain.relations, lineages)
+    whole = WholeSegments(view=plain, reading=reading, runner=runner)
     return {
-        name: ComputedSegment(relation=rows.segments[name].relation, tick=reading.tick, rows=rows)
+        name: ComputedSegment(relation=rows.segments[name].relation, tick=reading.tick, rows=rows, whole=whole)
         for name in computed_segments(plain)
     }
 
@@ -137,22 +151,23 @@ def _computed(spark: SparkSession, view: SegmentedView, reading: BatchLookup) ->
 class _Batch:
     """One pass over a view's segments. `changes` holds those of relations, and of the segments that are done."""
 
-    spark: SparkSession
+    runner: Runner
     view: SegmentedView
     segments: Segments
     span: tuple[Tick, Tick]
-    log: AcceptedLog
+    log: ViewHistory[Bag]
     lookup: SegmentedLookup
     readers: Mapping[RelationName, SegmentLookup]
     computed: Collection[RelationName]
     """The segments that are not kept."""
-    changes: Mapping[RelationName, ArrowBag]
+    folders: Mapping[RelationName, str]
+    changes: Mapping[RelationName, Bag]
     seconds_asking: float = field(default=0.0)
     read: Counter[RelationName] = field(default_factory=Counter)
 
-    def change(self, segment: Segment) -> ArrowBag:
-        """Return how a segment changes."""
-        if not any(len(self.changes[name]) for name in segment.inputs):
+    def change(self, segment: Segment) -> Bag:
+        """Return how a segment changes. Many rows are written where its table is, if it has one."""
+        if not any(self.changes[name].most for name in segment.inputs):
             return ArrowBag(empty_table(segment.relation.arrow_schema()))
         plan = segment.step.change_plan(segment, self.segments)
         match plan:
@@ -161,21 +176,23 @@ class _Batch:
             case LawOverOldRows():
                 return self._law(segment, plan)
             case SumOfChanges(total=total):
-                return total(self.changes)
+                return self.runner.settled(total(self.changes), self.folders.get(segment.name))
             case WholeAgain(inputs=inputs):
                 return self._recompute(segment, inputs)
             case _:
                 assert_never(plan)
 
-    def _join(self, segment: Segment, join: JoinView) -> ArrowBag:
+    def _join(self, segment: Segment, join: JoinView) -> Bag:
         changes = {name: self._pruned(name, columns) for name, columns in join.relations.items()}
         schema = empty_table(segment.relation.arrow_schema()).schema
-        if not any(len(bag) for bag in changes.values()):
+        if not any(bag.most for bag in changes.values()):
             return ArrowBag(schema.empty_table())
         if (columns := plain_columns(join)) is not None:
             [bag] = changes.values()
-            return ArrowBag(pa.table([bag.table[name] for name in (*columns, TICK, COUNT)], schema=schema)).net()
-        found = change_join(self.spark, join, schema, self.span, changes, self.log, self.lookup)
+            picked = bag.picked(columns).typed(schema).net()
+            return self.runner.settled(picked, self.folders.get(segment.name))
+        folder = self.folders.get(segment.name)
+        found = change_join(self.runner, join, schema, self.span, changes, self.log, self.lookup, folder)
         self.seconds_asking += found.seconds_asking
         for name, count in found.read_rows.items():
             self._note_read(name, count)
@@ -186,65 +203,82 @@ class _Batch:
         if name not in self.computed:
             self.read[name] += count
 
-    def _pruned(self, name: RelationName, columns: tuple[str, ...]) -> ArrowBag:
+    def _pruned(self, name: RelationName, columns: tuple[str, ...]) -> Bag:
+        """Return the changes of an input with the columns that a join needs. Stored ones are netted by its law."""
         bag = self.changes[name]
-        return bag if bag.columns == columns else bag.picked(columns).net()
+        if bag.columns == columns:
+            return bag
+        picked = bag.picked(columns)
+        return picked.net() if isinstance(picked, ArrowBag) else picked
 
-    def _law(self, segment: Segment, plan: LawOverOldRows) -> ArrowBag:
+    def _law(self, segment: Segment, plan: LawOverOldRows) -> Bag:
         reader = self.readers[plan.old]
         if plan.first is not None and can_order(reader.relation.arrow_schema(), plan.first.order):
-            return self._first(segment, plan, plan.first, reader)
-        tables = self._with_old(plan.changed, plan.keys, reader)
-        is_hot = tables["changes"].num_rows * tables["old"].num_rows > _HOT_ROWS
-        names = stamped_names(tables).values()
-        found = self._run(segment, (plan.hot_law(*names) if is_hot else None) or plan.law(*names), tables)
-        impossible = plan.impossible_tick(found.table)
-        if impossible is not None:
+            first = self._first(segment, plan, plan.first, reader)
+            if first is not None:
+                return first
+        changes, old = self._with_old(plan.changed, plan.keys, reader)
+        is_hot = changes.most * old.most > _HOT_ROWS
+        sql = (plan.hot_law(*_TABLES) if is_hot else None) or plan.law(*_TABLES)
+        found = self._run(segment, sql, changes, old)
+        impossible = [tick for rows in parts(found) if (tick := plan.impossible_tick(rows)) is not None]
+        if impossible:
             raise ImpossibleRow(
-                f'view "{self.view.name}" has no state from tick {impossible} on',
+                f'view "{self.view.name}" has no state from tick {min(impossible)} on',
                 code="HW-502",
-                detail=f"a group ({segment.name.name}) would have fewer than no rows at tick {impossible}",
+                detail=f"a group ({segment.name.name}) would have fewer than no rows at tick {min(impossible)}",
             )
         return found
 
-    def _first(self, segment: Segment, plan: LawOverOldRows, computed: First, reader: SegmentLookup) -> ArrowBag:
-        """Compute the first rows again at each tick, from those that can be among them at some tick of the batch."""
-        changes = self.changes[plan.changed].table
+    def _first(self, segment: Segment, plan: LawOverOldRows, computed: First, reader: SegmentLookup) -> Bag | None:
+        """Compute the first rows again at each tick, from those that can be among them at some tick of the batch.
+
+        None if these are too many to be held.
+        """
         started = time.perf_counter()
-        first = _first_rows(reader, computed.order, computed.last)
-        showing = first.showing(changes, computed.last)
-        if showing is None:  # one more row per change is enough, even if every change touches a row
-            first = _first_rows(reader, computed.order, computed.last + changes.num_rows)
-            showing = first.showing(changes, computed.last)
-        assert showing is not None, "more rows are known than are wanted and touched"
+        showing = self._showing(self.runner.settled(self.changes[plan.changed]), computed, reader)
         self.seconds_asking += time.perf_counter() - started
-        self._note_read(reader.relation.name, max(first.read_rows, showing.old.num_rows))
+        if showing is None:
+            return None
         if not showing.changes.num_rows:
             return ArrowBag(empty_table(segment.relation.arrow_schema()))
-        tables: dict[Literal["changes", "old"], pa.Table] = {"changes": showing.changes, "old": showing.old}
-        return self._run(segment, plan.law(*stamped_names(tables).values()), tables)
+        old = ArrowBag.of_counted(showing.old, self.span[0])
+        return self._run(segment, plan.law(*_TABLES), ArrowBag(showing.changes), old)
 
-    def _with_old(
-        self, name: RelationName, keys: tuple[str, ...], reader: SegmentLookup
-    ) -> dict[Literal["changes", "old"], pa.Table]:
+    def _showing(self, changes: Bag, computed: First, reader: SegmentLookup) -> Showing | None:
+        """Return what of a batch can show among the first rows. None if it is too much."""
+        wanted = computed.last
+        while wanted <= self.runner.held_rows:
+            first = _first_rows(reader, computed.order, wanted)
+            near = [first.reaching(rows) for rows in parts(changes)]
+            if sum(rows.num_rows for rows in near) > self.runner.held_rows:
+                return None
+            showing = first.showing(pa.concat_tables(near), computed.last)
+            if showing is not None:
+                self._note_read(reader.relation.name, max(first.read_rows, showing.old.num_rows))
+                return showing
+            # one more row per change is enough, even if every change touches a row
+            wanted = min(2 * wanted + _MORE_FIRST_ROWS, computed.last + changes.most)
+        return None
+
+    def _with_old(self, name: RelationName, keys: tuple[str, ...], reader: SegmentLookup) -> tuple[Bag, Bag]:
         """Return a step's changes, and the old rows of the keys that they touch."""
         changes = self.changes[name]
         started = time.perf_counter()
-        within = restricted(keys, changes.groups(keys)) if keys else None
+        within: Restriction[AnyKeys] | None = restricted(keys, changes.groups(keys)) if keys else None
         old = look_up(reader, _whole_rows(reader, within)).rows
         self.seconds_asking += time.perf_counter() - started
-        self._note_read(reader.relation.name, len(old))
-        return {"changes": changes.table, "old": old.counted}
+        self._note_read(reader.relation.name, old.most)
+        return changes, old
 
-    def _run(self, segment: Segment, sql: str, tables: Mapping[Literal["changes", "old"], pa.Table]) -> ArrowBag:
+    def _run(self, segment: Segment, sql: str, changes: Bag, old: Bag) -> Bag:
         """Run a step's law. On Spark the ticks count from the batch's beginning."""
-        lo, names = self.span[0], stamped_names(tables)
+        lo, (of_changes, of_old) = self.span[0], _TABLES
         schema = empty_table(segment.relation.arrow_schema()).schema
-        placed = {names["changes"]: shifted(tables["changes"], -lo), names["old"]: tables["old"]}
-        found = shifted(run_stamped(self.spark, sql, placed), lo)
-        return ArrowBag(found.select(schema.names).cast(schema))
+        tables: dict[str, Rows] = {of_changes: rows_of(changes.shifted(-lo)), of_old: old.counted}
+        return self.runner.run(sql, tables, schema, shifted=lo, folder=self.folders.get(segment.name))
 
-    def _recompute(self, segment: Segment, inputs: tuple[RelationName, ...]) -> ArrowBag:
+    def _recompute(self, segment: Segment, inputs: tuple[RelationName, ...]) -> Bag:
         """Run the whole query over what the inputs hold after every tick that changes them. What differs came then.
 
         Where not each tick is shown, all changes have the batch's last tick, so it is run once.
@@ -256,11 +290,12 @@ class _Batch:
             before = look_up(reader, _whole_rows(reader, None)).rows
         else:
             before = self._run_whole(segment, rows)
-        changed = ArrowBag(empty_table(segment.relation.arrow_schema()))
+        changed: Bag = ArrowBag(empty_table(segment.relation.arrow_schema()))
         for tick in self._ticks(behind.values()):
-            rows = {name: bag.plus(self._at(behind[name], tick)).restamped(tick).net() for name, bag in rows.items()}
+            rows = {name: with_changes(bag, self._at(behind[name], tick), tick) for name, bag in rows.items()}
             after = self._run_whole(segment, rows)
-            changed = changed.plus(after.plus(before.negated()).restamped(tick).net())
+            differs = after.plus(before.negated()).restamped(tick).net()
+            changed = changed.plus(self.runner.settled(differs, self.folders.get(segment.name)))
             before = after
         return changed
 
@@ -268,7 +303,7 @@ class _Batch:
         """Return the ticks at which some relation or segment changes."""
         return sorted({tick for name in names for tick in self.changes[name].ticks()})
 
-    def _at(self, name: RelationName, tick: Tick) -> ArrowBag:
+    def _at(self, name: RelationName, tick: Tick) -> Bag:
         """Return how a relation or segment changes at a tick."""
         return self.changes[name].upto(tick).after(Tick(tick - 1))
 
@@ -279,22 +314,21 @@ class _Batch:
         [relation] = self.segments[name].inputs
         return relation
 
-    def _whole(self, name: RelationName) -> ArrowBag:
+    def _whole(self, name: RelationName) -> Bag:
         """Return all rows of a relation or segment before the batch."""
-        request: ArrowRequest = RowRequest(relation=name, wanted=self.changes[name].columns)
+        request: BagRequest = RowRequest(relation=name, wanted=self.changes[name].columns)
         result = look_up(self.lookup, request)
-        self.read[name] += len(result.rows)
-        return rebase(request, result, self.log, self.span[0])
+        self.read[name] += result.rows.most
+        return self.runner.formed(rebase(request, result, self.log, self.span[0]))
 
-    def _run_whole(self, segment: Segment, inputs: Mapping[RelationName, ArrowBag]) -> ArrowBag:
+    def _run_whole(self, segment: Segment, inputs: Mapping[RelationName, Bag]) -> Bag:
+        """Return what the whole query gives, stamped with the batch's last tick."""
         names = stamped_names(inputs)
-        tables = {names[name]: unfolded(bag) for name, bag in inputs.items()}
-        rows = run_stamped(self.spark, segment.whole_sql(names), tables)
-        typed = rows.select(segment.relation.column_names).cast(segment.relation.arrow_schema())
-        return ArrowBag.of_plain(typed, self.span[1])
+        tables = {names[name]: plain_rows(bag) for name, bag in inputs.items()}
+        return self.runner.whole(segment.whole_sql(names), tables, segment.relation.arrow_schema(), self.span[1])
 
 
-def _whole_rows(reader: SegmentLookup, within: ArrowRestriction | None) -> ArrowRequest:
+def _whole_rows(reader: SegmentLookup, within: Restriction[AnyKeys] | None) -> BagRequest:
     """Return the request for rows of a segment with all columns."""
     return RowRequest(relation=reader.relation.name, wanted=reader.relation.column_names, within=within)
 
@@ -302,4 +336,4 @@ def _whole_rows(reader: SegmentLookup, within: ArrowRestriction | None) -> Arrow
 def _first_rows(reader: SegmentLookup, order: Order, count: int) -> FirstRows:
     """Return at least the first rows of a segment in an order."""
     request = replace(_whole_rows(reader, None), order=order, limit=count)
-    return FirstRows.of_result(look_up(reader, request), order)
+    return FirstRows.of_result(held_result(look_up(reader, request)), order)

@@ -32,7 +32,7 @@ from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
@@ -198,7 +198,7 @@ class Bootstrap:
 
     def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
         """Read everything again if rows were truncated after they were read: the log does not say which they were."""
-        accepted = AcceptedLog(self.log, {})
+        accepted = AcceptedLog(self.log, {}, held_changes(self.log))
         for seen in staged.sights:
             try:
                 missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)

@@ -15,7 +15,7 @@ from headwater.deltas.lookup import SawTransactions
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import fresh_name, quoted, select_over, to_dataframe
 from headwater.engine.bootstrap.staging import StagedRelation
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.model.position import Tick
 from headwater.model.relation import TICK, RelationName
 from headwater.spark.types import SelectTypes
@@ -30,7 +30,7 @@ def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: T
     """Return what was staged of a relation as it is at a tick: each chunk rebased by what it saw."""
     files = [str(chunk.path) for chunk in staged.chunks]
     rows = read_files(spark, files, staged.relation.arrow_schema(staged.wanted))
-    name, accepted = staged.relation.name, AcceptedLog(log, {})
+    name, accepted = staged.relation.name, AcceptedLog(log, {}, held_changes(log))
     for seen in staged.sights:
         sight = SawTransactions(seen=seen)
         missing = accepted.unseen_upto(name, staged.wanted, sight, tick)

@@ -35,10 +35,11 @@ from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
+from headwater.deltas.stored_bag import held
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.batch.round import Outcome
 from headwater.engine.published.install import install_on_spark
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.source_lookup import SourceLookup, require_followed
 from headwater.engine.state.stored_segment import StoredSegment
@@ -161,7 +162,7 @@ class Correspondence:
         self._few_rows = resolved.project.settings.memory.lookup_rows
         self._log = log
         self._settled: dict[str, Tick] = {}
-        self._accepted = AcceptedLog(log, {})
+        self._accepted = AcceptedLog(log, {}, held_changes(log))
         self._acceptor = acceptor
         self._listener = listener
         self._delivered = view.frontier
@@ -378,7 +379,7 @@ class Correspondence:
     def _looked_up(self, lookup: SourceLookup, request: ArrowRequest, asked: ProbeStats) -> ArrowBag:
         result = look_up(lookup, request)
         asked.count(request, result)
-        return result.rows
+        return held(result.rows)
 
 
 def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag]) -> tuple[RowRequest[Any], ArrowBag]:
@@ -386,5 +387,5 @@ def _shown_rows(table: StoredSegment, join: JoinView, part: QueryPart[ArrowBag])
     (step,) = part.steps
     request = step_request(join, step, part.keys)
     shown = ViewLookup(shown=Shown(segment=None, join=join, alias=step.alias), kept=table)
-    rows = look_up(shown, request).rows
+    rows = held(look_up(shown, request).rows)
     return request.with_keys(rows.keys(step.columns, rows, step.columns)), rows

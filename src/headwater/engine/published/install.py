@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped, stamped_names
+from headwater.deltas.stored_bag import held
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.view_lookup import stored_view
@@ -105,7 +106,7 @@ def _held(table: StoredSegment, view: LiveView, before: ArrowBag, install: Insta
             columns = _key_columns(view.resolved.join, alias)
             within = restricted(columns, values)
             request = RowRequest(relation=table.relation.name, wanted=tuple(view.table.schema.names), within=within)
-            stored = ArrowBag(look_up(table, request).rows.table.select(schema.names).cast(schema))
+            stored = ArrowBag(held(look_up(table, request).rows).table.select(schema.names).cast(schema))
             rows = stored.plus(before.matching(columns, values)).restamped(install.upto).net()
             found = found.widest(rows)
     return found

@@ -36,12 +36,13 @@ from headwater.engine.service.heartbeat import SignsOfLife
 from headwater.engine.service.upkeep import Upkeep
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.truncation import resolve_truncates
 from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.model.keeping import Continuous
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, RelationName
+from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture
 from headwater.observe.events import (
     BatchCommitted,
@@ -61,10 +62,12 @@ from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
+from headwater.storage.data_file import delete_folder
 from headwater.storage.storage_errors import stored
+from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
-from headwater.warehouse.folders import staging_folder
+from headwater.warehouse.folders import scratch_folder, staging_folder
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.mailbox import Releases
@@ -115,6 +118,9 @@ class Maintainer:
             warehouse.commits.journal.let_go,
             listener,
             settings.upkeep,
+        )
+        self._runner = Runner(
+            spark=spark, held_rows=settings.batch.held_rows, scratch=scratch_folder(warehouse.path, "batch")
         )
         self._needed = Tick(0)
         self.plan = plan
@@ -390,6 +396,7 @@ class Maintainer:
         self._settled = dict(found.settled)
         self._take_over(found, jobs)
         self._absorb()
+        delete_folder(self._runner.scratch)
         return True
 
     def _find(self, due: Sequence[LiveView]) -> RoundResult:
@@ -397,7 +404,7 @@ class Maintainer:
         if not due:
             return RoundResult.of_nothing(self.log.last_tick, self._settled)
         return Round(
-            spark=self.spark,
+            runner=self._runner,
             resolved=self.resolved,
             log=self.log,
             acceptor=self.acceptor,
@@ -514,11 +521,13 @@ def _gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange])
     if change is None:
         return None
     view.gather(change, outcome.upto, changes)
-    counts = change.rows.table[COUNT]
-    positive = pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+    added, total = 0, 0
+    for counts in count_parts(change.rows):
+        added += pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+        total += pc.sum(counts).as_py() or 0
     return ViewDelta(
-        rows_added=positive,
-        rows_removed=positive - (pc.sum(counts).as_py() or 0),
+        rows_added=added,
+        rows_removed=added - total,
         changed_rows=change.changed_rows,
         read_rows=sum(change.read_rows.values()),
         asked=outcome.asked.by_source(),

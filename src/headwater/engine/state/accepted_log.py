@@ -3,39 +3,66 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import assert_never
+from collections.abc import Callable
+from typing import Generic, assert_never
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.lookup import SawTicks, SawTransactions, Sight
+from headwater.changelog.layout import stamped_schema
+from headwater.deltas.lookup import B, SawTicks, SawTransactions, Sight
 from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import large_session
+from headwater.deltas.stored_bag import Bag, StoredBag
 from headwater.errors import SourceUnavailable
 from headwater.maintenance.placing import seen_upto
 from headwater.model.position import Tick
-from headwater.model.relation import TICK, RelationName
+from headwater.model.relation import RelationName
+from headwater.warehouse.log_rows import spark_rows
+
+ReadChanges = Callable[[RelationName, tuple[str, ...], Tick, Tick], B]
+"""Returns a relation's signed rows of the ticks (after, upto], with some columns."""
 
 
-class AcceptedLog:
+def held_changes(log: ChangeLog) -> ReadChanges[ArrowBag]:
+    """Return how the changes are read that a log holds or that are read into this process."""
+    return lambda relation, columns, after, upto: ArrowBag(log.rows(relation, columns, after, upto))
+
+
+def sized_changes(log: ChangeLog, spark: SparkSession, held_rows: int) -> ReadChanges[Bag]:
+    """Return how changes are read in the form that their number asks for: many are left to Spark."""
+
+    def read(relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> Bag:
+        count = log.row_count(relation, after, upto)
+        if count <= held_rows:
+            return ArrowBag(log.rows(relation, columns, after, upto))
+        schema = log.relation_schema(relation)
+        frame = spark_rows(large_session(spark), log, relation, columns, after=after, upto=upto)
+        return StoredBag(frame=frame, schema=stamped_schema(schema.field(name) for name in columns), most=count)
+
+    return read
+
+
+class AcceptedLog(Generic[B]):
     """Answers an algorithm's questions about the change log.
 
     `settled` is, per source, a tick up to which every transaction is visible to any snapshot taken from now on;
     nothing at or before it needs to be looked at when asking what a snapshot did not see.
     """
 
-    def __init__(self, log: ChangeLog, settled: dict[str, Tick]) -> None:
-        """Look at the log as it stands when asked, not when this was made."""
+    def __init__(self, log: ChangeLog, settled: dict[str, Tick], read: ReadChanges[B]) -> None:
+        """Look at the log as it stands when asked, not when this was made. `read` reads its rows."""
         self._log = log
+        self._read = read
         self._settled = settled
         self.corrected: Counter[RelationName] = Counter()
         """How many rows came or went between what sources were seen to hold and what was needed of them."""
 
-    def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> ArrowBag:
+    def changes(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> B:
         """Return the signed rows of the ticks (after, upto]."""
-        return ArrowBag(self._log.rows(relation, columns, after, upto))
+        return self._read(relation, columns, after, upto)
 
-    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+    def seen_after(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B:
         """Return the signed rows of the transactions that were seen and whose tick is after this one."""
         match sight:
             case SawTicks():
@@ -45,7 +72,7 @@ class AcceptedLog:
                 return self._at(relation, columns, [at for at, seen in known if seen])
         assert_never(sight)
 
-    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> ArrowBag:
+    def unseen_upto(self, relation: RelationName, columns: tuple[str, ...], sight: Sight, tick: Tick) -> B:
         """Return the signed rows of the transactions that were not seen and whose tick is not after this one."""
         match sight:
             case SawTicks():
@@ -83,14 +110,13 @@ class AcceptedLog:
         """Return how far nothing can be unseen: what retention has dropped was committed long ago."""
         return self._settled[source] if source in self._settled else self._log.horizon()
 
-    def _at(self, relation: RelationName, columns: tuple[str, ...], ticks: list[Tick]) -> ArrowBag:
+    def _at(self, relation: RelationName, columns: tuple[str, ...], ticks: list[Tick]) -> B:
         if not ticks:
             last = self._log.last_tick
             return self.changes(relation, columns, last, last)
-        bag = self.changes(relation, columns, Tick(ticks[0] - 1), ticks[-1])
-        chosen = pc.is_in(bag.table[TICK], value_set=pa.array(ticks, pa.int64()))
-        return self._counted(relation, ArrowBag(bag.table.filter(chosen)))
+        found: B = self.changes(relation, columns, Tick(ticks[0] - 1), ticks[-1]).at(ticks)
+        return self._counted(relation, found)
 
-    def _counted(self, relation: RelationName, found: ArrowBag) -> ArrowBag:
-        self.corrected[relation] += len(found)
+    def _counted(self, relation: RelationName, found: B) -> B:
+        self.corrected[relation] += found.most
         return found

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import quoted, to_arrow
+from headwater.deltas.stored_bag import Bag
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.model.position import Tick
 from headwater.model.relation import Relation
-from headwater.model.settings import MemorySettings
+from headwater.model.settings import DEFAULTS, MemorySettings
 from headwater.storage.mapped_rows import MappedFolder
 from headwater.warehouse.kept_table import KeptTable
 
@@ -42,6 +42,7 @@ class AuxiliaryTable:
     table: KeptTable
     spark: SparkSession
     settings: MemorySettings
+    held_rows: int = DEFAULTS.batch.held_rows
     _readers: dict[Tick, SegmentReader] = field(default_factory=dict)
 
     def at(self, tick: Tick) -> SegmentReader:
@@ -57,15 +58,22 @@ class AuxiliaryTable:
 
     def _reader(self, plain: pa.Table, tick: Tick) -> SegmentReader:
         folder = MappedFolder.below(self.table.folder)
-        return SegmentReader.of_rows(self.relation, plain, tick, folder, self.settings.held_bytes)
+        return SegmentReader.of_rows(
+            self.relation, plain, tick, folder, self.settings.held_bytes, self.stored, self.held_rows
+        )
 
     def stored(self, tick: Tick) -> StoredSegment:
         """Return the rows at a tick where they are stored, for a caller that asks seldom."""
         return StoredSegment(
-            relation=self.relation, tick=tick, table=self.table, spark=self.spark, few_rows=self.settings.lookup_rows
+            relation=self.relation,
+            tick=tick,
+            table=self.table,
+            spark=self.spark,
+            few_rows=self.settings.lookup_rows,
+            held_rows=self.held_rows,
         )
 
-    def advance(self, lo: Tick, changes: ArrowBag | None, upto: Tick) -> None:
+    def advance(self, lo: Tick, changes: Bag | None, upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before."""
         if upto in self._readers or lo not in self._readers:
             return

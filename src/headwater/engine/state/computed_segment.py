@@ -20,13 +20,16 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.deltas.first_rows import limited
 from headwater.deltas.indexed_rows import is_among
-from headwater.deltas.lookup import Origin, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowResult, split_by_null
+from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, split_by_null
+from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest, BagResult, NotHeldError, held_request
 from headwater.engine.state.reach import restrict
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup, SegmentLookup
+from headwater.engine.state.whole_segments import WholeSegments
 from headwater.maintenance.rebase import Log
 from headwater.model import costs
 from headwater.model.position import Tick
@@ -43,18 +46,18 @@ class BatchLookup:
     """
 
     tick: Tick
-    log: Log[ArrowBag]
-    others: ArrowLookup
+    log: Log[Bag]
+    others: BagLookup
     kept: Mapping[RelationName, SegmentLookup]
     read: Counter[RelationName] = field(default_factory=Counter)
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows at the tick, of relations and of segments that are kept."""
         found = RebasedLookup(
             others=SegmentedLookup(segments=self.kept, others=self.others), log=self.log, tick=self.tick
         ).lookup(requests)
         for request, result in zip(requests, found, strict=True):
-            self.read[request.relation] += len(result.rows)
+            self.read[request.relation] += result.rows.most
         return found
 
     def holds(self, name: RelationName) -> bool:
@@ -73,20 +76,33 @@ class BatchLookup:
 
 @dataclass(slots=True, kw_only=True)
 class ComputedSegment:
-    """A segment's rows as of `tick`. `rows` computes them."""
+    """A segment's rows as of `tick`. `rows` computes those that are looked up, `whole` all of them.
+
+    If what leads to the rows is not held, all are computed, once, and looked up on Spark.
+    """
 
     relation: Relation
     tick: Tick
     rows: SegmentRows
+    whole: WholeSegments
     lookup_milliseconds: ClassVar[float] = costs.QUESTION
     _known: dict[tuple[str, ...], tuple[pa.Table, SegmentReader]] = field(default_factory=dict)
     """By the columns that were looked up: the keys that were, and the rows that have one of them."""
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, netted."""
         return [replace(self._found(request), origin=Origin.COMPUTED) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
+    def _found(self, request: BagRequest) -> BagResult:
+        try:
+            return self._held(held_request(request))
+        except NotHeldError:
+            rows = self.whole.rows(self.relation.name)
+            found = rows if request.within is None else rows.matching(request.columns, request.within.keys)
+            picked = found.picked(request.wanted).net()
+            return limited(RowResult(rows=picked, sight=SawTicks(upto=self.tick)), request)
+
+    def _held(self, request: ArrowRequest) -> BagResult:
         if request.within is None:
             return look_up(self._reader(self.rows.of_segment(self.relation.name, None).rows.counted), request)
         columns = request.within.columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import Bag
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.tick_lookup import SegmentLookup
@@ -48,13 +48,19 @@ class LiveView:
             for name, auxiliary in self.segments.items()
         }
 
+    @property
+    def folders(self) -> dict[RelationName, str]:
+        """The folders below which many changes are written: of its table and of its auxiliary tables."""
+        own = {name: auxiliary.table.changes.path for name, auxiliary in self.segments.items()}
+        return {**own, self.resolved.view.output.name: self.table.changes.path}
+
     def gather(self, change: ViewChange, upto: Tick, gathered: dict[str, TableChange]) -> None:
         """Add a batch's changes to what a commit will carry, by table. What the table has already is left out.
 
         Of views that share a table, the first that comes to a tick adds its changes.
         """
-        tables = [(self.segments[name].table, bag.table) for name, bag in change.segments.items()]
-        for table, rows in (*tables, (self.table, change.rows.table)):
+        tables = [(self.segments[name].table, bag) for name, bag in change.segments.items()]
+        for table, rows in (*tables, (self.table, change.rows)):
             before = gathered.get(table.name)
             found = table.change(rows, upto, None if before is None else before.upto)
             if found is not None:
@@ -72,7 +78,7 @@ class LiveView:
         self.stopped = _as_stopped(error)
 
 
-def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> ArrowBag | None:
+def _rows(change: ViewChange, name: RelationName, resolved: ResolvedView) -> Bag | None:
     return change.rows if name == resolved.view.output.name else change.segments.get(name)
 
 

@@ -16,7 +16,8 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from headwater.deltas.lookup import Origin, SawTransactions, look_up
-from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
+from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.source_lookup import SnapshotLookup
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Positions
@@ -35,6 +36,8 @@ class Snapshots:
     relations: Mapping[RelationName, Relation]
     log: LogView
     wait_seconds: float = DEFAULTS.batch.follow_wait_seconds
+    runner: Runner | None = None
+    """What keeps many rows that sources answer. Without, all are held."""
     _open: dict[str, Snapshot] = field(default_factory=dict)
     _sights: dict[str, SawTransactions] = field(default_factory=dict)
     _stack: ExitStack = field(default_factory=ExitStack)
@@ -87,7 +90,11 @@ class Snapshots:
         """Return the lookup of a relation in the snapshot of its source."""
         snapshot = self._open[relation.name.source]
         return SnapshotLookup(
-            snapshot=snapshot, relations={relation.name: relation}, log=self.log, wait_seconds=self.wait_seconds
+            snapshot=snapshot,
+            relations={relation.name: relation},
+            log=self.log,
+            wait_seconds=self.wait_seconds,
+            runner=self.runner,
         )
 
     def are_valid(self) -> bool:
@@ -95,7 +102,7 @@ class Snapshots:
         return all(snapshot.is_valid(self.log) for snapshot in self._open.values())
 
 
-class CountedLookup(ArrowLookup, Protocol):
+class CountedLookup(BagLookup, Protocol):
     """A lookup that counts what sources were asked."""
 
     @property
@@ -114,12 +121,12 @@ class RelationLookup:
     """The rows of relations: in their replicas, and at the sources for those that have none."""
 
     relations: Mapping[RelationName, Relation]
-    replicas: Mapping[RelationName, ArrowLookup]
+    replicas: Mapping[RelationName, BagLookup]
     snapshots: Snapshots
     asked: ProbeStats = field(default_factory=ProbeStats)
     known_key_count: None = None
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request. Several are looked up at once."""
         if len(requests) == 1:
             found = [self._found(requests[0])]
@@ -131,7 +138,7 @@ class RelationLookup:
                 self.asked.count(request, result)
         return found
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
+    def _found(self, request: BagRequest) -> BagResult:
         """Return the rows of one request. Nothing is counted here, where threads meet."""
         replica = self.replicas.get(request.relation)
         return look_up(replica or self.snapshots.source(self.relations[request.relation]), request)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -19,8 +19,9 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
-from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe, under_keys
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest
+from headwater.deltas.on_spark import large_session, passing, quoted, to_arrow, to_dataframe, under_keys
+from headwater.deltas.stored_bag import BagRequest, BagResult, StoredBag, held_request
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import DEFAULTS, MemorySettings
@@ -44,6 +45,8 @@ class ReplicaReader:
     tick: Tick
     files: tuple[str, ...] = ()
     settings: MemorySettings = DEFAULTS.memory
+    held_rows: int = DEFAULTS.batch.held_rows
+    """Up to this many entries are looked up here. More are left to Spark."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
     """Guards what is laid on top and `tick`, which change together while a bootstrap or a TRUNCATE reads them."""
 
@@ -56,16 +59,41 @@ class ReplicaReader:
         """Return by what the ticks (after, upto] change what it holds."""
         return ArrowBag(log.rows(self.relation.name, self.columns, after, upto)).selected(self.entry.rows)
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
-        """Return the rows of each request, in entries that are not netted."""
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
+        """Return the rows of each request, in entries that are not netted. Many are not held."""
         return [limited(self._found(request), request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
-        if request.keys is None:
-            found = self.rows.entries()
-        else:
+    def _found(self, request: BagRequest) -> BagResult:
+        if self._most(request) > self.held_rows:
+            return self._stored(request)
+        if isinstance(request.keys, ArrowKeys):
             found = self.rows.matching(request.columns, request.keys.named(request.columns))
-        return _result(found, request, self.relation, self.tick)
+        else:
+            found = self.rows.entries()
+        result = _result(found, request, self.relation, self.tick)
+        return replace(result, has_all_rows=not isinstance(request.keys, ArrowKeys))
+
+    def _most(self, request: BagRequest) -> int:
+        """Return how many entries a request finds at most."""
+        if isinstance(request.keys, ArrowKeys):
+            return self.rows.count_matching(request.columns, request.keys.named(request.columns))
+        return self.rows.row_count
+
+    def _stored(self, request: BagRequest) -> BagResult:
+        """Return rows on Spark. If there are as many keys as rows, all rows."""
+        with self._lock:
+            frame, tick, most = self._netted(), self.tick, self.rows.row_count
+        schema = self.relation.arrow_schema(self.columns)
+        rows = StoredBag.of_counted(frame, schema, tick, most, is_net=True)
+        is_narrow = request.keys is not None and request.keys.most < most
+        found = rows.matching(request.columns, request.keys) if request.keys is not None and is_narrow else rows
+        picked = found if request.wanted == self.columns else found.picked(request.wanted)
+        return RowResult(
+            rows=picked,
+            sight=SawTicks(upto=tick),
+            origin=Origin.REPLICA,
+            has_all_rows=request.keys is not None and not is_narrow,
+        )
 
     def _dataframe(self) -> DataFrame:
         """Return every entry, signed. A base that is not in memory is read by Spark from its files."""
@@ -81,6 +109,20 @@ class ReplicaReader:
         """Return the rows at `tick`, netted, with `_count`."""
         rows = self._dataframe()
         return net(rows, list(self.columns)) if self.rows.change_count else rows
+
+    def _netted(self) -> DataFrame:
+        """Return the same, from where most of them are stored: rows that no change touches are only read."""
+        session = large_session(self.spark)
+        base = (
+            to_dataframe(session, self.rows.base())
+            if self.rows.is_held
+            else read_files(session, self.files, self.rows.schema)
+        )
+        bag = StoredBag.of_counted(
+            base, self.relation.arrow_schema(self.columns), self.tick, self.rows.base_count, is_net=True
+        )
+        changes = ArrowBag.of_counted(pa.concat_tables([self._nothing(), *self.rows.changes()]), self.tick)
+        return bag.changed_by(changes, self.tick).counted
 
     def dataframe_at(self, log: ChangeLog, tick: Tick) -> DataFrame:
         """Return the rows at a tick, before or after this one, netted, with `_count`."""
@@ -116,11 +158,11 @@ class StoredReplica:
     entry: ReplicaEntry
     state: ReplicaState
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request."""
-        return [limited(self._found(request), request) for request in requests]
+        return [limited(self._found(held_request(request)), request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
+    def _found(self, request: ArrowRequest) -> BagResult:
         rows = self.state.dataframe
         if request.keys is not None:
             rows = under_keys(self.spark, rows, request.keys.named(request.columns))
@@ -128,7 +170,7 @@ class StoredReplica:
         return _result(found, request, self.relation, self.state.tick)
 
 
-def _result(found: pa.Table, request: ArrowRequest, relation: Relation, tick: Tick) -> ArrowResult:
+def _result(found: pa.Table, request: BagRequest, relation: Relation, tick: Tick) -> BagResult:
     schema = pa.schema([*relation.arrow_schema(request.wanted), pa.field(COUNT, pa.int64())])
     bag = ArrowBag.of_counted(found.select(schema.names).cast(schema), tick)
     return RowResult(rows=bag, sight=SawTicks(upto=tick), origin=Origin.REPLICA)

@@ -21,7 +21,8 @@ from typing import assert_never
 import pyarrow as pa
 
 from headwater.deltas.lookup import NO_TICK, Origin, Restriction, RowRequest, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRestriction, ArrowResult
+from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction, ArrowResult
+from headwater.deltas.stored_bag import BagLookup, held_result
 from headwater.engine.state.reach import Reader, read_occurrences, restrict
 from headwater.engine.state.sought import Sought
 from headwater.engine.state.tick_lookup import Cost
@@ -82,7 +83,7 @@ def _operand_cost(name: RelationName, key_count: int, cost: Cost, segments: Mapp
 
 
 def read_rewritten(
-    rewriting: Rewriting, lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: ArrowLookup, operands: Reader
+    rewriting: Rewriting, lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: BagLookup, operands: Reader
 ) -> dict[str, ArrowResult]:
     """Return rows per alias of a join whose lineage is kept, among them all that can derive a sought row."""
     match rewriting:
@@ -101,24 +102,24 @@ def read_rewritten(
 
 
 def _from_whole(
-    lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: ArrowLookup
+    lineage: KeptLineage, sought: Sought, wanted: Wanted, reading: BagLookup
 ) -> Iterator[tuple[str, ArrowResult]]:
     plain = {name: lineage.columns[alias][held] for name, (alias, held) in output_columns(lineage.join).items()}
     within = restrict(lineage.whole, {plain[name]: name for name in sought.columns if name in plain}, sought.rows)
     request = RowRequest(relation=lineage.whole.name, wanted=lineage.whole.column_names, within=within)
-    found = look_up(reading, request)
+    found = held_result(look_up(reading, request))
     for alias, columns in wanted.items():
         rows = _once(found.rows.table, lineage.columns[alias], columns)
         yield alias, replace(found, rows=rows, origin=Origin.LINEAGE_VIEW)
 
 
 def _from_split(
-    lineage: KeptLineage, alias: str, columns: Sequence[str], within: ArrowRestriction | None, reading: ArrowLookup
+    lineage: KeptLineage, alias: str, columns: Sequence[str], within: ArrowRestriction | None, reading: BagLookup
 ) -> ArrowResult:
     called = lineage.columns[alias]
     there = within and Restriction(columns=tuple(called[name] for name in within.columns), keys=within.keys)
     request = RowRequest(relation=lineage.split[alias], wanted=tuple(called.values()), within=there)
-    found = look_up(reading, request)
+    found = held_result(look_up(reading, request))
     return replace(found, rows=_once(found.rows.table, called, columns), origin=Origin.SPLIT_LINEAGE)
 
 

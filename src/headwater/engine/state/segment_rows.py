@@ -17,6 +17,7 @@ import pyarrow as pa
 from headwater.deltas.extent import Extent
 from headwater.deltas.lookup import NO_TICK, Origin, Restriction, RowRequest, RowResult, SawTicks, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowRestriction, ArrowResult, summed_up, unfolded
+from headwater.deltas.stored_bag import held_result
 from headwater.engine.state.reach import read_occurrences
 from headwater.engine.state.rewritings import Lineages, cheapest, read_rewritten
 from headwater.engine.state.sought import Sought, sought_rows
@@ -85,8 +86,10 @@ class SegmentRows:
             None if request.within is None else _told(request.within),
         )
         if key not in self._known:
-            held = self._reading.holds(request.relation)
-            self._known[key] = look_up(self._reading, request) if held else self._computed_result(request)
+            is_held = self._reading.holds(request.relation)
+            self._known[key] = (
+                held_result(look_up(self._reading, request)) if is_held else self._computed_result(request)
+            )
         return self._known[key]
 
     def _computed_result(self, request: ArrowRequest) -> ArrowResult:

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from headwater.deltas.lookup import RowResult, SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
+from headwater.deltas.stored_bag import Bag, BagRequest, BagResult, NotHeldError, held, held_request
 from headwater.engine.state.relation_lookup import RelationLookup
 from headwater.engine.state.view_lookup import ViewLookup
 from headwater.maintenance.known_rows import Known, known_rows
-from headwater.maintenance.rebase import rebase
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
 from headwater.observe.probe_stats import ProbeStats
@@ -35,15 +35,15 @@ class SelfLookup:
     relations: Mapping[RelationName, Relation]
     columns: Mapping[RelationName, tuple[str, ...]]
     """The columns that the view needs of its relations."""
-    net: Mapping[RelationName, ArrowBag]
+    net: Mapping[RelationName, Bag]
     """What changes in its relations over the batch, all ticks together."""
     lo: Tick
-    log: AcceptedLog
+    log: Log[Bag]
     shown: Sequence[ViewLookup]
     others: RelationLookup
     known_key_count: int = 0
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request. What is left to ask is asked at once."""
         known = [self._known(request) for request in requests]
         left = [_left(request, found) for request, found in zip(requests, known, strict=True)]
@@ -63,33 +63,40 @@ class SelfLookup:
         """What sources were asked."""
         return self.others.asked
 
-    def _is_copied(self, request: ArrowRequest) -> bool:
+    def _is_copied(self, request: BagRequest) -> bool:
         return request.relation in self.others.replicas
 
-    def _known(self, request: ArrowRequest) -> Known[ArrowBag] | None:
-        """Return what need not be asked. None where nothing can be known, or a replica has it all."""
+    def _known(self, request: BagRequest) -> Known[ArrowBag] | None:
+        """Return what need not be asked. None where nothing can be known, or a replica has it all, or for very much."""
         if request.keys is None or self._is_copied(request):
             return None
-        known = known_rows(request, self.relations[request.relation], self.net, self.columns)
+        try:
+            return self._known_of(held_request(request), {name: held(bag) for name, bag in self.net.items()})
+        except NotHeldError:
+            return None
+
+    def _known_of(self, request: ArrowRequest, net: Mapping[RelationName, ArrowBag]) -> Known[ArrowBag]:
+        assert request.keys is not None, "only rows under keys are known"
+        known = known_rows(request, self.relations[request.relation], net, self.columns)
         for view in self.shown:
             if view.answers(request):
                 left = request.with_keys(request.keys.without(known.keys))
-                rows = look_up(view, replace(left, wanted=view.shown.wanted)).rows
+                rows = held(look_up(view, replace(left, wanted=view.shown.wanted)).rows)
                 keys = rows.keys(request.columns, rows, request.columns)
                 both = known.rows.picked(request.wanted).plus(rows.picked(request.wanted))
                 known = Known(keys=known.keys.plus(keys), rows=both.net())
         return replace(known, rows=known.rows.picked(request.wanted).net())
 
-    def _whole(self, left: ArrowRequest, known: Known[ArrowBag] | None, result: ArrowResult | None) -> ArrowResult:
+    def _whole(self, left: BagRequest, known: Known[ArrowBag] | None, result: BagResult | None) -> BagResult:
         """Return what was known and what was asked as one result."""
         if known is None:
             assert result is not None, "what cannot be known is asked for"
             return result
-        rows = known.rows if result is None else known.rows.plus(rebase(left, result, self.log, self.lo))
+        rows: Bag = known.rows if result is None else known.rows.plus(rebase(left, result, self.log, self.lo))
         return RowResult(rows=rows, sight=SawTicks(upto=self.lo))
 
 
-def _left(request: ArrowRequest, known: Known[ArrowBag] | None) -> ArrowRequest:
+def _left(request: BagRequest, known: Known[ArrowBag] | None) -> BagRequest:
     if known is None or request.keys is None:
         return request
     return request.with_keys(request.keys.without(known.keys))

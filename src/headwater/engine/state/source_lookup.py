@@ -6,19 +6,22 @@ An answer carries what its reader saw, and is used only once the change log hold
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.deltas.extent import WHOLE
 from headwater.deltas.first_rows import limited
 from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import NO_TICK, Origin, RowResult, SawTransactions
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, split_by_null
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, empty_table, split_by_null
+from headwater.deltas.stored_bag import AnyKeys, BagRequest, BagResult
+from headwater.engine.state.runner import Runner, Spool
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Positions
 from headwater.model.relation import Relation, RelationName
-from headwater.sources.source import LogView, Reader, Snapshot
+from headwater.sources.source import Chunk, LogView, Reader, Snapshot
 
 
 def require_followed(log: LogView, positions: Positions, wait_seconds: float) -> None:
@@ -41,11 +44,12 @@ class SnapshotLookup:
     relations: Mapping[RelationName, Relation]
     log: LogView
     wait_seconds: float
+    runner: Runner | None = None
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, all as one reader shows them."""
         with self.snapshot.reader() as reader:
-            found = SourceLookup(reader=reader, relations=self.relations).lookup(requests)
+            found = SourceLookup(reader=reader, relations=self.relations, runner=self.runner).lookup(requests)
             require_followed(self.log, reader.positions, self.wait_seconds)
         return found
 
@@ -56,33 +60,47 @@ class SourceLookup:
 
     reader: Reader
     relations: Mapping[RelationName, Relation]
+    runner: Runner | None = None
+    """What keeps many rows that are found. Without, all are held."""
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, one entry for each row. No keys are not asked for."""
         return [limited(self._found(request), request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
-        started = time.perf_counter()
-        rows = self._read(self.relations[request.relation], request)
+    def _found(self, request: BagRequest) -> BagResult:
+        started, byte_count = time.perf_counter(), 0
+        relation = self.relations[request.relation]
+        rows = Spool(schema=empty_table(relation.arrow_schema(request.wanted)).schema, runner=self.runner)
+        for part in self._read(relation, request):
+            byte_count += part.nbytes
+            rows.add(ArrowBag.of_plain(part.select(list(request.wanted)), NO_TICK))
         return RowResult(
-            rows=ArrowBag.of_plain(rows, NO_TICK),
+            rows=rows.bag(),
             sight=SawTransactions(seen=self.reader.seen),
             origin=Origin.SOURCE,
             seconds=time.perf_counter() - started,
+            byte_count=byte_count,
         )
 
-    def _read(self, relation: Relation, request: ArrowRequest) -> pa.Table:
-        wanted = request.wanted
+    def _read(self, relation: Relation, request: BagRequest) -> Iterator[pa.Table]:
+        """Yield what a request finds. Many keys are asked for in several questions."""
         if request.within is None:
-            return self.reader.probe(relation, wanted, (), pa.table({})).select(list(wanted))
-        columns, keys = request.within.columns, request.within.keys.named(request.within.columns)
-        parts = [
-            self._under_nulls(relation, wanted, part)
-            if any(values.null_count for values in part.columns)
-            else self.reader.probe(relation, wanted, columns, part).select(list(wanted))
-            for part in split_by_null(keys)
-        ]
-        return pa.concat_tables(parts) if parts else relation.arrow_schema(wanted).empty_table()
+            yield from self.reader.read(relation, request.wanted, Chunk(number=0), WHOLE)
+            return
+        columns = request.within.columns
+        for keys in self._key_parts(request.within.keys):
+            for part in split_by_null(keys.rename_columns(list(columns))):
+                if any(values.null_count for values in part.columns):
+                    yield self._under_nulls(relation, request.wanted, part)
+                else:
+                    yield self.reader.probe(relation, request.wanted, columns, part)
+
+    def _key_parts(self, keys: AnyKeys) -> Iterator[pa.Table]:
+        if isinstance(keys, ArrowKeys):
+            yield keys.table
+            return
+        assert self.runner is not None, "what looks up with keys that are stored runs queries on Spark"
+        yield from self.runner.key_parts(keys)
 
     def _under_nulls(self, relation: Relation, wanted: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the rows under keys that have a NULL: a source is asked for values only, so the rest is done here."""

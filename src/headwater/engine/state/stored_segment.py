@@ -14,12 +14,18 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
-from headwater.deltas.on_spark import quoted, to_arrow, under_keys
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, with_one_zero
+from headwater.deltas.on_spark import collect_few, large_session, quoted
+from headwater.deltas.stored_bag import UNKNOWN, Bag, BagRequest, BagResult, StoredBag, StoredKeys, held_request
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import DEFAULTS
+from headwater.storage.spark_files import spark_schema
 from headwater.warehouse.kept_table import KeptTable
+
+ALL_ROWS = 2**62
+"""The number of rows that are held by a caller that holds whatever it finds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,22 +38,46 @@ class StoredSegment:
     spark: SparkSession
     few_rows: int
     """Up to this many rows are read here. To look at more, a Spark job is started."""
+    held_rows: int = DEFAULTS.batch.held_rows
+    """Up to this many rows are held. More stay on Spark."""
     origin: Origin = Origin.AUXILIARY_TABLE
     lookup_milliseconds: ClassVar[float] = costs.JOB
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, netted. Not readable is what the table does not hold at the tick."""
         return [limited(self._found(request), request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
-        few = self.table.few_rows(self.tick, request.wanted, request.within, self.few_rows)
-        rows = self._read_on_spark(request) if few is None else few.counted
-        typed = rows.cast(pa.schema([*self.relation.arrow_schema(request.wanted), pa.field(COUNT, pa.int64())]))
-        bag = ArrowBag.of_counted(with_one_zero(typed), self.tick).net()
-        return RowResult(rows=bag, sight=SawTicks(upto=self.tick), origin=self.origin)
+    def _found(self, request: BagRequest) -> BagResult:
+        rows: Bag | None = self._held(request)
+        if rows is None:
+            stored = self._stored(request)
+            rows = stored if request.limit is not None else self._few_of(stored)
+        return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=self.origin)
 
-    def _read_on_spark(self, request: ArrowRequest) -> pa.Table:
-        keys = None if request.keys is None else request.keys.named(request.columns)
-        entries = self.table.entries_dataframe(self.spark, self.tick, keys)
-        under = entries if keys is None else under_keys(self.spark, entries, keys)
-        return to_arrow(under.select(*quoted((*request.wanted, COUNT))))
+    def _held(self, request: BagRequest) -> ArrowBag | None:
+        """Return the rows if few have to be read to find them."""
+        if isinstance(request.keys, StoredKeys):
+            return None
+        most = self.few_rows if request.within is not None else min(self.few_rows, self.held_rows)
+        few = self.table.few_rows(self.tick, request.wanted, held_request(request).within, most)
+        return None if few is None else self._typed(few.counted, request.wanted)
+
+    def _stored(self, request: BagRequest) -> StoredBag:
+        """Return the rows as Spark finds them."""
+        held = isinstance(request.keys, ArrowKeys) and request.keys.named(request.columns)
+        keys = held if isinstance(held, pa.Table) else None
+        entries = self.table.entries_dataframe(large_session(self.spark), self.tick, keys)
+        columns = tuple(dict.fromkeys((*request.wanted, *request.columns)))
+        schema = self.relation.arrow_schema(columns)
+        typed = entries.select(*quoted((*columns, COUNT))).to(spark_schema(schema.append(pa.field(COUNT, pa.int64()))))
+        bag = StoredBag.of_counted(typed, schema, self.tick, UNKNOWN)
+        found = bag if request.keys is None else bag.matching(request.columns, request.keys)
+        return found.picked(request.wanted).net()
+
+    def _few_of(self, rows: StoredBag) -> Bag:
+        few = collect_few(rows.counted, self.held_rows)
+        return rows if few is None else self._typed(few, rows.columns)
+
+    def _typed(self, counted: pa.Table, wanted: tuple[str, ...]) -> ArrowBag:
+        typed = counted.cast(pa.schema([*self.relation.arrow_schema(wanted), pa.field(COUNT, pa.int64())]))
+        return ArrowBag.of_counted(with_one_zero(typed), self.tick).net()

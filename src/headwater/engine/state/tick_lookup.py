@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowLookup, ArrowRequest, ArrowResult
-from headwater.maintenance.rebase import Log, rebase, refuse_negative
+from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest, BagResult
+from headwater.engine.state.runner import existing
+from headwater.maintenance.rebase import Log, rebase
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, Relation, RelationName, SegmentName
+from headwater.model.relation import Relation, RelationName, SegmentName
 
 Run = Callable[[str, Mapping[str, pa.Table]], pa.Table]
 """Runs Spark SQL over tables by their names."""
@@ -30,7 +30,7 @@ Cost = Callable[[RelationName, int], float | None]
 """About how many milliseconds it takes to read rows of a relation or segment under this many keys; None: not held."""
 
 
-class SegmentLookup(ArrowLookup, Protocol):
+class SegmentLookup(BagLookup, Protocol):
     """The rows of one segment as of a tick."""
 
     @property
@@ -49,7 +49,7 @@ class SegmentLookup(ArrowLookup, Protocol):
         ...
 
 
-class TickLookup(ArrowLookup, Protocol):
+class TickLookup(BagLookup, Protocol):
     """Rows of relations and segments as of one tick, wherever they are."""
 
     @property
@@ -70,10 +70,10 @@ class SegmentedLookup:
     changes of the segment are computed before anybody joins them. So there is nothing to rebase.
     """
 
-    segments: Mapping[RelationName, ArrowLookup]
-    others: ArrowLookup
+    segments: Mapping[RelationName, BagLookup]
+    others: BagLookup
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request. Those of relations are looked up at once."""
         asked = tuple(request for request in requests if not isinstance(request.relation, SegmentName))
         found = iter(self.others.lookup(asked) if asked else ())
@@ -89,11 +89,11 @@ class SegmentedLookup:
 class RebasedLookup:
     """What another lookup finds, brought to a tick."""
 
-    others: ArrowLookup
-    log: Log[ArrowBag]
+    others: BagLookup
+    log: Log[Bag]
     tick: Tick
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows at the tick, netted, those of the extents only."""
         asked = [_whole(request) for request in requests]
         results = self.others.lookup(asked)
@@ -102,14 +102,14 @@ class RebasedLookup:
             for request, whole, result in zip(requests, asked, results, strict=True)
         ]
 
-    def _rebased(self, request: ArrowRequest, whole: ArrowRequest, result: ArrowResult) -> ArrowResult:
-        rows = rebase(whole, result, self.log, self.tick).selected(request.extent)
-        refuse_negative(pc.sum(pc.less(rows.table[COUNT], 0)).as_py() or 0, str(request.relation), self.tick)
+    def _rebased(self, request: BagRequest, whole: BagRequest, result: BagResult) -> BagResult:
+        rebased = rebase(whole, result, self.log, self.tick).selected(request.extent)
+        rows = existing(rebased, str(request.relation), self.tick)
         if request.wanted != whole.wanted:
             rows = rows.picked(request.wanted).net()
         return replace(result, rows=rows, sight=SawTicks(upto=self.tick))
 
 
-def _whole(request: ArrowRequest) -> ArrowRequest:
+def _whole(request: BagRequest) -> BagRequest:
     """Return a request whose result can be rebased: without a limit, and with the columns that have keys."""
     return replace(request, wanted=tuple(dict.fromkeys((*request.wanted, *request.columns))), order=(), limit=None)

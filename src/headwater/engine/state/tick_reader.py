@@ -17,12 +17,13 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.extent import Content
 from headwater.deltas.lookup import look_up
-from headwater.deltas.on_arrow import ArrowLookup, ArrowRequest, ArrowResult
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult
 from headwater.engine.service.wait_until_followed import MaintainersLog
-from headwater.engine.state.accepted_log import AcceptedLog
+from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.engine.state.relation_lookup import Snapshots
 from headwater.engine.state.replica_reader import StoredReplica, stored_replica
-from headwater.engine.state.stored_segment import StoredSegment
+from headwater.engine.state.stored_segment import ALL_ROWS, StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.engine.state.truncation import truncated_at
 from headwater.errors import NotReadable, SourceUnavailable
@@ -50,7 +51,7 @@ class TickReader:
     _kept: Mapping[str, KeptTable] = field(init=False)
     _replicas: Mapping[RelationName, StoredReplica] = field(init=False)
     _snapshots: Snapshots = field(init=False)
-    _log: AcceptedLog = field(init=False)
+    _log: AcceptedLog[ArrowBag] = field(init=False)
     _stack: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
@@ -68,7 +69,7 @@ class TickReader:
         self._snapshots = self._stack.enter_context(
             Snapshots(self.resolved.sources, self.resolved.relations, following)
         )
-        self._log = AcceptedLog(self.warehouse.log, {})
+        self._log = AcceptedLog(self.warehouse.log, {}, held_changes(self.warehouse.log))
 
     def __enter__(self) -> Self:
         """Keep what is open for a block."""
@@ -83,7 +84,7 @@ class TickReader:
                 "a source restarted, or rewrote a table, while it was asked", code="HW-533", hint="try again"
             )
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request at the tick."""
         return [look_up(self._at_tick(request), request) for request in requests]
 
@@ -94,14 +95,19 @@ class TickReader:
         table = self._kept.get(name.name)
         return table is not None and self.tick >= table.horizon()
 
-    def _at_tick(self, request: ArrowRequest) -> ArrowLookup:
+    def _at_tick(self, request: BagRequest) -> BagLookup:
         """Return where rows are looked up: an auxiliary table, a replica, or the source."""
         name = request.relation
         if isinstance(name, SegmentName):
             segment = next(one for one in self.view.segments if one.name == name)
             table = self._kept[name.name]
             return StoredSegment(
-                relation=segment.relation, tick=self.tick, table=table, spark=self.spark, few_rows=self._few_rows
+                relation=segment.relation,
+                tick=self.tick,
+                table=table,
+                spark=self.spark,
+                few_rows=self._few_rows,
+                held_rows=ALL_ROWS,
             )
         replica = self._replicas.get(name)
         if replica is not None and replica.entry.content.covers(_needed(request)):
@@ -156,5 +162,5 @@ class TickReader:
             )
 
 
-def _needed(request: ArrowRequest) -> Content:
+def _needed(request: BagRequest) -> Content:
     return Content(columns=tuple(dict.fromkeys((*request.wanted, *request.columns))), rows=request.extent)

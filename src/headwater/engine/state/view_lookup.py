@@ -13,7 +13,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from headwater.deltas.lookup import Origin, Restriction, RowRequest, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import BagRequest, BagResult, held
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import SegmentLookup
 from headwater.maintenance.published.self_maintenance import shows_whole_rows
@@ -54,24 +55,24 @@ class ViewLookup:
     shown: Shown
     kept: SegmentLookup
 
-    def answers(self, request: ArrowRequest) -> bool:
+    def answers(self, request: BagRequest) -> bool:
         """Tell whether a request goes by the key of the relation, and for columns that are shown."""
         shown = self.shown
         is_by_key = set(request.columns) == set(shown.relation.key)
         return is_by_key and request.relation == shown.relation.name and set(request.wanted) <= set(shown.wanted)
 
-    def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows that are shown of each request, each once."""
         return [self._found(request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> ArrowResult:
+    def _found(self, request: BagRequest) -> BagResult:
         shown, kept = self.shown, self.kept.relation
         assert request.within is not None, "rows are shown by keys"
         names = tuple(kept.column_names[place] for place in row_outputs(shown.join, shown.alias))
         by = tuple(names[shown.wanted.index(column)] for column in request.within.columns)
         there = Restriction(columns=by, keys=request.within.keys)
         result = look_up(self.kept, RowRequest(relation=kept.name, wanted=names, within=there))
-        rows = result.rows.table.select([*names, TICK, COUNT]).rename_columns([*shown.wanted, TICK, COUNT])
+        rows = held(result.rows).table.select([*names, TICK, COUNT]).rename_columns([*shown.wanted, TICK, COUNT])
         schema = [*shown.relation.arrow_schema(shown.wanted), rows.schema.field(TICK), rows.schema.field(COUNT)]
         once = _each_once(ArrowBag(rows.cast(pa.schema(schema))))
         return replace(result, rows=once.picked(request.wanted).net())

@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from headwater.deltas.on_arrow import ArrowBag, empty_table
 from headwater.model.relation import Relation, RelationName
 
-if TYPE_CHECKING:  # a step names its law
+if TYPE_CHECKING:  # a step names its law, and laws need no Spark
+    from headwater.deltas.stored_bag import Bag
     from headwater.views.steps.union_step import UnionStep
 
 
-def change_union(step: UnionStep, united: Relation, changes: Mapping[RelationName, ArrowBag]) -> ArrowBag:
+def change_union(step: UnionStep, united: Relation, changes: Mapping[RelationName, Bag]) -> Bag:
     """Return how a union changes, from how its inputs change. Columns go by their order."""
     schema = empty_table(united.arrow_schema()).schema
-    parts = []
+    total: Bag = ArrowBag(schema.empty_table())
     for signed in step.inputs:
         bag = changes[signed.input] if signed.sign > 0 else changes[signed.input].negated()
-        ordered = bag.picked(bag.columns).table
-        parts.append(ordered.rename_columns(schema.names).cast(schema))
-    return ArrowBag(pa.concat_tables(parts)).net()
+        total = total.plus(bag.typed(schema))
+    return total.net()

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.laws.join import law_sql
 from headwater.views.steps.computed import First
 from headwater.views.steps.join import JoinView
+
+if TYPE_CHECKING:  # plans are made without Spark
+    from headwater.deltas.stored_bag import Bag
 
 _CHANGES, _OLD = "changes", "old"
 
@@ -65,7 +68,7 @@ class LawOverOldRows:
 class SumOfChanges:
     """The changes of all inputs, added up by `total`."""
 
-    total: Callable[[Mapping[RelationName, ArrowBag]], ArrowBag]
+    total: Callable[[Mapping[RelationName, Bag]], Bag]
     sql: str = ""
 
 
