@@ -60,6 +60,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "keys of both": lambda a, b, k: a.matching(("a",), b.groups(("a",)).plus(k.groups(("a",)))),
     "widest": lambda a, b, _: a.restamped(Tick(1)).positive().widest(b.restamped(Tick(1)).positive()),
     "typed": lambda a, _, __: a.typed(a.schema.set(0, pa.field("a", pa.int64()))),
+    "taken twice": lambda a, _, __: a.typed(a.schema.set(1, pa.field("b", pa.int32())), ("a", "a")),
 }
 
 

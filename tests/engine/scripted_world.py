@@ -119,6 +119,8 @@ class ScriptedWorld:
     sales: RelationName = SALES
     products: RelationName = PRODUCTS
     events: list[Event] = field(default_factory=list)
+    oracles: dict[str, Callable[[Bag, Bag], Bag]] = field(default_factory=dict)
+    """By view, what gives its rows from those of sales and products, for views that are not the two above."""
     _urls: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -252,28 +254,47 @@ class ScriptedWorld:
                 assert {row: n for row, n in shown.items() if n} == expected, f"{view} at tick {tick}"
         return warehouse.log.last_tick
 
+    def assert_newest(self, *views: str) -> None:
+        """Compare the newest state of views with what their queries give."""
+        warehouse = self.warehouse
+        last = warehouse.log.last_tick
+        told = warehouse.log.transactions(None, warehouse.log.horizon(), last)
+        for view in views:
+            entry = warehouse.view(view)
+            assert warehouse.frontier(view) == last, f"{view} is not at the end"
+            shown = bag_of(warehouse.few_rows(view, last, [name for name, _ in entry.schema]))
+            assert {row: n for row, n in shown.items() if n} == self._expected(view, last, told), view
+
     def _logs(self) -> Iterator[tuple[str, str, int]]:
         """Yield what `rows` calls each table, with the name and the length of its log."""
         for source, name, database in (("shop", self.sales, self.shop), ("stock", self.products, self.stock)):
             log = database.log_of(name)
             yield source, log_name(name.source, log), len(database.log(log))
 
-    def _expected(self, view: str, tick: Tick, told: list[tuple[Tick, Any]]) -> dict[Row, int]:
+    def _expected(self, view: str, tick: Tick, told: list[tuple[Tick, Any]]) -> Bag:
         upto = {}
         for source, log, end in self._logs():
             upto[source] = end - sum(one.position.log_name == log and at > tick for at, one in told)
-        prices: dict[int, int] = dict(self.rows("stock", upto["stock"]).keys())
-        sold = {
+        oracle = self.oracles.get(view, totals_of if view.startswith("totals") else sold_of)
+        return oracle(self.rows("shop", upto["shop"]), self.rows("stock", upto["stock"]))
+
+
+def sold_of(sales: Bag, products: Bag) -> Bag:
+    prices: dict[int, int] = dict(products.keys())
+    return Counter(
+        {
             (number, store, prices[product]): count
-            for (number, product, store), count in self.rows("shop", upto["shop"]).items()
+            for (number, product, store), count in sales.items()
             if product in prices
         }
-        if not view.startswith("totals"):
-            return sold
-        by_store: dict[int, list[int]] = {}
-        for (_, store, price), count in sold.items():
-            by_store.setdefault(store, []).extend([price] * count)
-        return {(store, len(paid), sum(paid)): 1 for store, paid in by_store.items()}
+    )
+
+
+def totals_of(sales: Bag, products: Bag) -> Bag:
+    by_store: dict[int, list[int]] = {}
+    for (_, store, price), count in sold_of(sales, products).items():
+        by_store.setdefault(store, []).extend([price] * count)
+    return Counter((store, len(paid), sum(paid)) for store, paid in by_store.items())
 
 
 def wait_until(what: Callable[[], object]) -> None:

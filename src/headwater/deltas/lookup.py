@@ -79,7 +79,7 @@ class RowRequest(Generic[K_co]):
     @property
     def is_empty(self) -> bool:
         """Whether no row can be found, because there are no keys."""
-        return self.within is not None and not len(self.within.keys)
+        return self.within is not None and not self.within.keys.most
 
     def with_keys(self, keys: K) -> RowRequest[K]:
         """Return the same request under other keys."""

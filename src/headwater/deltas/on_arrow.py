@@ -269,9 +269,10 @@ class ArrowBag:
         """Return the rows with these of their columns."""
         return ArrowBag(self.table.select([*columns, TICK, COUNT]))
 
-    def typed(self, schema: pa.Schema) -> ArrowBag:
-        """Return the rows with the names and types of a schema, column by column in their order."""
-        return ArrowBag(self.picked(self.columns).table.rename_columns(schema.names).cast(schema))
+    def typed(self, schema: pa.Schema, columns: tuple[str, ...] | None = None) -> ArrowBag:
+        """Return columns, some perhaps twice, under the names and types of a schema, which has them in their order."""
+        names = (*(self.columns if columns is None else columns), TICK, COUNT)
+        return ArrowBag(pa.table([self.table[name] for name in names], names=schema.names).cast(schema))
 
     def restamped(self, tick: Tick) -> ArrowBag:
         """Return the rows with another tick."""

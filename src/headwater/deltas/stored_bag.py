@@ -152,15 +152,14 @@ class StoredBag:
         schema = pa.schema([self.schema.field(name) for name in names])
         return replace(self, frame=self.frame.select(*quoted(names)), schema=schema, files=None, is_net=False)
 
-    def typed(self, schema: pa.Schema) -> StoredBag:
-        """Return the rows with the names and types of a schema, column by column in their order."""
-        ordered = self.picked(self.columns)
+    def typed(self, schema: pa.Schema, columns: tuple[str, ...] | None = None) -> StoredBag:
+        """Return columns, some perhaps twice, under the names and types of a schema, which has them in their order."""
+        names = (*(self.columns if columns is None else columns), TICK, COUNT)
         types = from_arrow_schema(schema, prefer_timestamp_ntz=True)
         cast = [
-            F.col(name).cast(field.dataType).alias(field.name)
-            for name, field in zip(quoted(ordered.schema.names), types, strict=True)
+            F.col(name).cast(field.dataType).alias(field.name) for name, field in zip(quoted(names), types, strict=True)
         ]
-        return replace(ordered, frame=ordered.frame.select(*cast), schema=schema)
+        return replace(self, frame=self.frame.select(*cast), schema=schema, files=None, is_net=False)
 
     def restamped(self, tick: Tick) -> StoredBag:
         """Return the rows with another tick."""

@@ -87,7 +87,7 @@ class _Reach:
 
     def is_touched(self, tree: VisitTree) -> bool:
         """Tell whether a relation of this part of the join graph has changed."""
-        return any(len(self._changes[self._relation[node]]) for level in tree.levels for node in level)
+        return any(self._changes[self._relation[node]].most for level in tree.levels for node in level)
 
     def rows(self, relation: RelationName) -> Any:
         """Return the batch's changes of a relation and every old row found of it, once."""
@@ -140,7 +140,7 @@ class _Reach:
                     missing[key] = None
                 continue
             new = keys.without(self._asked[key]) if key in self._asked else keys
-            if len(new):
+            if new.most:
                 missing[key] = missing[key].plus(new) if key in missing else new
         if not missing:
             return

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.deltas.stored_bag import NotHeldError
 from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow, InvalidView
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
@@ -48,7 +49,7 @@ def is_view_error(error: Exception) -> bool:
     match error:
         case ImpossibleRow():
             return True
-        case HeadwaterError() | OSError() | MemoryError() | EOFError() | StorageError():
+        case HeadwaterError() | NotHeldError() | OSError() | MemoryError() | EOFError() | StorageError():
             return False
         case PySparkException() if _is_of_connection(error):
             return False

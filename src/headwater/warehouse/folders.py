@@ -81,6 +81,10 @@ def staging_folder(warehouse: str) -> Path:
     return Path(warehouse) / "staging"
 
 
+BATCH_SCRATCH = "batch"
+"""Whose scratch the batches use, one after the other."""
+
+
 def scratch_folder(warehouse: str, name: str) -> str:
     """Return where a piece of work writes what is too large to be held and what no table keeps."""
     return f"{warehouse}/scratch/{name}"

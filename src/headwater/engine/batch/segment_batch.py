@@ -189,7 +189,7 @@ class _Batch:
             return ArrowBag(schema.empty_table())
         if (columns := plain_columns(join)) is not None:
             [bag] = changes.values()
-            picked = bag.picked(columns).typed(schema).net()
+            picked = bag.typed(schema, columns).net()
             return self.runner.settled(picked, self.folders.get(segment.name))
         folder = self.folders.get(segment.name)
         found = change_join(self.runner, join, schema, self.span, changes, self.log, self.lookup, folder)

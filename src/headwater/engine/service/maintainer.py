@@ -67,7 +67,7 @@ from headwater.storage.storage_errors import stored
 from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
-from headwater.warehouse.folders import scratch_folder, staging_folder
+from headwater.warehouse.folders import BATCH_SCRATCH, scratch_folder, staging_folder
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.mailbox import Releases
@@ -120,7 +120,7 @@ class Maintainer:
             settings.upkeep,
         )
         self._runner = Runner(
-            spark=spark, held_rows=settings.batch.held_rows, scratch=scratch_folder(warehouse.path, "batch")
+            spark=spark, held_rows=settings.batch.held_rows, scratch=scratch_folder(warehouse.path, BATCH_SCRATCH)
         )
         self._needed = Tick(0)
         self.plan = plan

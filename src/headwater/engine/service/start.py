@@ -23,11 +23,19 @@ from headwater.project.fill import is_meant
 from headwater.project.plan import Consent, Kept, RunPlan, make_plan
 from headwater.project.resolve import ResolvedProject
 from headwater.project.slot_claims import SlotOrigin, claim_slots
+from headwater.storage.data_file import delete_folder
 from headwater.storage.mapped_rows import clear_mapped
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.chores import Policy
-from headwater.warehouse.folders import replica_folder, segment_folder, segment_of_table, view_folder
+from headwater.warehouse.folders import (
+    BATCH_SCRATCH,
+    replica_folder,
+    scratch_folder,
+    segment_folder,
+    segment_of_table,
+    view_folder,
+)
 from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
@@ -80,6 +88,7 @@ def _started(
         warehouse.log.take_over(epoch)
         clear_unnamed(warehouse)
         clear_mapped(path)
+        delete_folder(scratch_folder(path, BATCH_SCRATCH))
         _fold(warehouse, plan.kept)
         warehouse.commits.journal.hold()
         auxiliary: dict[str, AuxiliaryTable] = {}

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from headwater.deltas.on_arrow import ArrowBag, unfolded
 from headwater.deltas.on_spark import collect_few, large_session, quoted, run_stamped, select_over, to_arrow
 from headwater.deltas.stored_bag import UNKNOWN, Bag, StoredBag, StoredKeys, as_frame, as_stored
+from headwater.fail_points import reach
 from headwater.maintenance.rebase import refuse_negative
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
@@ -84,10 +85,12 @@ class Runner:
     def written(self, frame: DataFrame, schema: pa.Schema, folder: str | None = None) -> Bag:
         """Return what a frame gives: held if it is little, and else in files below a folder."""
         try:
-            return write_bag(frame, schema, folder or self.scratch, self.held_rows)
+            found = write_bag(frame, schema, folder or self.scratch, self.held_rows)
         except PySparkException as error:
             _raise_impossible(error)
             raise
+        reach("rows written")
+        return found
 
     def whole(self, sql: str, tables: Mapping[str, Rows], schema: pa.Schema, tick: Tick) -> Bag:
         """Return the rows that a query over plain rows gives, stamped with a tick. Stored, if stored ones are read."""
