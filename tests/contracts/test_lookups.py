@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,19 +20,22 @@ from stamped_history import run_on_duckdb
 from headwater.advisor.kind_replay import copy_of
 from headwater.deltas.lookup import RowRequest, SawTicks, SawTransactions, Sight, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowLookup, ArrowRequest, ArrowResult
-from headwater.deltas.on_spark import to_dataframe
+from headwater.deltas.on_spark import to_arrow, to_dataframe
 from headwater.deltas.order import By
+from headwater.deltas.stored_bag import Bag, BagRequest, BagResult, StoredBag, StoredKeys, held_request
 from headwater.engine.state import segment_reader
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.relation_lookup import RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica, stored_replica
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.source_lookup import SnapshotLookup, SourceLookup
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
+from headwater.engine.state.whole_segments import WholeSegments
 from headwater.model.keeping import TheseGroupTables
 from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
@@ -146,6 +149,10 @@ class Place:
     spark: SparkSession
     patch: pytest.MonkeyPatch
 
+    def runner(self, held_rows: int) -> Runner:
+        """Return what keeps more rows than these on Spark."""
+        return Runner(spark=self.spark, held_rows=held_rows, scratch=str(self.folder / "scratch"))
+
 
 def source_now(place: Place) -> Stages:
     """A source shows what it has when its snapshot is taken."""
@@ -211,7 +218,7 @@ def self_lookup(place: Place) -> Stages:
 
 def _replica(place: Place, tick: int) -> ReplicaReader:
     rows = ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).net()
-    return copy_of(place.spark, RELATION, rows, Tick(tick))
+    return copy_of(place.runner(DEFAULTS.batch.held_rows), RELATION, rows, Tick(tick))
 
 
 def replica_in_memory(place: Place) -> Stages:
@@ -252,6 +259,38 @@ def replica_stored(place: Place) -> Stages:
     yield LAST, stored_replica(place.spark, RELATION, entry, replica)
 
 
+def replica_beyond_what_is_held(place: Place) -> Stages:
+    """A replica that leaves what it finds to Spark: its base, and changes laid on top."""
+    replica, entry = _kept_replica(place, 1)
+    reader = load_replica(place.spark, RELATION, entry, replica, MemorySettings(held_bytes=0), held_rows=2)
+    for tick in (1, 4, LAST):
+        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        yield tick, reader
+
+
+def segment_beyond_what_is_held(place: Place) -> Stages:
+    """A kept segment that reads much where it is stored."""
+    for tick, stored in _stored(place, 2, LAST, few_rows=0):
+        rows = plain(place.history.states[tick])
+        yield tick, SegmentReader.of_rows(RELATION, rows, Tick(tick), stored=lambda _, here=stored: here, held_rows=2)
+
+
+def stored_beyond_what_is_held(place: Place) -> Stages:
+    return _stored(place, 6, LAST, few_rows=0, held_rows=1)
+
+
+def computed_beyond_what_is_held(place: Place) -> Stages:
+    """The rows that a window function looks at, of relations that are not held."""
+    return _computed(place, place.runner(0))
+
+
+def source_beyond_what_is_held(place: Place) -> Stages:
+    """A source that answers more than is held, brought to a tick."""
+    late = replace(_asked(place.history.source), runner=place.runner(2))
+    for tick in (5, LAST):
+        yield tick, RebasedLookup(others=late, log=place.history, tick=Tick(tick))
+
+
 def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
     folder = MappedFolder(place.folder / "mapped")
@@ -271,7 +310,9 @@ def routed_segment(place: Place) -> Stages:
     yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
 
 
-def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows) -> Stages:
+def _stored(
+    place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows, held_rows: int = DEFAULTS.batch.held_rows
+) -> Stages:
     journal = journal_in(str(place.folder))
     table = KeptTable.create(str(place.folder / "kept"), journal, RELATION.arrow_schema(), Tick(2))
     for tick in (2, 6, LAST):
@@ -281,8 +322,17 @@ def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_ro
     written = to_dataframe(place.spark, _minus_zero(plain(place.history.states[6])))
     assert table.checkpoint.write_from_dataframe(written, Tick(6))
     for tick in ticks:
-        stored = StoredSegment(relation=RELATION, tick=Tick(tick), table=table, spark=place.spark, few_rows=few_rows)
-        yield tick, stored
+        yield (
+            tick,
+            StoredSegment(
+                relation=RELATION,
+                tick=Tick(tick),
+                table=table,
+                spark=place.spark,
+                few_rows=few_rows,
+                held_rows=held_rows,
+            ),
+        )
 
 
 def stored_read_here(place: Place) -> Stages:
@@ -296,17 +346,42 @@ def stored_on_spark(place: Place) -> Stages:
 
 def computed_segment(place: Place) -> Stages:
     """The rows that a window function looks at, where they are not kept: computed from the relation."""
+    return _computed(place, None)
+
+
+def _computed(place: Place, runner: Runner | None) -> Stages:
     compiled = World([RELATION]).compile("SELECT x, t, f, SUM(x) OVER (PARTITION BY x) AS n FROM a.r")
     view = keep_group_tables(compiled, TheseGroupTables(()))
     for tick in (1, LAST):
         reading = InMemory({RELATION.name: counted(RELATION, list(place.history.states[tick].elements()))})
-        computing = SegmentRows(view, reading, run_on_duckdb, view.relations)
+        seen = reading if runner is None else _Formed(reading, runner)
+        computing = SegmentRows(view, seen, run_on_duckdb, view.relations)
+        whole = None if runner is None else WholeSegments(view=view, reading=seen, runner=runner)
         [name] = computed_segments(view)
         segment = computing.segments[name]
         assert isinstance(segment.step, JoinStep)
         called = {column: name for name, (_, column) in output_columns(segment.step.view).items()}
         held = segment.relation
-        yield tick, _Renamed(ComputedSegment(relation=held, tick=Tick(tick), rows=computing), name, called)
+        yield tick, _Renamed(ComputedSegment(relation=held, tick=Tick(tick), rows=computing, whole=whole), name, called)
+
+
+@dataclass(frozen=True)
+class _Formed:
+    """A reading whose results are in the form that their size asks for."""
+
+    others: InMemory
+    runner: Runner
+
+    @property
+    def tick(self) -> Tick:
+        return self.others.tick
+
+    def holds(self, name: RelationName) -> bool:
+        return self.others.holds(name)
+
+    def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
+        found = self.others.lookup([held_request(request) for request in requests])
+        return [result.with_rows(self.runner.formed(result.rows)) for result in found]
 
 
 @dataclass(frozen=True)
@@ -342,6 +417,11 @@ IN_MEMORY = (
     routed_segment, computed_segment,
 )  # fmt: skip
 ON_SPARK = (replica_mapped, replica_stored, stored_read_here, stored_on_spark)
+BEYOND = (
+    replica_beyond_what_is_held, segment_beyond_what_is_held, stored_beyond_what_is_held, computed_beyond_what_is_held,
+    source_beyond_what_is_held,
+)  # fmt: skip
+"""What stays on Spark."""
 
 KEYS: dict[str, tuple[tuple[str, ...], list[Row]] | None] = {
     "all rows": None,
@@ -382,10 +462,10 @@ def request(
     return RowRequest(relation=RELATION.name, wanted=wanted, within=within, order=order, limit=limit)
 
 
-def rows_of(bag: ArrowBag) -> list[tuple[Row, int]]:
-    table = bag.table.drop_columns([TICK, COUNT])
-    columns = [column.to_pylist() for column in table.columns]
-    return list(zip(zip(*columns, strict=True), bag.table[COUNT].to_pylist(), strict=True))
+def rows_of(bag: Bag) -> list[tuple[Row, int]]:
+    rows = bag.table if isinstance(bag, ArrowBag) else to_arrow(bag.frame).select(bag.schema.names)
+    columns = [column.to_pylist() for column in rows.drop_columns([TICK, COUNT]).columns]
+    return list(zip(zip(*columns, strict=True), rows[COUNT].to_pylist(), strict=True))
 
 
 def in_order(rows: Counter[Row]) -> list[Row]:
@@ -447,6 +527,26 @@ def test_it_finds_what_is_there_on_spark(
 ) -> None:
     place = Place(History.of(0), tmp_path, spark, monkeypatch)
     check(place, kind(place), few=True)
+
+
+@pytest.mark.parametrize("kind", BEYOND, ids=lambda kind: kind.__name__)
+def test_it_finds_what_is_there_and_leaves_much_on_spark(
+    kind: Callable[[Place], Stages], spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Place(History.of(0), tmp_path, spark, monkeypatch)
+    check(place, kind(place), few=True)
+    tick, lookup = list(kind(replace(place, folder=tmp_path / "again")))[-1]
+    asked = request(None, NAMES)
+    assert isinstance(look_up(lookup, asked).rows, StoredBag)
+    for keyed in ("two columns", "NULLs"):
+        held = request(KEYS[keyed], NAMES)
+        assert isinstance(held.keys, ArrowKeys)
+        result = look_up(lookup, held.with_keys(StoredKeys.of_held(spark, held.keys)))
+        found = result.rows.matching(held.columns, held.keys) if result.has_all_rows else result.rows
+        total: Counter[Row] = Counter()
+        for row, count in rows_of(found):
+            total[row] += count
+        assert {row: n for row, n in total.items() if n} == place.history.found(tick, held), keyed
 
 
 def test_a_source_that_is_asked_for_no_keys_is_not_asked() -> None:

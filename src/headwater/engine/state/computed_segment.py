@@ -84,7 +84,7 @@ class ComputedSegment:
     relation: Relation
     tick: Tick
     rows: SegmentRows
-    whole: WholeSegments
+    whole: WholeSegments | None = None
     lookup_milliseconds: ClassVar[float] = costs.QUESTION
     _known: dict[tuple[str, ...], tuple[pa.Table, SegmentReader]] = field(default_factory=dict)
     """By the columns that were looked up: the keys that were, and the rows that have one of them."""
@@ -97,6 +97,7 @@ class ComputedSegment:
         try:
             return self._held(held_request(request))
         except NotHeldError:
+            assert self.whole is not None, "rows that are not held are computed by a batch"
             rows = self.whole.rows(self.relation.name)
             found = rows if request.within is None else rows.matching(request.columns, request.within.keys)
             picked = found.picked(request.wanted).net()

@@ -187,6 +187,7 @@ def load_replica(
     entry: ReplicaEntry,
     replica: Replica,
     settings: MemorySettings = DEFAULTS.memory,
+    held_rows: int = DEFAULTS.batch.held_rows,
 ) -> ReplicaReader:
     """Read a stored replica, file by file: as much into memory as the settings allow, and map the rest."""
     state = replica.newest(spark)
@@ -201,6 +202,7 @@ def load_replica(
         tick=state.tick,
         files=state.snapshot.files,
         settings=settings,
+        held_rows=held_rows,
     )
 
 
@@ -210,7 +212,7 @@ def refresh_replica(reader: ReplicaReader, replica: Replica, log: ChangeLog) -> 
     at = replica.newest(spark).tick
     changes = spark_rows(spark, log, reader.relation.name, reader.columns, after=at, upto=upto)
     replica.roll_forward(spark, changes.where(passing(reader.entry.rows)), upto, reader.entry.key)
-    fresh = load_replica(spark, reader.relation, reader.entry, replica, reader.settings)
+    fresh = load_replica(spark, reader.relation, reader.entry, replica, reader.settings, reader.held_rows)
     fresh.rows.make_indexes(reader.rows.indexed())
     return fresh
 
