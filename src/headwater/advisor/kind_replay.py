@@ -31,9 +31,10 @@ from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.view_lookup import view_lookups
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Maintenance
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
-from headwater.model.settings import MemorySettings
+from headwater.model.settings import BatchSettings
 from headwater.storage.layered_rows import LayeredRows
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.catalog import ReplicaEntry
@@ -68,7 +69,8 @@ class KindReplay:
     copies: Mapping[RelationName, ReplicaReader]
     view_bytes: int
     copy_bytes: int
-    settings: MemorySettings
+    settings: BatchSettings
+    budget: MemoryBudget
     _expected: dict[Batch, ArrowBag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
@@ -80,7 +82,8 @@ class KindReplay:
         played = [self._play(kind, form, batch) for batch in self.batches]
         auxiliary = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.rows.base().nbytes for name, reader in readers.items() if name in auxiliary)
+        kept = sum(part.nbytes for name in auxiliary for part in readers[name].rows.parts())
+        _release(readers)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -103,6 +106,7 @@ class KindReplay:
         read = {} if change is None else change.read_rows
         copied = kind.reads_replicas
         own = sum(reader.rows.row_count for reader in readers.values()) if kind.recomputes else 0
+        _release(readers)
         return _Played(
             rows_in_warehouse=own
             + sum(count for name, count in read.items() if copied or isinstance(name, SegmentName)),
@@ -120,13 +124,12 @@ class KindReplay:
                 table=self.auxiliary[segment.name.name],
                 spark=self.spark,
                 settings=self.settings,
+                budget=self.budget,
             )
             for segment in kept_segments(form)
         }
-        return {
-            name: one.at(lo)
-            for name, one in with_own_rows(self.spark, form, self.table, auxiliary, self.settings).items()
-        }
+        tables = with_own_rows(self.spark, form, self.table, auxiliary, self.settings, self.budget)
+        return {name: one.at(lo) for name, one in tables.items()}
 
     def _lookup(
         self, kind: Maintenance, form: SegmentedView, batch: Batch, readers: Mapping[RelationName, SegmentReader]
@@ -156,6 +159,11 @@ class KindReplay:
     def _netted(self, rows: pa.Table) -> ArrowBag:
         schema = self.table.changes.schema()
         return ArrowBag(rows.select(schema.names).cast(schema)).restamped(Tick(0)).net()
+
+
+def _release(readers: Mapping[RelationName, SegmentReader]) -> None:
+    for reader in readers.values():
+        reader.release()
 
 
 def copy_of(spark: SparkSession, relation: Relation, rows: ArrowBag, tick: Tick) -> ReplicaReader:

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import MappingProxyType
 
 import pyarrow.compute as pc
@@ -33,6 +34,7 @@ from headwater.engine.bootstrap.kept_segments import with_own_rows
 from headwater.engine.bootstrap.thread import BootstrapThread
 from headwater.engine.published.driver import Correspondences
 from headwater.engine.service.heartbeat import SignsOfLife
+from headwater.engine.service.live_status import memory_status
 from headwater.engine.service.upkeep import Upkeep
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -40,6 +42,7 @@ from headwater.engine.state.truncation import resolve_truncates
 from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.model.keeping import Continuous
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, RelationName
 from headwater.model.transaction import Capture
@@ -61,6 +64,7 @@ from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
+from headwater.spark.session import memory_limit
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
@@ -87,10 +91,15 @@ class Maintainer:
         views: Sequence[LiveView],
         retiring: Mapping[str, RetiringView],
         replicas: dict[RelationName, ReplicaReader],
+        budget: MemoryBudget,
         listener: Listener,
     ) -> None:
-        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn."""
+        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn.
+
+        What was opened has taken its memory from the budget.
+        """
         self.spark = spark
+        self.budget = budget
         self.warehouse = warehouse
         self.resolved = resolved
         self.settings = settings = resolved.project.settings
@@ -103,8 +112,8 @@ class Maintainer:
         self._auxiliary = {auxiliary.name: auxiliary for view in views for auxiliary in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture)
-        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture)
+        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture, budget)
+        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture, budget)
         self._correspondences = Correspondences(spark, resolved, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
@@ -112,9 +121,10 @@ class Maintainer:
             resolved.project.retention,
             lambda: dict(self.replicas),
             lambda: self._needed,
-            warehouse.commits.journal.let_go,
+            warehouse.commits.journal,
+            budget,
             listener,
-            settings.upkeep,
+            settings,
         )
         self._needed = Tick(0)
         self.plan = plan
@@ -132,6 +142,7 @@ class Maintainer:
             epoch,
             self.acceptor,
             self._messages,
+            partial(memory_status, budget, self.acceptor, self.log, self.commits.journal, memory_limit(spark)),
             lambda: self._bootstrap is not None,
             settings.service,
         )
@@ -306,6 +317,7 @@ class Maintainer:
             adopted=adopted,
             acceptor=self.acceptor,
             log=self.log,
+            budget=self.budget,
             listener=self.listener,
         )
         self._bootstrap = BootstrapThread(job, dict(self.replicas))
@@ -346,7 +358,8 @@ class Maintainer:
                     new.resolved.view,
                     new.table,
                     {name: self._auxiliary[table] for name, table in new.segments.items()},
-                    self.settings.memory,
+                    self.settings.batch,
+                    self.budget,
                 ),
             )
             self.timetable.note(self.views[new.entry.name])
@@ -491,14 +504,19 @@ class Maintainer:
                 self.replicas[name].release()
                 self.replicas[name] = fresh
             del self.upkeep.refreshed[name]
-        for reader in self.replicas.values():
-            changes = reader.changes(self.log, reader.tick, frontier)
-            if len(changes) >= self.settings.memory.replica_behind_rows:
-                reader.absorb(changes, frontier)
+        for name, reader in self.replicas.items():
+            if self._is_behind(name, reader.tick, frontier):
+                reader.absorb(reader.change_parts(self.log, reader.tick, frontier), frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap is None:
             self._needed = min(*needed, slowest)
             self.log.tail.trim(min(needed))
+
+    def _is_behind(self, relation: RelationName, tick: Tick, upto: Tick) -> bool:
+        """Tell whether much has changed since a tick, or it can be read only in the log's files."""
+        if tick < min(upto, self.log.tail.since):
+            return True
+        return self.log.row_count(relation, tick, upto) >= self.settings.batch.replica_behind_rows
 
     def _resolve(self, capture: Capture) -> Capture:
         """Complete a capture with the rows that a TRUNCATE removed."""

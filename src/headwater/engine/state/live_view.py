@@ -64,7 +64,7 @@ class LiveView:
         """Move to a tick, with the changes up to there."""
         for name, auxiliary in self.segments.items():
             rows = None if change is None else _rows(change, name, self.resolved)
-            auxiliary.advance(self.frontier, rows, upto)
+            auxiliary.advance(self.frontier, [] if rows is None else [rows.table], upto)
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:

@@ -1,16 +1,16 @@
 """Look rows up in a kept segment: its rows at one tick, and recent changes laid on top, in memory or mapped.
 
-    base (netted rows, as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
+    base (rows as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
 
 The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
-are ordered again only when a thousand of them are gone.
+are looked through again only when a thousand of them are gone.
 
 A lookup searches the indexes of the layers (`storage/layered_rows`), and nets only what it finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, summed_up, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
 from headwater.deltas.order import Order
 from headwater.model import costs
 from headwater.model.position import Tick
@@ -40,28 +40,14 @@ class SegmentReader:
     lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
     @classmethod
-    def of_rows(
-        cls,
-        relation: Relation,
-        plain: pa.Table,
-        tick: Tick,
-        folder: MappedFolder | None = None,
-        held_bytes_limit: int = 0,
+    def of_parts(
+        cls, relation: Relation, rows: Iterable[pa.Table], tick: Tick, folder: MappedFolder | None = None
     ) -> SegmentReader:
-        """Return a reader of plain rows: a row with count k stands k times. Those beyond a limit are mapped."""
-        ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
-        typed = with_one_zero(plain.select(list(relation.column_names)).cast(relation.arrow_schema()))
-        netted = summed_up(typed.append_column(COUNT, ones))
-        rows = LayeredRows(schema=netted.schema, folder=folder, held_bytes_limit=held_bytes_limit)
-        rows.fill([netted])
-        return cls(relation=relation, tick=tick, rows=rows)
-
-    @classmethod
-    def of_counted(cls, relation: Relation, counted: pa.Table, tick: Tick) -> SegmentReader:
-        """Return a reader of netted rows with `_count`, which are held in memory."""
-        rows = LayeredRows(schema=counted.schema)
-        rows.fill([counted])
-        return cls(relation=relation, tick=tick, rows=rows)
+        """Return a reader of rows with `_count` that come part by part. They need not be netted."""
+        schema = pa.schema([*relation.arrow_schema(), pa.field(COUNT, pa.int64())])
+        layers = LayeredRows(schema=schema, folder=folder)
+        layers.fill(_typed(part, schema) for part in rows)
+        return cls(relation=relation, tick=tick, rows=layers)
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         """Return the rows of each request, netted."""
@@ -90,24 +76,25 @@ class SegmentReader:
         assert request.limit is not None, "the first rows are asked for"
         known, read_rows = self._first.get(request.order), 0
         if known is None or not (known.is_whole or known.rows.num_rows >= request.limit):
-            known = FirstRows.of(self._found(_all_of(request)).rows.counted, request.order, request.limit + _SPARE_ROWS)
+            wanted = request.limit + _SPARE_ROWS
+            known = FirstRows.of_parts(self.rows.schema, self.rows.parts, request.order, wanted)
             read_rows, self._first[request.order] = known.read_rows, replace(known, read_rows=0)
         result = self._result(ArrowBag.of_counted(known.rows, self.tick))
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
-    def absorb(self, changes: ArrowBag | None, upto: Tick) -> None:
-        """Lay the changes of the ticks (tick, upto] on top. None is no change."""
+    def absorb(self, parts: Iterable[pa.Table], upto: Tick) -> None:
+        """Lay the changes of the ticks (tick, upto] on top: rows with `_count`, part by part."""
         self.tick = upto
-        if changes is None or not len(changes):
-            return
-        typed = changes.table.select([*self.relation.column_names, COUNT]).cast(self.rows.schema)
-        self._first = {order: known.after(typed) for order, known in self._first.items()}
-        self.rows.add(typed)
+        for part in parts:
+            if part.num_rows:
+                typed = _typed(part, self.rows.schema)
+                self._first = {order: known.after(typed) for order, known in self._first.items()}
+                self.rows.add(typed)
 
     def release(self) -> None:
         """Delete what is mapped for it."""
         self.rows.release()
 
 
-def _all_of(request: ArrowRequest) -> ArrowRequest:
-    return replace(request, order=(), limit=None)
+def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return with_one_zero(rows.select(schema.names).cast(schema))
