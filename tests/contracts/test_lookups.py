@@ -262,7 +262,8 @@ def replica_stored(place: Place) -> Stages:
 def replica_beyond_what_is_held(place: Place) -> Stages:
     """A replica that leaves what it finds to Spark: its base, and changes laid on top."""
     replica, entry = _kept_replica(place, 1)
-    reader = load_replica(place.spark, RELATION, entry, replica, MemorySettings(held_bytes=0), held_rows=2)
+    settings = replace(DEFAULTS.batch, held_rows=2)
+    reader = load_replica(place.spark, RELATION, entry, replica, MemoryBudget.of(0), settings)
     for tick in (1, 4, LAST):
         reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
         yield tick, reader

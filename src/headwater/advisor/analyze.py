@@ -32,6 +32,7 @@ from headwater.engine.state.truncation import truncated_at
 from headwater.errors import SourceUnavailable
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Maintenance
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
@@ -238,7 +239,8 @@ class _Analysis:
             copies=copies,
             view_bytes=self._view_size().byte_count,
             copy_bytes=sum(byte_count(bag) for bag in rows.values()),
-            settings=self.resolved.project.settings.memory,
+            settings=self.resolved.project.settings.batch,
+            budget=MemoryBudget.of(self.resolved.project.memory_bytes),
         )
         return {kind: replay.measure(kind, forms[kind.recomputes]) for _, kind in KINDS}
 

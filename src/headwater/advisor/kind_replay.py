@@ -34,14 +34,16 @@ from headwater.engine.state.self_lookup import SelfLookup
 from headwater.engine.state.view_lookup import view_lookups
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Maintenance
+from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
-from headwater.model.settings import MemorySettings
+from headwater.model.settings import BatchSettings
 from headwater.storage.layered_rows import LayeredRows
 from headwater.storage.mapped_rows import MappedFolder
 from headwater.storage.stored_rows import parts
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.catalog import ReplicaEntry
+from headwater.warehouse.checkpoint import CheckpointSnapshot
 from headwater.warehouse.kept_table import KeptTable
 
 Batch = tuple[Tick, Tick]
@@ -74,7 +76,8 @@ class KindReplay:
     copies: Mapping[RelationName, ReplicaReader]
     view_bytes: int
     copy_bytes: int
-    settings: MemorySettings
+    settings: BatchSettings
+    budget: MemoryBudget
     _expected: dict[Batch, Bag] = field(default_factory=dict)
 
     def measure(self, kind: Maintenance, form: SegmentedView) -> MeasuredCost | None:
@@ -86,7 +89,8 @@ class KindReplay:
         played = [self._play(kind, form, batch) for batch in self.batches]
         auxiliary = [segment.name for segment in kept_segments(form)]
         readers = self._readers(form, self.batches[-1][0])
-        kept = sum(reader.rows.base().nbytes for name, reader in readers.items() if name in auxiliary)
+        kept = sum(part.nbytes for name in auxiliary for part in readers[name].rows.parts())
+        _release(readers)
         return MeasuredCost(
             space=self.view_bytes + kept + (self.copy_bytes if kind.reads_replicas else 0),
             rows_in_warehouse=sum(one.rows_in_warehouse for one in played),
@@ -109,6 +113,7 @@ class KindReplay:
         read = {} if change is None else change.read_rows
         copied = kind.reads_replicas
         own = sum(reader.rows.row_count for reader in readers.values()) if kind.recomputes else 0
+        _release(readers)
         return _Played(
             rows_in_warehouse=own
             + sum(count for name, count in read.items() if copied or isinstance(name, SegmentName)),
@@ -126,13 +131,12 @@ class KindReplay:
                 table=self.auxiliary[segment.name.name],
                 spark=self.spark,
                 settings=self.settings,
+                budget=self.budget,
             )
             for segment in kept_segments(form)
         }
-        return {
-            name: one.at(lo)
-            for name, one in with_own_rows(self.spark, form, self.table, auxiliary, self.settings).items()
-        }
+        tables = with_own_rows(self.spark, form, self.table, auxiliary, self.settings, self.budget)
+        return {name: one.at(lo) for name, one in tables.items()}
 
     def _lookup(
         self, kind: Maintenance, form: SegmentedView, batch: Batch, readers: Mapping[RelationName, SegmentReader]
@@ -162,12 +166,17 @@ class KindReplay:
         return not len(found.restamped(Tick(0)).plus(self._expected[batch].negated()).net())
 
 
+def _release(readers: Mapping[RelationName, SegmentReader]) -> None:
+    for reader in readers.values():
+        reader.release()
+
+
 def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> ReplicaReader:
     """Return a replica of a relation's rows at a tick that is kept nowhere: in memory, and mapped if they are many."""
     columns = tuple(rows.columns)
     schema = pa.schema([rows.schema.field(name) for name in (*columns, COUNT)])
     is_stored = isinstance(rows, StoredBag)
-    held = LayeredRows(schema=schema, folder=MappedFolder.below(runner.scratch) if is_stored else None)
+    held = LayeredRows(schema=schema, folder=MappedFolder.below(runner.scratch, DEFAULT_BUDGET.rows) if is_stored else None)
     held.fill(part.select(schema.names) for part in parts(rows))
     return ReplicaReader(
         spark=runner.spark,
@@ -175,7 +184,7 @@ def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> Replic
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
         rows=held,
         tick=tick,
-        files=(rows.files or ()) if isinstance(rows, StoredBag) else (),
+        stored=CheckpointSnapshot(tick=tick, files=rows.files or (), version=0) if isinstance(rows, StoredBag) else None,
         held_rows=runner.held_rows,
     )
 

@@ -22,7 +22,13 @@ import pyarrow as pa
 
 from headwater.api.results import QueryResult
 from headwater.deltas.on_arrow import ArrowBag, unfolded
-from headwater.engine.service.live_status import read_messages, read_self_maintenance, read_sources, read_waiting_parts
+from headwater.engine.service.live_status import (
+    read_memory,
+    read_messages,
+    read_self_maintenance,
+    read_sources,
+    read_waiting_parts,
+)
 from headwater.errors import NotReadable, did_you_mean
 from headwater.explain.result import ExplainResult
 from headwater.judge.sample import STATES
@@ -216,6 +222,7 @@ class Headwater:
             messages_since=since,
             waiting_parts=read_waiting_parts(warehouse),
             self_maintenance=read_self_maintenance(warehouse),
+            memory=read_memory(warehouse),
         )
 
     def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:

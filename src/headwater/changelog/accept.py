@@ -23,8 +23,9 @@ from datetime import datetime
 from types import MappingProxyType
 
 from headwater.changelog.change_log import AcceptedSpan, ChangeLog
-from headwater.changelog.follow import Followed, SourceThread
+from headwater.changelog.follow import Followed, HandedOver, SourceThread
 from headwater.changelog.global_transaction_buffer import Holding
+from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Positions, are_reached, of_source
 from headwater.model.relation import Relation
 from headwater.model.settings import DEFAULTS, CaptureSettings
@@ -47,6 +48,7 @@ class Acceptor:
         resolve: Resolver,
         holding: Holding | None = None,
         settings: CaptureSettings = DEFAULTS.capture,
+        budget: MemoryBudget = DEFAULT_BUDGET,
     ) -> None:
         """`resolve` completes a capture with what only the warehouse knows (the rows a TRUNCATE removed).
 
@@ -57,7 +59,8 @@ class Acceptor:
         self._resolve = resolve
         self.holding = Holding(None, tuple) if holding is None else holding
         self._settings = settings
-        self._queue: queue.Queue[Followed] = queue.Queue(settings.queue_length)
+        self._append_bytes = budget.queue_bytes
+        self._queue = HandedOver(budget.queue_bytes)
         self._threads: dict[str, SourceThread] = {}
         self._accepted_to: Positions = {}
         self._committed_at: dict[str, datetime] = {}
@@ -101,6 +104,11 @@ class Acceptor:
     def threads(self) -> Mapping[str, SourceThread]:
         """Return the source threads by name, to show their state."""
         return dict(self._threads)
+
+    @property
+    def waiting_bytes(self) -> int:
+        """About how large everything is that was read of the sources, and is not appended yet."""
+        return self._queue.byte_count + self.holding.byte_count
 
     def accepted_to(self) -> Positions:
         """Return, for each log of a source, the position up to which all it committed is in the change log."""
@@ -179,13 +187,13 @@ class Acceptor:
     def _take(self) -> list[Followed]:
         """Return what waits, at least one if one comes in time."""
         taken: list[Followed] = []
-        rows = 0
+        rows = byte_count = 0
         try:
-            while rows < self._settings.append_rows:
+            while rows < self._settings.append_rows and byte_count < self._append_bytes:
                 followed = self._queue.get(timeout=0 if taken else _WAIT_SECONDS)
                 taken.append(followed)
-                if followed.capture is not None:
-                    rows += sum(table.num_rows for table in followed.capture.rows.values())
+                byte_count += followed.byte_count
+                rows += 0 if followed.capture is None else followed.capture.row_count
         except queue.Empty:
             pass
         return taken

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import assert_never
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +16,7 @@ from headwater.model.relation import COUNT, RelationName
 from headwater.model.transaction import ORDINAL, Capture
 
 _NO_IDS: frozenset[str] = frozenset()
+_ROWS_AT_ONCE = 65_536
 
 
 def global_ids(capture: Capture, ids: GlobalIds) -> dict[int, frozenset[str]]:
@@ -41,15 +43,19 @@ def _brought_ids(capture: Capture, column: str) -> dict[int, frozenset[str]]:
         if column not in table.column_names:
             continue
         ids = pa.table({"ordinal": table[ORDINAL], "id": table[column], "count": table[COUNT]})
-        ids = ids.filter(pc.is_valid(ids["id"]))
-        if ids.num_rows == 0:
-            continue
-        sums = ids.group_by(["ordinal", "id"]).aggregate([("count", "sum")])
-        brought = sums.filter(pc.greater(sums["count_sum"], 0))
+        parts = [_counted(pa.Table.from_batches([batch])) for batch in ids.to_batches(max_chunksize=_ROWS_AT_ONCE)]
+        sums = _counted(pa.concat_tables([ids.slice(0, 0), *parts]))
+        brought = sums.filter(pc.greater(sums["count"], 0))
         texts = brought["id"].cast(pa.string()).to_pylist()
         for ordinal, text in zip(brought["ordinal"].to_pylist(), texts, strict=True):
             found.setdefault(ordinal, set()).add(text)
     return {ordinal: frozenset(ids) for ordinal, ids in found.items()}
+
+
+def _counted(ids: pa.Table) -> pa.Table:
+    """Return each id of a transaction with the sum of its counts. Rows without one are left out."""
+    sums = ids.filter(pc.is_valid(ids["id"])).group_by(["ordinal", "id"]).aggregate([("count", "sum")])
+    return sums.rename_columns(ids.column_names)
 
 
 def split_capture(capture: Capture, ids: GlobalIds) -> Iterator[tuple[frozenset[str], Capture]]:
@@ -67,10 +73,9 @@ def slice_capture(capture: Capture, start: int, stop: int) -> Capture:
         return capture
     rows = {}
     for name, table in capture.rows.items():
-        ordinals = table[ORDINAL]
-        inside = pc.and_(pc.greater_equal(ordinals, start), pc.less(ordinals, stop))
-        if (own := table.filter(inside)).num_rows:
-            rows[name] = _shifted(own, -start)
+        first, end = np.searchsorted(table[ORDINAL].to_numpy(), [start, stop])
+        if first < end:
+            rows[name] = _shifted(table.slice(first, end - first), -start)
     return replace(
         capture,
         transactions=capture.transactions[start:stop],
@@ -99,5 +104,7 @@ def join_captures(captures: Sequence[Capture]) -> Capture:
 
 
 def _shifted(table: pa.Table, ordinals: int) -> pa.Table:
+    if not ordinals:
+        return table
     moved = pc.add(table[ORDINAL], pa.scalar(ordinals, pa.int32()))
     return table.set_column(table.column_names.index(ORDINAL), ORDINAL, moved)

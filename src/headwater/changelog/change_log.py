@@ -36,8 +36,10 @@ from headwater.errors import LeaseLost, NotReadable
 from headwater.fail_points import reach
 from headwater.model.position import Notation, Position, Positions, Tick, split_log_name
 from headwater.model.relation import COUNT, TICK, Relation, RelationName
-from headwater.model.transaction import Capture, Transaction
+from headwater.model.transaction import ORDINAL, Capture, Transaction
+from headwater.storage.data_file import write_parts
 from headwater.storage.fenced_table import FencedTable
+from headwater.storage.merge_files import fitted
 
 HORIZON = "headwater.horizon"
 
@@ -49,6 +51,31 @@ class AcceptedSpan:
     after: Tick
     upto: Tick
     transactions: tuple[tuple[Tick, Transaction], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Accepted:
+    """Transactions with their ticks, and the log's mark after them. Their rows are stamped when they are asked for."""
+
+    span: AcceptedSpan
+    mark: LogMark
+    stamped: Sequence[tuple[Capture, Sequence[Tick | None]]]
+
+    def relations(self) -> tuple[RelationName, ...]:
+        """Return the relations that rows are of."""
+        return tuple(dict.fromkeys(name for capture, _ in self.stamped for name in capture.rows))
+
+    def parts(self, relation: RelationName) -> Iterator[pa.Table]:
+        """Yield a relation's rows with their ticks, in tick order, in tables of bounded size."""
+        for capture, ticks in self.stamped:
+            if relation in capture.rows:
+                yield from layout.stamped_parts(capture.rows[relation], ticks)
+
+    def columns(self, relation: RelationName) -> pa.Schema:
+        """Return the columns that a relation's rows have."""
+        schemas = [capture.rows[relation].schema for capture, _ in self.stamped if relation in capture.rows]
+        every = pa.unify_schemas(schemas, promote_options="default")
+        return pa.schema([field for field in every if field.name not in (ORDINAL, COUNT)])
 
 
 class ChangeLog:
@@ -141,8 +168,11 @@ class ChangeLog:
         self._reader.reload()
         return Tick(self._reader.number(HORIZON) or 0)
 
-    def take_over(self, epoch: int) -> None:
-        """Make this handle the only writer: every handle of an older epoch is refused from now on."""
+    def take_over(self, epoch: int, tail_bytes: int | None = None) -> None:
+        """Make this handle the only writer: every handle of an older epoch is refused from now on.
+
+        With a bound, no more of the newest rows is held than that.
+        """
         while True:
             self._table.reload()
             current = LogMark.parse(self._table.mark())
@@ -151,7 +181,7 @@ class ChangeLog:
             mark = replace(current, epoch=epoch)
             if self._table.register([], numbers=mark.numbers(), mark=mark.text()):
                 self._mark = mark
-                self.tail = Tail(mark.tick)
+                self.tail = Tail(mark.tick, tail_bytes)
                 return
 
     def refresh(self) -> None:
@@ -183,10 +213,10 @@ class ChangeLog:
         Each gets a tick of its own, but for the transactions of a joint capture, which share one. The same step notes
         how far sources were followed with these transactions.
         """
-        span, rows, mark = self._stamped(captures)
-        if span.transactions:
-            self._write(span, rows, mark.following(followed_to))
-        return span
+        accepted = self._accepted(captures)
+        if accepted.span.transactions:
+            self._write(accepted, accepted.mark.following(followed_to))
+        return accepted.span
 
     def look_ahead(self, captures: Sequence[Capture]) -> None:
         """Go on in memory with transactions that nobody has accepted yet. For readers.
@@ -194,16 +224,19 @@ class ChangeLog:
         What a snapshot shows may be newer than the log. These transactions bring its rows back to a tick of the log;
         their own ticks mean nothing to anybody else.
         """
-        span, rows, mark = self._stamped(captures)
-        self.tail.append(layout.records(span.transactions, datetime.now(UTC)), rows)
-        self._ahead = mark
+        accepted, rows = self._accepted(captures), self.tail.new_rows()
+        for relation in accepted.relations():
+            for part in accepted.parts(relation):
+                rows.add(relation, part)
+        self.tail.append(layout.records(accepted.span.transactions, datetime.now(UTC)), rows, accepted.span.upto)
+        self._ahead = accepted.mark
 
-    def _stamped(self, captures: Sequence[Capture]) -> tuple[AcceptedSpan, Mapping[RelationName, pa.Table], LogMark]:
-        """Give transactions their ticks: return what is new, its rows by relation, and the log's mark after it."""
+    def _accepted(self, captures: Sequence[Capture]) -> _Accepted:
+        """Give transactions their ticks. Those that were accepted before get none."""
         before = self._newest_mark
         positions = dict(before.positions)
-        accepted: list[tuple[Tick, Transaction]] = []
-        rows: dict[RelationName, list[pa.Table]] = {}
+        transactions: list[tuple[Tick, Transaction]] = []
+        stamped: list[tuple[Capture, list[Tick | None]]] = []
         last = before.tick
         for capture in captures:
             assert not capture.altered, "a relation that was altered stops its source before this"
@@ -218,14 +251,11 @@ class ChangeLog:
                 positions[log] = transaction.position
                 last = joint if capture.joint else Tick(last + 1)
                 ticks.append(last)
-                accepted.append((last, transaction))
-            for relation, table in capture.rows.items():
-                if (stamped := layout.stamp(table, ticks)).num_rows:
-                    rows.setdefault(relation, []).append(stamped)
-        span = AcceptedSpan(after=before.tick, upto=last, transactions=tuple(accepted))
-        mark = replace(before, tick=span.upto, positions=positions)
-        joined = {name: pa.concat_tables(parts, promote_options="default") for name, parts in rows.items()}
-        return span, joined, mark
+                transactions.append((last, transaction))
+            if any(tick is not None for tick in ticks):
+                stamped.append((capture, ticks))
+        span = AcceptedSpan(after=before.tick, upto=last, transactions=tuple(transactions))
+        return _Accepted(span=span, mark=replace(before, tick=span.upto, positions=positions), stamped=stamped)
 
     def rows(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
         """Return a relation's signed rows with after < tick <= upto: the columns, `_tick`, `_count`, in tick order."""
@@ -298,19 +328,27 @@ class ChangeLog:
         """Return the columns of the log's table."""
         return self._table.schema()
 
-    def _write(self, span: AcceptedSpan, rows: Mapping[RelationName, pa.Table], mark: LogMark) -> None:
-        records = layout.records(span.transactions, datetime.now(UTC))
-        packed = [
-            layout.pack(relation, self._place(relation, _columns(table.schema)), table)
-            for relation, table in rows.items()
-        ]
-        table = pa.concat_tables([records, *packed], promote_options="default")
+    def _write(self, accepted: _Accepted, mark: LogMark) -> None:
+        records, rows = layout.records(accepted.span.transactions, datetime.now(UTC)), self.tail.new_rows()
+        columns = {relation: accepted.columns(relation) for relation in accepted.relations()}
+        places = {relation: self._place(relation, schema) for relation, schema in columns.items()}
+        structs = [pa.field(places[relation], pa.struct(list(schema))) for relation, schema in columns.items()]
+        written = pa.schema([*records.schema, *structs])
+
+        def packed() -> Iterator[pa.Table]:
+            yield fitted(records, written)
+            for relation, place in places.items():
+                for part in accepted.parts(relation):
+                    rows.add(relation, part)
+                    yield fitted(layout.pack(relation, place, part), written)
+
         reach("before log append")
-        while not self._table.append(table, numbers=mark.numbers(), mark=mark.text()):
+        file = write_parts(self._table.path, written, packed())
+        while not self._table.register([file], numbers=mark.numbers(), mark=mark.text()):
             if self._holds(mark):
                 break
         reach("after log append")
-        self.tail.append(records, rows)
+        self.tail.append(records, rows, accepted.span.upto)
         self._mark = mark
 
     def _say(self, mark: LogMark) -> None:
@@ -364,10 +402,6 @@ class ChangeLog:
         """Yield the transactions' own rows from the data files, newest first, no further than the caller goes on."""
         horizon = self.horizon()
         yield from read_records(self.files(horizon, upto)[::-1], horizon, upto)
-
-
-def _columns(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field for field in schema if field.name not in (TICK, COUNT)])
 
 
 def _lost(ours: int, theirs: int) -> LeaseLost:

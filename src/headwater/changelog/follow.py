@@ -1,11 +1,11 @@
 """One thread per source: follow its log, and come back when the connection is lost.
 
-The thread hands over (capture, followed_to) pairs through a bounded queue, so a source that writes faster than the log
-accepts waits in its own log, not in our memory. Meanwhile we report to its server that we are there. A lost connection
-and a refused login are tried again, for ever, less and less often. What can never get better (rights, a lost slot, a
-changed table) ends the thread, and `lost` says why. A relation that was altered at the source ends it too: what was
-committed before is handed over, and nothing after. Any other exception is trouble of our own (a full disk): it ends the
-thread as well, and the maintainer raises it.
+The thread hands over (capture, followed_to) pairs through a queue that is bounded by their size, so a source that
+writes faster than the log accepts waits in its own log, not in our memory. Meanwhile we report to its server that we
+are there. A lost connection and a refused login are tried again, for ever, less and less often. What can never get
+better (rights, a lost slot, a changed table) ends the thread, and `lost` says why. A relation that was altered at the
+source ends it too: what was committed before is handed over, and nothing after. Any other exception is trouble of our
+own (a full disk): it ends the thread as well, and the maintainer raises it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from headwater.sources.source import Follower, Source
 _POLL_SECONDS = 0.05
 _LOOK_SECONDS = 0.5
 _PAUSE_SECONDS = 0.02
+_SMALLEST_BYTES = 500
 _SHORT_TIMES = 2
 """A log is short when it holds less beyond what we have than this many times what we lack."""
 
@@ -41,6 +42,35 @@ class Followed:
     source: str
     capture: Capture | None
     followed_to: Positions
+
+    @property
+    def byte_count(self) -> int:
+        """About how large it is."""
+        return _SMALLEST_BYTES + (0 if self.capture is None else self.capture.byte_count)
+
+
+class HandedOver(queue.Queue[Followed]):
+    """What the threads of sources have handed over, and is not taken yet. It is full by bytes, not by number.
+
+    What is larger than its limit goes in where there is room for anything: so no capture is too large for it.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        """Begin empty."""
+        self.byte_count = 0
+        super().__init__(max(1, limit_bytes))
+
+    def _qsize(self) -> int:
+        return self.byte_count
+
+    def _put(self, item: Followed) -> None:
+        super()._put(item)
+        self.byte_count += item.byte_count
+
+    def _get(self) -> Followed:
+        item = super()._get()
+        self.byte_count -= item.byte_count
+        return item
 
 
 class SourceThread:

@@ -4,8 +4,9 @@
     b's thread ──followed──►  │ holding │ ──captures, some of them joint──► change log ──► acknowledge
     `headwater release` ────► └─────────┘
 
-What is held is in memory only. It is not acknowledged, so its source sends it again after a crash, and a source is said
-to be accepted no further than before what is held of it: an answer that may have seen a held part has to wait.
+What is held is in memory, or in temporary files. It is not acknowledged, so its source sends it again after a crash,
+and a source is said to be accepted no further than before what is held of it: an answer that may have seen a held part
+has to wait.
 
 A source of which much is held is not read further (`is_full`): the rest waits in its own log.
 """
@@ -21,6 +22,7 @@ from headwater.changelog.capture_parts import join_captures, slice_capture, spli
 from headwater.changelog.follow import Followed
 from headwater.changelog.global_parts import Arrived, GlobalParts, Incomplete
 from headwater.errors import SourceRefused
+from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Position, Positions, are_reached
 from headwater.model.project import GlobalIds
 from headwater.model.settings import DEFAULTS, CaptureSettings
@@ -43,9 +45,9 @@ class Piece:
         return self.capture.transactions[0].committed_at
 
     @property
-    def row_count(self) -> int:
-        """How many rows it has."""
-        return sum(table.num_rows for table in self.capture.rows.values())
+    def byte_count(self) -> int:
+        """About how large it is."""
+        return self.capture.byte_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +66,16 @@ class Holding:
         sources: GlobalSources | None,
         look: Callable[[], Iterable[str]],
         settings: CaptureSettings = DEFAULTS.capture,
+        budget: MemoryBudget = DEFAULT_BUDGET,
     ) -> None:
         """Without global transactions everything goes through. `look` returns the ids released since the last look."""
         self._sources = sources
         self._look = look
         self._settings = settings
+        self._most_bytes = budget.incomplete_bytes(0 if sources is None else len(sources.names))
         self._looked_at = 0.0
         self._parts: GlobalParts[Piece] = GlobalParts(() if sources is None else sources.names)
-        self._row_counts = dict.fromkeys(() if sources is None else sources.names, 0)
+        self._byte_counts = dict.fromkeys(() if sources is None else sources.names, 0)
         self._arrived_to: dict[str, Position] = {}
         self._read_to: dict[str, Position] = {}
         self.waiting: tuple[Incomplete[Piece], ...] = ()
@@ -91,7 +95,7 @@ class Holding:
                 after = self._read_to.get(followed.source)
                 self._read_to[followed.source] = piece.transactions[-1].position
                 value = Piece(capture=piece, after=after, arrived_at=time.monotonic())
-                self._row_counts[followed.source] += value.row_count
+                self._byte_counts[followed.source] += value.byte_count
                 captures += self._captures(self._parts.arrive(Arrived(source=followed.source, ids=ids, value=value)))
         read_to = self._read_to.get(followed.source)
         if read_to is None or read_to < followed_to:
@@ -127,7 +131,12 @@ class Holding:
 
     def is_full(self, source: str) -> bool:
         """Tell whether so much of a source is held that no more should be read of it."""
-        return self._row_counts.get(source, 0) > self._settings.held_rows
+        return self._byte_counts.get(source, 0) > self._most_bytes
+
+    @property
+    def byte_count(self) -> int:
+        """About how large everything is that waits."""
+        return sum(self._byte_counts.values())
 
     def _fresh(self, capture: Capture) -> Capture | None:
         """Leave out what came already: a source repeats what was not acknowledged when it is connected to again."""
@@ -139,14 +148,14 @@ class Holding:
     def _captures(self, ticks: Sequence[Sequence[Arrived[Piece]]]) -> list[Capture]:
         """Return each tick's pieces as one capture. A piece that is alone stays what it is."""
         for one in (one for tick in ticks for one in tick):
-            self._row_counts[one.source] -= one.value.row_count
+            self._byte_counts[one.source] -= one.value.byte_count
         pieces = [[one.value.capture for one in tick] for tick in ticks]
         return [tick[0] if len(tick) == 1 else join_captures(tick) for tick in pieces]
 
     def _note(self) -> None:
         """Say for other threads how far every source has come, and what waits for what."""
         held_since = {}
-        for source in self._row_counts:
+        for source in self._byte_counts:
             first = next(iter(self._parts.waiting(source)), None)
             to = self._read_to.get(source) if first is None else first.value.after
             if to is not None:

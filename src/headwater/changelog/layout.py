@@ -15,7 +15,7 @@ A data file holds only the structs it has rows of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ import pyarrow.compute as pc
 from headwater.model.position import LSN, Notation, Position, Tick, split_log_name
 from headwater.model.relation import COUNT, DEFAULT_SCHEMA, TICK, RelationName
 from headwater.model.transaction import ORDINAL, Transaction
+from headwater.storage.data_file import ROWS_PER_GROUP
 
 RECORDS = pa.schema(
     [
@@ -123,11 +124,16 @@ def read_records(rows: pa.Table, notations: Mapping[str, Notation]) -> list[tupl
     ]
 
 
-def stamp(rows: pa.Table, ticks: Sequence[Tick | None]) -> pa.Table:
-    """Replace each row's ordinal by its transaction's tick, and leave out rows of transactions that have none."""
-    taken = pc.take(pa.array(ticks, pa.int64()), rows[ORDINAL])
-    stamped = rows.drop_columns([ORDINAL]).append_column(TICK, taken)
-    return stamped if taken.null_count == 0 else stamped.filter(pc.is_valid(taken))
+def stamped_parts(rows: pa.Table, ticks: Sequence[Tick | None]) -> Iterator[pa.Table]:
+    """Yield rows with their transactions' ticks instead of ordinals, without those of transactions that have none."""
+    numbers = pa.array(ticks, pa.int64())
+    for batch in rows.to_batches(max_chunksize=ROWS_PER_GROUP):
+        part = pa.Table.from_batches([batch])
+        taken = pc.take(numbers, part[ORDINAL])
+        stamped = part.drop_columns([ORDINAL]).append_column(TICK, taken)
+        kept = stamped if taken.null_count == 0 else stamped.filter(pc.is_valid(taken))
+        if kept.num_rows:
+            yield kept
 
 
 def pack(relation: RelationName, column: str, rows: pa.Table) -> pa.Table:

@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 from headwater.changelog.layout import RECORDS, shapes, unpack
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, RelationName
-from headwater.storage.data_file import place
-from headwater.storage.merge_files import ROWS_PER_GROUP
+from headwater.storage.data_file import ROWS_PER_GROUP, place
 from headwater.storage.storage_errors import stored
 
 _RELATION = "_relation"

@@ -16,6 +16,7 @@ Invariants
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -24,10 +25,12 @@ import pyarrow.compute as pc
 
 from headwater.deltas.lookup import NO_TICK, RowRequest, RowResult
 from headwater.deltas.on_arrow import ArrowBag, summed_up
-from headwater.deltas.order import Order, in_order, upto
+from headwater.deltas.order import Order, in_order, perhaps_upto, places_upto, upto
 from headwater.model.relation import COUNT
 
 _IS_TOUCHED = "_is_touched"
+_FEWEST_ROWS, _MOST_ROWS = 4_096, 262_144
+"""Rows that are sought at a time among the parts of a bag: a small buffer, larger where most of what came went."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,33 @@ class FirstRows:
         """Return the first `count` of netted rows, or all if they are fewer."""
         ordered = in_order(rows, order, count).slice(0, count)
         return cls(order=order, rows=ordered, is_whole=rows.num_rows <= count, most=2 * count, read_rows=rows.num_rows)
+
+    @classmethod
+    def of_parts(cls, schema: pa.Schema, parts: Callable[[], Iterable[pa.Table]], order: Order, count: int) -> Self:
+        """Return the first `count` rows of a bag that is given in parts: signed entries of a schema, not netted.
+
+        The parts are read several times, and few rows are held. Each round takes the next rows that ever came, and then
+        what went of them: there are many rounds only where nearly all rows went.
+        """
+        found = [schema.empty_table()]
+        after: pa.Table | None = None
+        size, known, read_rows, is_last = max(count, _FEWEST_ROWS), 0, 0, False
+        while not is_last and known < count:
+            came = _NextRows(order=order, after=after, most=size)
+            for part in parts():
+                came.take(part)
+            if came.rows is None:
+                is_last = True
+                break
+            went = [part.filter(pc.less(part[COUNT], 0)) for part in parts()]
+            left = summed_up(pa.concat_tables([came.rows, *(came.among(part) for part in went if part.num_rows)]))
+            assert not pc.any(pc.less(left[COUNT], 0)).as_py(), "the count of a row is never negative"
+            found.append(in_order(left, order))
+            known, read_rows, is_last = known + left.num_rows, read_rows + came.read_count, came.is_last
+            after, size = came.last, min(2 * size, _MOST_ROWS)
+        rows = pa.concat_tables(found)
+        is_whole = is_last and rows.num_rows <= count
+        return cls(order=order, rows=rows.slice(0, count), is_whole=is_whole, most=2 * count, read_rows=read_rows)
 
     @classmethod
     def of_result(cls, result: RowResult[ArrowBag], order: Order) -> Self:
@@ -104,6 +134,48 @@ class FirstRows:
         if not self.rows.num_rows:
             return changes.slice(0, 0)
         return upto(changes, self.rows.slice(self.rows.num_rows - 1, 1), self.order)
+
+
+@dataclass(slots=True, kw_only=True)
+class _NextRows:
+    """The first rows after one in an order, of entries that come part by part: those with counts above zero, summed."""
+
+    order: Order
+    after: pa.Table | None
+    most: int
+    rows: pa.Table | None = None
+    is_last: bool = True
+    """Whether no row was left out because it came later in the order."""
+    read_count: int = 0
+
+    def take(self, entries: pa.Table) -> None:
+        """Take what matters of some entries."""
+        self.read_count += entries.num_rows
+        came = self._behind(entries.filter(pc.greater(entries[COUNT], 0)))
+        if self.rows is not None and self.rows.num_rows == self.most:
+            near = perhaps_upto(came, self.last, self.order)
+            self.is_last = self.is_last and near.num_rows == came.num_rows
+            came = near
+        if came.num_rows:
+            both = summed_up(came if self.rows is None else pa.concat_tables([self.rows, came]))
+            self.rows = in_order(both, self.order).slice(0, self.most)
+            self.is_last = self.is_last and both.num_rows <= self.most
+
+    def among(self, entries: pa.Table) -> pa.Table:
+        """Return those of some entries that lie where these rows lie."""
+        return upto(self._behind(perhaps_upto(entries, self.last, self.order)), self.last, self.order)
+
+    @property
+    def last(self) -> pa.Table:
+        """The last of the rows."""
+        assert self.rows is not None, "there are some"
+        return self.rows.slice(self.rows.num_rows - 1, 1)
+
+    def _behind(self, entries: pa.Table) -> pa.Table:
+        if self.after is None:
+            return entries
+        ordered = in_order(entries, self.order)
+        return ordered.slice(places_upto(ordered, self.after, self.order))
 
 
 def limited(result: RowResult[Any], request: RowRequest[Any]) -> RowResult[Any]:

@@ -115,3 +115,25 @@ def upto(rows: pa.Table, bound: pa.Table, order: Order) -> pa.Table:
     """Return the rows that are not after the one row of `bound`, in order."""
     ordered = in_order(rows, order)
     return ordered.slice(0, places_upto(ordered, bound, order))
+
+
+def perhaps_upto(rows: pa.Table, bound: pa.Table, order: Order) -> pa.Table:
+    """Return all rows that are not after the one row of `bound`, and perhaps others: only one column is looked at.
+
+    >>> rows = pa.table({"a": [2.0, None, float("nan"), 1.0]})
+    >>> [perhaps_upto(rows, rows.slice(0, 1), (By("a", is_descending=way),))["a"].to_pylist() for way in (False, True)]
+    [[2.0, None, 1.0], [2.0, None, nan]]
+    """
+    by = order[0]
+    values, last = rows[by.column], bound[by.column][0]
+    is_floating = pa.types.is_floating(values.type)
+    if not last.is_valid:
+        return rows.filter(pc.is_null(values)) if by.are_nulls_first else rows
+    if is_floating and pc.is_nan(last).as_py():
+        near = pc.is_nan(values) if by.is_descending else pc.is_valid(values)
+    elif by.is_descending:
+        near = pc.greater_equal(values, last)
+        near = pc.or_(near, pc.is_nan(values)) if is_floating else near
+    else:
+        near = pc.less_equal(values, last)
+    return rows.filter(pc.fill_null(near, fill_value=by.are_nulls_first))

@@ -19,6 +19,7 @@ from typing import TypeAlias
 from headwater.errors import InvalidProject, did_you_mean
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import AllGroupTables, GroupTables, LineageWish, Maintenance, Refresh
+from headwater.model.memory_budget import DEFAULT_BYTES
 from headwater.model.relation import RelationName
 from headwater.model.settings import DEFAULTS, Settings
 
@@ -154,6 +155,10 @@ class Project:
     sources: tuple[SourceDeclaration, ...]
     views: tuple[ViewFile, ...]
     global_transactions: GlobalTransactions | None = None
+    memory_bytes: int = DEFAULT_BYTES
+    """What the process that maintains it may hold."""
+    spark_memory_bytes: int | None = None
+    """What Spark's virtual machine may use where we start it. None: nothing is said."""
     settings: Settings = DEFAULTS
 
     @property

@@ -2,14 +2,14 @@
 
 No setting changes what a view shows at a tick. Each is a key of the project file, in the table of its group:
 
-    [settings.memory]
-    held = "64 MiB"
+    [settings.capture]
+    append_pause = "50 ms"
 
 A field is a setting: its type says how the value is written and between which bounds it lies, and the sentence below it
 says what it means. The project file reads all fields of this module, and docs/reference/settings.md lists them, so that
 a new one stands here alone. The object is passed to the code that needs it; nothing reads it from a global.
 
->>> DEFAULTS.memory.held_bytes == 32 * 2**20
+>>> DEFAULTS.capture.note_after_bytes == 16 * 2**20
 True
 """
 
@@ -88,12 +88,6 @@ class CaptureSettings:
     """Changed rows of a source after which its transactions are handed over together."""
     capture_time_seconds: Seconds = 0.05
     """How long transactions of a source are collected before they are handed over, while more come."""
-    buffer_rows: Count = 65_536
-    """Changed rows of one relation that are decoded together; they are held as Python values until then."""
-    spill_rows: Count = 200_000
-    """Changed rows of one transaction that are held in memory; the rest of it waits on disk."""
-    queue_length: Count = 64
-    """Captures of all sources that wait to be appended; what comes after them waits in the source's own log."""
     append_rows: Count = 100_000
     """Changed rows after which one append to the change log takes no more transactions."""
     append_pause_seconds: Pause = 0.1
@@ -104,8 +98,6 @@ class CaptureSettings:
     """How much log without changes for us is followed before that is noted, so that the source may forget it."""
     note_interval_seconds: Pause = 60.0
     """The same after this time, however little was followed."""
-    held_rows: Count = 200_000
-    """Changed rows of a source that are held for incomplete global transactions; then it is read no further."""
     held_wait_seconds: Pause = 5.0
     """How long a batch waits for a source that stands still at an incomplete global transaction."""
     reconnect_first_seconds: Seconds = 0.2
@@ -127,7 +119,11 @@ class BatchSettings:
     """One batch of maintenance. `[maintenance]` says how large it is and how long it waits."""
 
     held_rows: Count = 300_000
-    """Rows up to which the changes of a step, and what it looks up, are held here. Spark keeps more in files."""
+    """Signed rows up to which a bag of a batch is held in memory, or fewer, by `[maintenance] memory`."""
+    lookup_rows: Count = 3_000_000
+    """Stored rows that one lookup searches in this process, part by part; for more it starts a Spark job."""
+    replica_behind_rows: Count = 20_000
+    """Changed rows after which a replica is brought forward to the views; until then they are read in the log."""
     recomputed_ticks: Count = 100
     """Ticks in one batch of a view that is recomputed at every tick; other views wait for it no longer."""
     follow_wait_seconds: Seconds = 10.0
@@ -138,18 +134,6 @@ class BatchSettings:
     """How long a published algorithm waits for answers before it installs those it has."""
     ask_again_pause_seconds: Pause = 0.5
     """The pause of a published algorithm before it asks a source again that did not answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemorySettings:
-    """What the maintainer's process holds in memory."""
-
-    held_bytes: Bytes = 32 * 2**20
-    """Rows of each replica and group table that are held in memory. The others are mapped from files."""
-    replica_behind_rows: Count = 20_000
-    """Changed rows after which a replica is brought forward to the views; until then they are read in the log."""
-    lookup_rows: Count = 3_000_000
-    """Stored rows that one lookup reads in this process; for more it starts a Spark job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,7 +216,6 @@ class Settings:
 
     capture: CaptureSettings = field(default_factory=CaptureSettings)
     batch: BatchSettings = field(default_factory=BatchSettings)
-    memory: MemorySettings = field(default_factory=MemorySettings)
     upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
     bootstrap: BootstrapSettings = field(default_factory=BootstrapSettings)
     reading: ReadingSettings = field(default_factory=ReadingSettings)
@@ -260,8 +243,8 @@ def groups() -> dict[str, Any]:
 def settings_of(group: Any) -> dict[str, Setting]:
     """Return the settings of a group by their keys.
 
-    >>> settings_of(DEFAULTS.memory)["held"].field
-    'held_bytes'
+    >>> settings_of(DEFAULTS.capture)["note_after"].field
+    'note_after_bytes'
     """
     hints = get_type_hints(type(group), include_extras=True)
     found = [

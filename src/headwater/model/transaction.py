@@ -17,6 +17,7 @@ from headwater.model.position import Position
 from headwater.model.relation import RelationName
 
 ORDINAL = "_ordinal"
+_TRANSACTION_BYTES = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +61,16 @@ class Capture:
     truncated: Mapping[int, tuple[RelationName, ...]] = field(default_factory=dict)
     altered: Mapping[int, Mapping[RelationName, str]] = field(default_factory=dict)
     joint: bool = False
+
+    @property
+    def row_count(self) -> int:
+        """How many signed rows it has."""
+        return int(sum(table.num_rows for table in self.rows.values()))
+
+    @property
+    def byte_count(self) -> int:
+        """About how large it is. Rows that are mapped from files are counted too."""
+        return int(sum(table.nbytes for table in self.rows.values())) + _TRANSACTION_BYTES * len(self.transactions)
 
 
 class Seen(Protocol):

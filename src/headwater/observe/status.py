@@ -101,6 +101,37 @@ class MaintainerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryStatus:
+    """What the maintainer's process holds of rows, in bytes, and its limit: `[maintenance] memory`.
+
+    What is read of the sources and not appended yet may be counted although it is in a temporary file.
+    """
+
+    limit_bytes: int
+    arrow_bytes: int
+    """What Arrow holds, for whatever."""
+    captures_bytes: int
+    """What was read of the sources and is not in the change log yet."""
+    tail_bytes: int
+    """The newest rows of the change log."""
+    journal_bytes: int
+    """Changes of views that are committed and not in the views' own tables yet."""
+    rows_bytes: int
+    """Rows of replicas and group tables, and their indexes."""
+    batch_bytes: int
+    """The rest of what Arrow holds: mostly what the current batch computes with."""
+    mapped_bytes: int
+    """Rows of replicas and group tables that are mapped from files. They count against no limit."""
+    spark_limit_bytes: int | None = None
+    """What Spark's driver may use, where that is known."""
+
+    @property
+    def used_bytes(self) -> int:
+        """What is in use in all."""
+        return self.captures_bytes + self.tail_bytes + self.journal_bytes + self.rows_bytes + self.batch_bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingPart:
     """A global transaction that is incomplete: the sources whose parts have arrived and those whose are missing.
 
@@ -153,6 +184,8 @@ class StatusResult:
     messages_since: datetime | None = None
     waiting_parts: tuple[WaitingPart, ...] = ()
     self_maintenance: tuple[SelfMaintenanceCount, ...] = ()
+    memory: MemoryStatus | None = None
+    """None where no maintainer runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

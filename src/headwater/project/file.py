@@ -23,6 +23,7 @@ from headwater.model.keeping import (
     Refresh,
     TheseGroupTables,
 )
+from headwater.model.memory_budget import DEFAULT_BYTES, LEAST_BYTES, MOST_BYTES
 from headwater.model.project import (
     DEFAULT_ALGORITHM,
     PROJECT_FILE,
@@ -53,6 +54,8 @@ _LEAST_TIMEOUT_SECONDS = 0.001
 """Servers take none at all for one that never ends."""
 _MOST_TIMEOUT_SECONDS = 24 * 86_400.0
 """Servers count milliseconds in 32 bits."""
+_LEAST_SPARK_BYTES = 512 * 2**20
+"""Spark itself does not start with less."""
 _OTHER_WORDS = {"second": "s", "minute": "min", "hour": "h", "day": "days"}
 """Other ways to write a unit, each also with an "s" behind."""
 _HINTS = {
@@ -81,7 +84,7 @@ def load(path: Path) -> Project:
     maintenance, defaults = document.table("maintenance"), document.table("defaults")
     named.allow("name")
     warehouse.allow("path", "retention")
-    maintenance.allow("batch_ticks", "batch_interval")
+    maintenance.allow("batch_ticks", "batch_interval", "memory", "spark_memory")
     defaults.allow("reading", "strict")
     sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
     return Project(
@@ -98,6 +101,8 @@ def load(path: Path) -> Project:
             file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
         ),
         global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
+        memory_bytes=_bytes(maintenance, "memory", LEAST_BYTES) or DEFAULT_BYTES,
+        spark_memory_bytes=_bytes(maintenance, "spark_memory", _LEAST_SPARK_BYTES),
         settings=_settings(document.table("settings")),
     )
 
@@ -411,6 +416,13 @@ def _seconds(table: TomlTable, key: str, default: str, *, least: float = 0.0, mo
     text = table.words(key, default)
     allowed = Allowed(unit=Unit.DURATION, least=least, most=most)
     return _quantity(table, key, text, allowed, also=', or "1000000 ticks"' if key == "retention" else "")
+
+
+def _bytes(table: TomlTable, key: str, least: int) -> int | None:
+    """Return a number of bytes, None if nothing is said."""
+    if key not in table.values:
+        return None
+    return int(_quantity(table, key, table.words(key), Allowed(unit=Unit.SIZE, least=least, most=MOST_BYTES)))
 
 
 def _quantity(table: TomlTable, key: str, text: str, allowed: Allowed, *, also: str = "") -> float:

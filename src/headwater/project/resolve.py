@@ -21,6 +21,7 @@ from headwater.errors import ErrorList, HeadwaterError, InvalidProject
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater.model.guarantee import Guarantee
 from headwater.model.keeping import Continuous, Maintenance, Refresh
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.project import VIEWS_FOLDER, IdColumn, PreparedId, Project, Reading, ViewFile
 from headwater.model.relation import DEFAULT_SCHEMA, Column, ColumnUse, Relation, RelationName
 from headwater.project.choose_algorithm import check_algorithm, chosen_algorithm, is_recomputed, view_guarantee
@@ -162,6 +163,7 @@ def _settings(project: Project, name: str) -> SourceSettings:
         tells_prepared=name in prepared,
         memory=SourceMemory(str(project.warehouse), name),
         project_settings=project.settings,
+        spill_bytes=MemoryBudget.of(project.memory_bytes).spill_bytes(len(project.sources)),
         declared_in=source.declared_in,
         options=source.options,
     )

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from headwater.deltas.extent import Remainder
 from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused, did_you_mean
+from headwater.model.memory_budget import SPILL_BYTES
 from headwater.model.position import Distance, Position, Positions
 from headwater.model.project import SOURCE_KEYS, Option
 from headwater.model.relation import Relation, RelationName
@@ -331,6 +332,8 @@ class SourceSettings:
     memory: Memory = field(default_factory=ProcessMemory)
     project_settings: Settings = DEFAULTS
     """What the operator of the project has set."""
+    spill_bytes: int = SPILL_BYTES
+    """How large the rows may become that its follower gathers in memory. The others belong into files."""
     declared_in: str = ""
     """File and line, for a person."""
     options: Mapping[str, Option] = field(default_factory=dict)

@@ -186,6 +186,13 @@ def _connect(remote: str, wait_seconds: float) -> SparkSession:
     raise why
 
 
+def memory_limit(session: SparkSession) -> int | None:
+    """Return how much memory Spark's driver may use for objects. None over Spark Connect, where nobody tells."""
+    if is_connect(session):
+        return None
+    return int(session.sparkContext._jvm.java.lang.Runtime.getRuntime().maxMemory())  # type: ignore[union-attr]  # noqa: SLF001 - PySpark has no other way to ask
+
+
 def _wait_for_server(host: str, port: int, wait_seconds: float) -> None:
     """Wait until a server listens: PySpark would try for ten minutes, also after this process wants to end."""
     deadline = time.monotonic() + wait_seconds

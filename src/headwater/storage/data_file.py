@@ -10,7 +10,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -26,6 +26,11 @@ from headwater.storage.sought_values import noted_bounds
 from headwater.storage.storage_errors import parse_stored, stored
 
 Parsed = TypeVar("Parsed")
+
+ROWS_PER_GROUP = 65_536
+"""A row group that is written part by part has at most this many rows: a small buffer, whatever is written."""
+BYTES_PER_GROUP = 32 * 2**20
+"""It has fewer where they are long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +81,37 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, 
         )
         sync(root, path)
     return describe(root, path, bounded)
+
+
+def write_parts(
+    root: str, schema: pa.Schema, parts: Iterable[pa.Table], *, bounded: Sequence[str] = _BOUNDED
+) -> DataFile:
+    """Write rows of a schema to a new data file, row group by row group: one of these is held, however many rows come.
+
+    It is not part of the table yet.
+    """
+    system, base = place(root)
+    path = f"part-{uuid.uuid4()}.parquet"
+    with stored(f"{root}/{path}"):
+        with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=system, compression="zstd") as writer:
+            waiting: list[pa.Table] = []
+            for part in parts:
+                waiting.append(part)
+                if _fill_a_group(waiting):
+                    writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
+                    waiting = []
+            if waiting:
+                writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
+        sync(root, path)
+    return describe(root, path, bounded)
+
+
+def _fill_a_group(parts: Sequence[pa.Table]) -> bool:
+    """Tell whether rows are as many, or as large, as one row group should be. Columns without values take no space."""
+    if sum(part.num_rows for part in parts) >= ROWS_PER_GROUP:
+        return True
+    columns = (column for part in parts for column in part.columns if column.null_count < part.num_rows)
+    return bool(sum(column.nbytes for column in columns) >= BYTES_PER_GROUP)
 
 
 def describe(root: str, path: str, bounded: Sequence[str] = _BOUNDED) -> DataFile:

@@ -18,7 +18,8 @@ from headwater.storage.data_file import place
 from headwater.storage.sought_values import Bounds, SoughtValues, noted_bounds
 from headwater.storage.storage_errors import stored
 
-ROWS_PER_PART = 262_144
+ROWS_PER_PART = 65_536
+"""The rows that are decoded at a time: a small buffer, whatever is read."""
 
 
 def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few: int) -> pa.Table | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.storage.data_file import DataFile, describe, place, sync
-
-ROWS_PER_GROUP = 65_536
+from headwater.storage.data_file import DataFile, place, write_parts
 
 
 def merge_files(root: str, files: Sequence[str], schema: pa.Schema) -> DataFile:
@@ -19,24 +16,18 @@ def merge_files(root: str, files: Sequence[str], schema: pa.Schema) -> DataFile:
 
     It has those of the schema's columns that any of the files has; rows of a file that lacks one have NULL there.
     """
-    system, base = place(root)
+    system, _ = place(root)
     opened = [pq.ParquetFile(place(file)[1], filesystem=system) for file in files]
     held = {name for file in opened for name in file.schema_arrow.names}
     target = pa.schema([field for field in schema if field.name in held])
-    path = f"part-{uuid.uuid4()}.parquet"
-    with pq.ParquetWriter(f"{base}/{path}", target, filesystem=system, compression="zstd") as writer:
-        waiting: list[pa.Table] = []
-        for file in opened:
-            for group in range(file.num_row_groups):
-                waiting.append(fitted(file.read_row_group(group), target))
-                if sum(table.num_rows for table in waiting) >= ROWS_PER_GROUP:
-                    writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
-                    waiting = []
-            file.close()
-        if waiting:
-            writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
-    sync(root, path)
-    return describe(root, path)
+    return write_parts(root, target, _row_groups(opened, target))
+
+
+def _row_groups(opened: Sequence[pq.ParquetFile], target: pa.Schema) -> Iterator[pa.Table]:
+    for file in opened:
+        for group in range(file.num_row_groups):
+            yield fitted(file.read_row_group(group), target)
+        file.close()
 
 
 def fitted(rows: pa.Table, schema: pa.Schema) -> pa.Table:

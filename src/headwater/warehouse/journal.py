@@ -182,6 +182,13 @@ class Journal:
                 for table, upto in folded.items():
                     self._held[table] = [change for change in self._held.get(table, ()) if change.upto > upto]
 
+    @property
+    def held_bytes(self) -> int:
+        """How much memory the changes take that are held."""
+        with self._lock:
+            held = [change.rows for changes in (self._held or {}).values() for change in changes]
+        return int(sum(rows.nbytes for rows in held if rows is not None))
+
     def newest(self, table: str) -> Tick | None:
         """Return the tick up to which this handle has committed changes of a table, or None if it has not."""
         with self._lock:

@@ -20,8 +20,9 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.storage.data_file import describe, place
 from headwater.storage.fenced_table import FencedTable
-from headwater.storage.few_rows import read_few
+from headwater.storage.few_rows import ROWS_PER_PART, read_few, read_in_parts
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
 from headwater.warehouse.journal import FOLDED, Journal, TableChange, folded_upto, table_name, unfolded
 
@@ -60,6 +61,18 @@ class ChangeSnapshot:
     def __bool__(self) -> bool:
         """Tell whether there may be any."""
         return bool(self.files) or self.rows.num_rows > 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryParts:
+    """What sums up to a table's rows at a tick, with `_count`: the checkpoint's rows, and signed changes from there.
+
+    Both are read when they are asked for, and only once. `tick` is that of the checkpoint.
+    """
+
+    tick: Tick
+    rows: Iterator[pa.Table]
+    changes: Iterator[pa.Table]
 
 
 class KeptTable:
@@ -209,6 +222,33 @@ class KeptTable:
             )
         return found
 
+    def entry_parts(self, at: Tick) -> EntryParts:
+        """Return what sums up to the rows at a tick, with `_count`, read into this process part by part."""
+        return self._from_checkpoint(lambda snapshot: self._entry_parts(snapshot, at))
+
+    def _entry_parts(self, snapshot: CheckpointSnapshot, at: Tick) -> EntryParts:
+        low, high = min(at, snapshot.tick), max(at, snapshot.tick)
+        changes = self._parts(self._kept_changes(low, high), low, high) if low < high else iter(())
+        is_back = at < snapshot.tick
+        return EntryParts(
+            tick=snapshot.tick,
+            rows=(_with_counts(part, 1) for part in read_in_parts(snapshot.files, self.schema)),
+            changes=(_negated(part) if is_back else part for part in changes),
+        )
+
+    def change_parts(self, after: Tick, upto: Tick) -> Iterator[pa.Table]:
+        """Return the signed rows with after < tick <= upto, without their ticks, part by part."""
+        return self._parts(self._kept_changes(after, upto), after, upto)
+
+    def _parts(self, found: ChangeSnapshot, after: Tick, upto: Tick) -> Iterator[pa.Table]:
+        columns = stamped_schema(self.schema)
+        held = found.rows.select(columns.names).cast(columns)
+        pieces = (pa.Table.from_batches([batch]) for batch in held.to_batches(max_chunksize=ROWS_PER_PART))
+        for part in chain(read_in_parts(found.files, columns), pieces):
+            between = part.filter(pc.and_(pc.greater(part[TICK], after), pc.less_equal(part[TICK], upto)))
+            if between.num_rows:
+                yield between.drop_columns([TICK])
+
     def state_dataframe(self, spark: SparkSession, at: Tick) -> DataFrame:
         """Return the plain rows at a tick. The caller has checked it against the committed frontier."""
         return self._from_checkpoint(lambda snapshot: self._rolled(spark, snapshot, at))
@@ -311,3 +351,11 @@ class KeptTable:
         if self.checkpoint.snapshot().tick >= upto:
             return False
         return self.checkpoint.write_from_dataframe(self.state_dataframe(spark, upto), upto)
+
+
+def _with_counts(rows: pa.Table, count: int) -> pa.Table:
+    return rows.append_column(COUNT, pa.repeat(pa.scalar(count, pa.int64()), rows.num_rows))
+
+
+def _negated(rows: pa.Table) -> pa.Table:
+    return rows.set_column(rows.column_names.index(COUNT), COUNT, pc.negate(rows[COUNT]))

@@ -14,7 +14,7 @@ from headwater.changelog import ChangeLog, read
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
-from headwater.storage import merge_files
+from headwater.storage import data_file
 
 SALES, ITEMS = (RelationName(source="shop", name=name) for name in ("sales", "items"))
 PART_ROWS = 20
@@ -48,7 +48,7 @@ def test_oracle_parts_and_counts_are_those_of_a_list(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chance = random.Random(seed)
-    for module in (read, merge_files):
+    for module in (read, data_file):
         monkeypatch.setattr(module, "ROWS_PER_GROUP", PART_ROWS)
     log = ChangeLog.create(str(tmp_path / "log"))
     truth: dict[RelationName, list[Row]] = {SALES: [], ITEMS: []}

@@ -14,6 +14,7 @@ from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.observe.status import (
     HistoryEntry,
     HistoryResult,
+    MemoryStatus,
     MessageCount,
     RefreshResult,
     ReleaseResult,
@@ -93,6 +94,7 @@ def draw_status(result: StatusResult) -> Page:
             page.append(Line(text=f"last maintained by {maintainer.holder}, seen {seen}", style=_WARN))
     if result.log_first is not None and result.log_last is not None:
         page.append(Line(text=f"change log: ticks {result.log_first} to {result.log_last}", style=_QUIET))
+    page.extend(_memory_lines(result.memory))
     page.append(
         Grid(
             headings=("source", "state", "followed to", "last transaction", "bytes behind", "seconds behind"),
@@ -135,6 +137,26 @@ def draw_status(result: StatusResult) -> Page:
             if stop.hint:
                 page.append(Line(text=f"  do:  {stop.hint}"))
     return page
+
+
+def _memory_lines(memory: MemoryStatus | None) -> list[Line]:
+    if memory is None:
+        return []
+    parts = {
+        "captures": memory.captures_bytes,
+        "log": memory.tail_bytes,
+        "journal": memory.journal_bytes,
+        "rows": memory.rows_bytes,
+        "batch": memory.batch_bytes,
+    }
+    listed = ", ".join(f"{name} {_size(byte_count)}" for name, byte_count in parts.items())
+    spark = "" if memory.spark_limit_bytes is None else f"; Spark may use {_size(memory.spark_limit_bytes)}"
+    used = f"{_size(memory.used_bytes)} of {_size(memory.limit_bytes)} ({listed})"
+    return [Line(text=f"memory: {used}; mapped {_size(memory.mapped_bytes)}{spark}", style=_QUIET)]
+
+
+def _size(byte_count: int) -> str:
+    return f"{byte_count / 10**6:,.0f} MB"
 
 
 def draw_query(result: QueryResult, row_limit: int | None) -> Page:

@@ -247,7 +247,7 @@ class Round:
                 view.table,
                 view.frontier,
                 view.readers,
-                self.resolved.project.settings.memory.lookup_rows,
+                self.resolved.project.settings.batch.lookup_rows,
             ),
             others=others,
         )

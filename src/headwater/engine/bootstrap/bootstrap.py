@@ -37,6 +37,7 @@ from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import BootstrapSettings
@@ -129,6 +130,7 @@ class Bootstrap:
     """Auxiliary tables that other views keep already, by segment. A view that needs one does not make it."""
     acceptor: Acceptor
     log: ChangeLog
+    budget: MemoryBudget
     listener: Listener
 
     def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
@@ -167,7 +169,8 @@ class Bootstrap:
             journal=self.journal,
             tick=tick,
             adopted=self.adopted,
-            settings=self.resolved.project.settings.memory,
+            settings=self.resolved.project.settings.batch,
+            budget=self.budget,
         )
         at_once = min(settings.views_at_once, os.cpu_count() or 1)  # small ones one by one leave processors idle
         with ThreadPoolExecutor(at_once, thread_name_prefix="birth") as pool:
@@ -234,7 +237,15 @@ class Bootstrap:
         is_small = read_count + (0 if old is None else old.rows.row_count) <= small
         try:
             return make_replica(
-                self.spark, self.warehouse, relation, content, plain, tick, small if is_small else 0, settings.memory
+                self.spark,
+                self.warehouse,
+                relation,
+                content,
+                plain,
+                tick,
+                small if is_small else 0,
+                self.budget,
+                settings.batch,
             )
         except PySparkException as error:
             if not is_contradiction(error):

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.engine.bootstrap.born_rows import BornRows, Inputs
 from headwater.engine.bootstrap.whole_view import whole_view
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.model.settings import MemorySettings
+from headwater.model.settings import BatchSettings
 from headwater.project.resolve import ResolvedView
 from headwater.views.steps.segments import Segment, SegmentedView
 from headwater.warehouse.folders import next_generation, segment_folder, segment_table
@@ -33,13 +34,14 @@ def with_own_rows(
     view: SegmentedView,
     table: KeptTable,
     auxiliary: Mapping[RelationName, AuxiliaryTable],
-    settings: MemorySettings,
+    settings: BatchSettings,
+    budget: MemoryBudget,
 ) -> dict[RelationName, AuxiliaryTable]:
     """Return a view's auxiliary tables, and the view's own where its last step looks at its own rows."""
     if not view.output.step.reads_own_rows:
         return dict(auxiliary)
     relation = view.output.relation
-    own = AuxiliaryTable(name=view.name, relation=relation, table=table, spark=spark, settings=settings)
+    own = AuxiliaryTable(name=view.name, relation=relation, table=table, spark=spark, settings=settings, budget=budget)
     return {**auxiliary, view.output.name: own}
 
 
@@ -63,7 +65,8 @@ class BornTables:
     journal: Journal
     tick: Tick
     adopted: Mapping[RelationName, str]
-    settings: MemorySettings
+    settings: BatchSettings
+    budget: MemoryBudget
     made: dict[str, AuxiliaryTable] = field(default_factory=dict)
     _shared: dict[RelationName, str] = field(default_factory=dict)
     _few: dict[str, DataFrame] = field(default_factory=dict)
@@ -124,7 +127,12 @@ class BornTables:
         table = KeptTable.create(folder, self.journal, schema, self.tick, ordered=len(segment.looked_up_by))
         rows.write(table.checkpoint, self.tick)
         auxiliary = AuxiliaryTable(
-            name=name, relation=segment.relation, table=table, spark=self.spark, settings=self.settings
+            name=name,
+            relation=segment.relation,
+            table=table,
+            spark=self.spark,
+            settings=self.settings,
+            budget=self.budget,
         )
         self.made[name] = auxiliary
         if rows.few is not None:

@@ -9,9 +9,10 @@ from headwater.deltas.extent import Content
 from headwater.deltas.on_spark import passing, quoted
 from headwater.engine.bootstrap.born_rows import BornRows
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica
+from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
-from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.model.settings import DEFAULTS, BatchSettings
 from headwater.project.fill import Fill, Way
 from headwater.storage.spark_files import spark_schema
 from headwater.warehouse.catalog import ReplicaEntry
@@ -53,7 +54,8 @@ def make_replica(
     rows: DataFrame,
     tick: Tick,
     few: int = 0,
-    settings: MemorySettings = DEFAULTS.memory,
+    budget: MemoryBudget = DEFAULT_BUDGET,
+    settings: BatchSettings = DEFAULTS.batch,
 ) -> ReplicaReader:
     """Write plain rows as a new generation of a relation's replica, and return it, ready to be read.
 
@@ -69,4 +71,4 @@ def make_replica(
     counted = rows.select(*quoted(content.columns)).withColumn(COUNT, F.lit(1).cast("bigint"))
     netted = replica.netted(counted, key)
     BornRows.of_frame(netted, few).write(replica.checkpoint, tick)
-    return load_replica(spark, relation, entry, replica, settings)
+    return load_replica(spark, relation, entry, replica, budget, settings)

@@ -159,7 +159,7 @@ class Correspondence:
         self._spark = spark
         self._view = view
         self._resolved = resolved
-        self._few_rows = resolved.project.settings.memory.lookup_rows
+        self._few_rows = resolved.project.settings.batch.lookup_rows
         self._log = log
         self._settled: dict[str, Tick] = {}
         self._accepted = AcceptedLog(log, {}, held_changes(log))

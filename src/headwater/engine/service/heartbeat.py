@@ -16,6 +16,7 @@ from headwater.engine.service.live_status import write_status
 from headwater.model.position import Position
 from headwater.model.settings import ServiceSettings
 from headwater.observe.messages import Messages
+from headwater.observe.status import MemoryStatus
 from headwater.warehouse.lease import release_lease, renew_lease
 from headwater.warehouse.mailbox import awaited_positions
 
@@ -34,6 +35,7 @@ class SignsOfLife:
         epoch: int,
         acceptor: Acceptor,
         messages: Messages,
+        memory: Callable[[], MemoryStatus],
         is_bootstrapping: Callable[[], bool],
         settings: ServiceSettings,
     ) -> None:
@@ -42,6 +44,7 @@ class SignsOfLife:
         self._epoch = epoch
         self._acceptor = acceptor
         self._messages = messages
+        self._memory = memory
         self._is_bootstrapping = is_bootstrapping
         self._settings = settings
         self._told: dict[str, Position] = {}
@@ -58,7 +61,7 @@ class SignsOfLife:
         if self._thread.is_alive():
             self._thread.join(timeout=_LEASE_SECONDS)
         try:
-            write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=False)
+            write_status(self._warehouse, self._acceptor, self._messages, self._memory(), bootstrapping=False)
             release_lease(self._warehouse, self._epoch)
         except OSError:
             _log.warning("cannot say that this maintainer has stopped", exc_info=True)
@@ -71,8 +74,8 @@ class SignsOfLife:
                     renew_lease(self._warehouse, self._epoch)
                     renewed_at = time.monotonic()
                 if self._is_awaited() or time.monotonic() - said_at > self._settings.status_interval_seconds:
-                    bootstrapping = self._is_bootstrapping()
-                    write_status(self._warehouse, self._acceptor, self._messages, bootstrapping=bootstrapping)
+                    bootstrapping, memory = self._is_bootstrapping(), self._memory()
+                    write_status(self._warehouse, self._acceptor, self._messages, memory, bootstrapping=bootstrapping)
                     said_at = time.monotonic()
             except Exception:  # noqa: BLE001 - a full disk, say: who has to write there for its work will tell
                 _log.warning("the heartbeat failed", exc_info=True)

@@ -14,10 +14,19 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from headwater.errors import HeadwaterError, NotReadable, SourceLost
 from headwater.model.position import Position, Positions, Tick, of_source, written_positions
 from headwater.model.project import Project
-from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
+from headwater.observe.status import (
+    MemoryStatus,
+    MessageCount,
+    SelfMaintenanceCount,
+    SourceState,
+    SourceStatus,
+    WaitingPart,
+)
 from headwater.warehouse.folders import status_file
 from headwater.warehouse.followed import noted_positions, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
@@ -25,14 +34,39 @@ from headwater.warehouse.query import Warehouse
 
 if TYPE_CHECKING:  # `status` reads what the maintainer said, and needs nothing of it
     from headwater.changelog.accept import Acceptor
+    from headwater.changelog.change_log import ChangeLog
     from headwater.changelog.follow import SourceThread
     from headwater.changelog.global_parts import Incomplete
     from headwater.changelog.global_transaction_buffer import Piece
+    from headwater.model.memory_budget import MemoryBudget
     from headwater.observe.messages import Messages
+    from headwater.warehouse.journal import Journal
 
 
-def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, bootstrapping: bool) -> None:
-    """Say how every source is doing, and what was asked."""
+def memory_status(
+    budget: MemoryBudget, acceptor: Acceptor, log: ChangeLog, journal: Journal, spark_limit_bytes: int | None
+) -> MemoryStatus:
+    """Return what this process holds."""
+    arrow_bytes, captures_bytes = pa.total_allocated_bytes(), acceptor.waiting_bytes
+    tail_bytes, journal_bytes = log.tail.byte_count, journal.held_bytes
+    known_bytes = captures_bytes + tail_bytes + journal_bytes + budget.rows.held_bytes
+    return MemoryStatus(
+        limit_bytes=budget.limit_bytes,
+        arrow_bytes=arrow_bytes,
+        captures_bytes=captures_bytes,
+        tail_bytes=tail_bytes,
+        journal_bytes=journal_bytes,
+        rows_bytes=budget.rows.held_bytes,
+        batch_bytes=max(0, arrow_bytes - known_bytes),
+        mapped_bytes=budget.rows.mapped_bytes,
+        spark_limit_bytes=spark_limit_bytes,
+    )
+
+
+def write_status(
+    warehouse: str, acceptor: Acceptor, messages: Messages, memory: MemoryStatus, *, bootstrapping: bool
+) -> None:
+    """Say how every source is doing, what was asked, and what is held."""
     accepted, committed_at, now = acceptor.accepted_to(), acceptor.committed_at(), datetime.now(UTC)
     sources = {
         name: {
@@ -52,7 +86,7 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
     }
     waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
     said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
-    _write(warehouse, said)
+    _write(warehouse, {**said, "memory": asdict(memory)})
 
 
 def _write(warehouse: str, said: Mapping[str, object]) -> None:
@@ -132,6 +166,12 @@ def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageC
     if said is None:
         return None, ()
     return datetime.fromisoformat(said["since"]), tuple(MessageCount(**count) for count in said["counts"])
+
+
+def read_memory(warehouse: Warehouse) -> MemoryStatus | None:
+    """Return what a running maintainer has said that it holds. None where none runs."""
+    said = noted_status(warehouse.path).get("memory")
+    return MemoryStatus(**said) if said is not None and maintainer_is_alive(warehouse.path) else None
 
 
 def read_self_maintenance(warehouse: Warehouse) -> tuple[SelfMaintenanceCount, ...]:

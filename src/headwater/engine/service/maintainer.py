@@ -15,8 +15,9 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from types import MappingProxyType
 
 import pyarrow.compute as pc
@@ -33,6 +34,7 @@ from headwater.engine.bootstrap.kept_segments import with_own_rows
 from headwater.engine.bootstrap.thread import BootstrapThread
 from headwater.engine.published.driver import Correspondences
 from headwater.engine.service.heartbeat import SignsOfLife
+from headwater.engine.service.live_status import memory_status
 from headwater.engine.service.upkeep import Upkeep
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -41,6 +43,7 @@ from headwater.engine.state.truncation import resolve_truncates
 from headwater.errors import HeadwaterError, LoginRefused, SourceUnavailable
 from headwater.fail_points import reach
 from headwater.model.keeping import Continuous
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture
@@ -63,6 +66,7 @@ from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
 from headwater.storage.data_file import delete_folder
+from headwater.spark.session import memory_limit
 from headwater.storage.storage_errors import stored
 from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
@@ -90,10 +94,15 @@ class Maintainer:
         views: Sequence[LiveView],
         retiring: Mapping[str, RetiringView],
         replicas: dict[RelationName, ReplicaReader],
+        budget: MemoryBudget,
         listener: Listener,
     ) -> None:
-        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn."""
+        """Take over what was opened. Nothing runs yet. `retiring` views are read as they are until reborn.
+
+        What was opened has taken its memory from the budget.
+        """
         self.spark = spark
+        self.budget = budget
         self.warehouse = warehouse
         self.resolved = resolved
         self.settings = settings = resolved.project.settings
@@ -106,8 +115,8 @@ class Maintainer:
         self._auxiliary = {auxiliary.name: auxiliary for view in views for auxiliary in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture)
-        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture)
+        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture, budget)
+        self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture, budget)
         self._correspondences = Correspondences(spark, resolved, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
             spark,
@@ -115,13 +124,17 @@ class Maintainer:
             resolved.project.retention,
             lambda: dict(self.replicas),
             lambda: self._needed,
-            warehouse.commits.journal.let_go,
+            warehouse.commits.journal,
+            budget,
             listener,
-            settings.upkeep,
+            settings,
         )
         self._runner = Runner(
-            spark=spark, held_rows=settings.batch.held_rows, scratch=scratch_folder(warehouse.path, BATCH_SCRATCH)
+            spark=spark,
+            held_rows=budget.batch_rows(settings.batch.held_rows),
+            scratch=scratch_folder(warehouse.path, BATCH_SCRATCH),
         )
+        self._give_log(replicas.values())
         self._needed = Tick(0)
         self.plan = plan
         self._retiring = dict(retiring)
@@ -138,6 +151,7 @@ class Maintainer:
             epoch,
             self.acceptor,
             self._messages,
+            partial(memory_status, budget, self.acceptor, self.log, self.commits.journal, memory_limit(spark)),
             lambda: self._bootstrap is not None,
             settings.service,
         )
@@ -312,6 +326,7 @@ class Maintainer:
             adopted=adopted,
             acceptor=self.acceptor,
             log=self.log,
+            budget=self.budget,
             listener=self.listener,
         )
         self._bootstrap = BootstrapThread(job, dict(self.replicas))
@@ -352,7 +367,8 @@ class Maintainer:
                     new.resolved.view,
                     new.table,
                     {name: self._auxiliary[table] for name, table in new.segments.items()},
-                    self.settings.memory,
+                    self.settings.batch,
+                    self.budget,
                 ),
             )
             self.timetable.note(self.views[new.entry.name])
@@ -372,10 +388,16 @@ class Maintainer:
             is_truncated = any(name in fresh and tick >= made.tick for name, tick in self._truncated.items())
             unused = made.replicas if is_truncated else [self.replicas[name] for name in fresh if name in self.replicas]
             if not is_truncated:
+                self._give_log(fresh.values())
                 self.replicas.update(fresh)
         for reader in unused:
             reader.release()
         return not is_truncated
+
+    def _give_log(self, readers: Iterable[ReplicaReader]) -> None:
+        """Let replicas read many changes in the log's files."""
+        for reader in readers:
+            reader.log = self.log
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
@@ -496,16 +518,22 @@ class Maintainer:
         for name, fresh in list(self.upkeep.refreshed.items()):
             if self.replicas[name].entry == fresh.entry:  # not widened meanwhile
                 self.replicas[name].release()
+                self._give_log([fresh])
                 self.replicas[name] = fresh
             del self.upkeep.refreshed[name]
-        for reader in self.replicas.values():
-            changes = reader.changes(self.log, reader.tick, frontier)
-            if len(changes) >= self.settings.memory.replica_behind_rows:
-                reader.absorb(changes, frontier)
+        for name, reader in self.replicas.items():
+            if self._is_behind(name, reader.tick, frontier):
+                reader.absorb(reader.change_parts(self.log, reader.tick, frontier), frontier)
         needed = [frontier, *(reader.tick for reader in self.replicas.values()), *self._settled.values()]
         if self._bootstrap is None:
             self._needed = min(*needed, slowest)
             self.log.tail.trim(min(needed))
+
+    def _is_behind(self, relation: RelationName, tick: Tick, upto: Tick) -> bool:
+        """Tell whether much has changed since a tick, or it can be read only in the log's files."""
+        if tick < min(upto, self.log.tail.since):
+            return True
+        return self.log.row_count(relation, tick, upto) >= self.settings.batch.replica_behind_rows
 
     def _resolve(self, capture: Capture) -> Capture:
         """Complete a capture with the rows that a TRUNCATE removed."""

@@ -17,6 +17,7 @@ from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, load_replica
 from headwater.errors import SourceRefused, WarehouseRefused
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.relation import Relation, RelationName
 from headwater.observe.events import Listener, WarehouseAdopted
 from headwater.project.fill import is_meant
@@ -81,11 +82,11 @@ def _started(
     _take_for_project(path, resolved.project.name, listener)
     if is_warehouse(path):
         upgrade(path, listener)
-    warehouse = Warehouse.create(path)
+    warehouse, budget = Warehouse.create(path), MemoryBudget.of(resolved.project.memory_bytes)
     epoch = warehouse.commits.take_lease(own_name())
     try:
         renew_lease(path, epoch)
-        warehouse.log.take_over(epoch)
+        warehouse.log.take_over(epoch, budget.tail_bytes)
         clear_unnamed(warehouse)
         clear_mapped(path)
         delete_folder(scratch_folder(path, BATCH_SCRATCH))
@@ -99,14 +100,15 @@ def _started(
             resolved=resolved,
             plan=plan,
             epoch=epoch,
-            views=[_live_view(spark, warehouse, resolved, name, auxiliary) for name in plan.kept],
+            views=[_live_view(spark, warehouse, resolved, name, auxiliary, budget) for name in plan.kept],
             retiring={name: _retiring_view(warehouse, name, plan.lost_sources) for name in plan.changed}
             | {
                 name: _retiring_view(warehouse, name, frozenset()).stopped_by(error)
                 for name, error in plan.failed.items()
                 if name in kept.views
             },
-            replicas=_load_replicas(spark, path, resolved, lasting),
+            replicas=_load_replicas(spark, path, resolved, lasting, budget),
+            budget=budget,
             listener=listener,
         )
     except BaseException:  # a damaged table, or somebody ends it: the next need not wait
@@ -203,17 +205,23 @@ def _live_view(
     resolved: ResolvedProject,
     name: str,
     auxiliary: dict[str, AuxiliaryTable],
+    budget: MemoryBudget,
 ) -> LiveView:
     """Open a view. `auxiliary` are the auxiliary tables that were opened for others, and then for this one too."""
     entry, table, view = warehouse.view(name), warehouse.kept_table(name), resolved.views[name].view
     relations = {segment.name.name: segment.relation for segment in view.segments}
-    memory = resolved.project.settings.memory
+    settings = resolved.project.settings.batch
     opened = warehouse.kept_segments(name)
     for shared in entry.segments:
         segment = segment_of_table(shared)
         if shared not in auxiliary:
             auxiliary[shared] = AuxiliaryTable(
-                name=shared, relation=relations[segment], table=opened[segment], spark=spark, settings=memory
+                name=shared,
+                relation=relations[segment],
+                table=opened[segment],
+                spark=spark,
+                settings=settings,
+                budget=budget,
             )
     own = {auxiliary[shared].relation.name: auxiliary[shared] for shared in entry.segments}
     return LiveView(
@@ -221,7 +229,7 @@ def _live_view(
         entry=entry,
         table=table,
         frontier=warehouse.frontier(name),
-        segments=with_own_rows(spark, view, table, own, memory),
+        segments=with_own_rows(spark, view, table, own, settings, budget),
         stopped=warehouse.head().record.stopped.get(name),
     )
 
@@ -236,7 +244,11 @@ def _retiring_view(warehouse: Warehouse, name: str, lost_sources: frozenset[str]
 
 
 def _load_replicas(
-    spark: SparkSession, path: str, resolved: ResolvedProject, entries: Mapping[RelationName, ReplicaEntry]
+    spark: SparkSession,
+    path: str,
+    resolved: ResolvedProject,
+    entries: Mapping[RelationName, ReplicaEntry],
+    budget: MemoryBudget,
 ) -> dict[RelationName, ReplicaReader]:
     return {
         name: load_replica(
@@ -244,7 +256,8 @@ def _load_replicas(
             resolved.relations[name],
             entry,
             Replica.open(replica_folder(path, name, entry.generation)),
-            resolved.project.settings.memory,
+            budget,
+            resolved.project.settings.batch,
         )
         for name, entry in entries.items()
     }

@@ -10,21 +10,23 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
 from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.project import RetainFor, RetainTicks, Retention
 from headwater.model.relation import RelationName
-from headwater.model.settings import UpkeepSettings
+from headwater.model.settings import Settings, UpkeepSettings
 from headwater.observe.events import CheckpointRolled, Housekept, Listener
 from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.housekeeping import Housekeeper
+from headwater.warehouse.journal import Journal
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 
@@ -43,22 +45,25 @@ class Upkeep:
         retention: Retention,
         replicas: Callable[[], dict[RelationName, ReplicaReader]],
         needed: Callable[[], Tick],
-        folded: Callable[[Mapping[str, Tick]], None],
+        journal: Journal,
+        budget: MemoryBudget,
         listener: Listener,
-        settings: UpkeepSettings,
+        settings: Settings,
     ) -> None:
         """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick.
 
-        `folded` is called with how far tables have come.
+        `journal` is the maintainer's, which holds what is not folded.
         """
         self._spark = spark
         self._path = path
         self._replicas = replicas
         self._needed = needed
-        self._folded = folded
+        self._journal = journal
+        self._budget = budget
         self._listener = listener
-        self._settings = settings
-        self._policy = _policy(retention, settings)
+        self._settings = settings.upkeep
+        self._batch = settings.batch
+        self._policy = _policy(retention, settings.upkeep)
         self._next_roll: dict[str, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -95,12 +100,14 @@ class Upkeep:
 
     def _keep_house(self, housekeeper: Housekeeper) -> None:
         try:
+            if self._journal.held_bytes > self._budget.journal_bytes:
+                housekeeper.fold()
             for done in housekeeper.run(datetime.now(UTC), self._needed()):
                 self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
                 if self._stop.is_set():
                     return
         finally:
-            self._folded(housekeeper.folded)
+            self._journal.let_go(housekeeper.folded)
 
     def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
         housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
@@ -129,7 +136,8 @@ class Upkeep:
             ):
                 continue
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
-            self.refreshed[name] = refresh_replica(reader, replica, Warehouse.open(self._path).log)
+            log = Warehouse.open(self._path).log
+            self.refreshed[name] = refresh_replica(reader, replica, log, self._budget, self._batch)
 
 
 def _policy(retention: Retention, settings: UpkeepSettings) -> Policy:

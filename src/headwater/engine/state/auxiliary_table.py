@@ -16,19 +16,18 @@ Views that need not show every tick have changes of their own making, and tables
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from headwater.deltas.on_spark import quoted, to_arrow
-from headwater.deltas.stored_bag import Bag
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
-from headwater.model.relation import Relation
-from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.model.relation import COUNT, Relation
+from headwater.model.settings import BatchSettings
 from headwater.storage.mapped_rows import MappedFolder
 from headwater.warehouse.kept_table import KeptTable
 
@@ -41,26 +40,27 @@ class AuxiliaryTable:
     relation: Relation
     table: KeptTable
     spark: SparkSession
-    settings: MemorySettings
-    held_rows: int = DEFAULTS.batch.held_rows
+    settings: BatchSettings
+    budget: MemoryBudget
     _readers: dict[Tick, SegmentReader] = field(default_factory=dict)
 
     def at(self, tick: Tick) -> SegmentReader:
         """Return the rows at a tick, read from disk unless some view stood there last."""
         if tick not in self._readers:
-            rows = self.table.state_dataframe(self.spark, tick).select(*quoted(self.relation.column_names))
-            self._readers[tick] = self._reader(to_arrow(rows), tick)
+            self._readers[tick] = self._opened(tick)
         return self._readers[tick]
+
+    def _opened(self, tick: Tick) -> SegmentReader:
+        """Read the rows at a tick part by part: those of the checkpoint, and the changes from there on top."""
+        entries = self.table.entry_parts(tick)
+        reader = self._of_parts(entries.rows, tick)
+        reader.absorb(entries.changes, tick)
+        return reader
 
     def hold(self, plain: pa.Table, tick: Tick) -> None:
         """Take plain rows of a tick that somebody has in memory already."""
-        self._readers[tick] = self._reader(plain, tick)
-
-    def _reader(self, plain: pa.Table, tick: Tick) -> SegmentReader:
-        folder = MappedFolder.below(self.table.folder)
-        return SegmentReader.of_rows(
-            self.relation, plain, tick, folder, self.settings.held_bytes, self.stored, self.held_rows
-        )
+        counted = plain.append_column(COUNT, pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows))
+        self._readers[tick] = self._of_parts([counted], tick)
 
     def stored(self, tick: Tick) -> StoredSegment:
         """Return the rows at a tick where they are stored, for a caller that asks seldom."""
@@ -70,15 +70,23 @@ class AuxiliaryTable:
             table=self.table,
             spark=self.spark,
             few_rows=self.settings.lookup_rows,
-            held_rows=self.held_rows,
+            held_rows=self._held_rows,
         )
 
-    def advance(self, lo: Tick, changes: Bag | None, upto: Tick) -> None:
-        """Take the rows in memory along from one tick to another, if no view did before."""
+    @property
+    def _held_rows(self) -> int:
+        return self.budget.batch_rows(self.settings.held_rows)
+
+    def _of_parts(self, parts: Iterable[pa.Table], tick: Tick) -> SegmentReader:
+        folder = MappedFolder.below(self.table.folder, self.budget.rows)
+        return SegmentReader.of_parts(self.relation, parts, tick, folder, self.stored, self._held_rows)
+
+    def advance(self, lo: Tick, parts: Iterable[pa.Table], upto: Tick) -> None:
+        """Take the rows in memory along from one tick to another, if no view did before. The changes come in parts."""
         if upto in self._readers or lo not in self._readers:
             return
         reader = self._readers.pop(lo)
-        reader.absorb(changes, upto)
+        reader.absorb(parts, upto)
         self._readers[upto] = reader
 
     def forget(self, needed: Collection[Tick]) -> None:

@@ -111,7 +111,7 @@ class ComputedSegment:
         known, reader = self._known.get(columns) or (sought.slice(0, 0), self._reader(self._nothing()))
         fresh = sought.filter(pc.invert(is_among(sought, columns, known)))
         if fresh.num_rows:
-            reader.absorb(ArrowBag.of_counted(self._computed(fresh, columns), self.tick), self.tick)
+            reader.absorb([self._computed(fresh, columns)], self.tick)
             self._known[columns] = pa.concat_tables([known, fresh]), reader
         return look_up(reader, request)
 
@@ -125,7 +125,7 @@ class ComputedSegment:
         return pa.concat_tables(found)
 
     def _reader(self, rows: pa.Table) -> SegmentReader:
-        return SegmentReader.of_counted(self.relation, rows, self.tick)
+        return SegmentReader.of_parts(self.relation, [rows], self.tick)
 
     def _nothing(self) -> pa.Table:
         return pa.schema([*self.relation.arrow_schema(), pa.field(COUNT, pa.int64())]).empty_table()

@@ -13,6 +13,7 @@ from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.project.resolve import ResolvedView
+from headwater.storage.stored_rows import parts
 from headwater.warehouse.catalog import ViewEntry
 from headwater.warehouse.commit_record import Stopped
 from headwater.warehouse.journal import TableChange
@@ -70,7 +71,7 @@ class LiveView:
         """Move to a tick, with the changes up to there."""
         for name, auxiliary in self.segments.items():
             rows = None if change is None else _rows(change, name, self.resolved)
-            auxiliary.advance(self.frontier, rows, upto)
+            auxiliary.advance(self.frontier, [] if rows is None else parts(rows), upto)
         self.frontier = upto
 
     def stop(self, error: HeadwaterError) -> None:

@@ -1,16 +1,16 @@
 """Look rows up in a kept segment: its rows at one tick, and recent changes laid on top, in memory or mapped.
 
-    base (netted rows, as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
+    base (rows as of some tick)  +  runs of signed rows since  ⋉  keys, NULL being a key like any other
 
 The first rows in an order are kept as well, once somebody asked for them, a thousand more than were asked for: all rows
-are ordered again only when a thousand of them are gone.
+are looked through again only when a thousand of them are gone.
 
 A lookup searches the indexes of the layers (`storage/layered_rows`), and nets only what it finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, summed_up, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, with_one_zero
 from headwater.deltas.order import Order
 from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest, BagResult, StoredBag, StoredKeys, held_result
 from headwater.model import costs
@@ -47,30 +47,20 @@ class SegmentReader:
     lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
     @classmethod
-    def of_rows(
+    def of_parts(
         cls,
         relation: Relation,
-        plain: pa.Table,
+        rows: Iterable[pa.Table],
         tick: Tick,
         folder: MappedFolder | None = None,
-        held_bytes_limit: int = 0,
         stored: Callable[[Tick], BagLookup] | None = None,
         held_rows: int = DEFAULTS.batch.held_rows,
     ) -> SegmentReader:
-        """Return a reader of plain rows: a row with count k stands k times. Those beyond a limit are mapped."""
-        ones = pa.repeat(pa.scalar(1, pa.int64()), plain.num_rows)
-        typed = with_one_zero(plain.select(list(relation.column_names)).cast(relation.arrow_schema()))
-        netted = summed_up(typed.append_column(COUNT, ones))
-        rows = LayeredRows(schema=netted.schema, folder=folder, held_bytes_limit=held_bytes_limit)
-        rows.fill([netted])
-        return cls(relation=relation, tick=tick, rows=rows, stored=stored, held_rows=held_rows)
-
-    @classmethod
-    def of_counted(cls, relation: Relation, counted: pa.Table, tick: Tick) -> SegmentReader:
-        """Return a reader of netted rows with `_count`, which are held in memory."""
-        rows = LayeredRows(schema=counted.schema)
-        rows.fill([counted])
-        return cls(relation=relation, tick=tick, rows=rows)
+        """Return a reader of rows with `_count` that come part by part. They need not be netted."""
+        schema = pa.schema([*relation.arrow_schema(), pa.field(COUNT, pa.int64())])
+        layers = LayeredRows(schema=schema, folder=folder)
+        layers.fill(_typed(part, schema) for part in rows)
+        return cls(relation=relation, tick=tick, rows=layers, stored=stored, held_rows=held_rows)
 
     def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, netted. Many are read where they are stored."""
@@ -107,25 +97,25 @@ class SegmentReader:
         assert request.limit is not None, "the first rows are asked for"
         known, read_rows = self._first.get(request.order), 0
         if known is None or not (known.is_whole or known.rows.num_rows >= request.limit):
-            all_rows = self._found(replace(request, limit=request.limit + _SPARE_ROWS))
-            first = FirstRows.of_result(held_result(all_rows), request.order)
-            known = replace(first, most=2 * (request.limit + _SPARE_ROWS))
+            wanted = request.limit + _SPARE_ROWS
+            known = FirstRows.of_parts(self.rows.schema, self.rows.parts, request.order, wanted)
             read_rows, self._first[request.order] = known.read_rows, replace(known, read_rows=0)
         result = self._result(ArrowBag.of_counted(known.rows, self.tick))
         return replace(result, is_whole=known.is_whole, read_count=read_rows)
 
-    def absorb(self, changes: Bag | None, upto: Tick) -> None:
-        """Lay the changes of the ticks (tick, upto] on top. None is no change."""
+    def absorb(self, parts: Iterable[pa.Table], upto: Tick) -> None:
+        """Lay the changes of the ticks (tick, upto] on top: rows with `_count`, part by part."""
         self.tick = upto
-        if changes is None or not changes.most:
-            return
-        if isinstance(changes, StoredBag):
-            self._first = {}  # what is a part of so many changes may take rows away that come with another part
-        for part in parts(changes):
-            typed = part.select([*self.relation.column_names, COUNT]).cast(self.rows.schema)
-            self._first = {order: known.after(typed) for order, known in self._first.items()}
-            self.rows.add(typed)
+        for part in parts:
+            if part.num_rows:
+                typed = _typed(part, self.rows.schema)
+                self._first = {order: known.after(typed) for order, known in self._first.items()}
+                self.rows.add(typed)
 
     def release(self) -> None:
         """Delete what is mapped for it."""
         self.rows.release()
+
+
+def _typed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return with_one_zero(rows.select(schema.names).cast(schema))

@@ -132,7 +132,7 @@ class TickReader:
 
     @property
     def _few_rows(self) -> int:
-        return self.resolved.project.settings.memory.lookup_rows
+        return self.resolved.project.settings.batch.lookup_rows
 
     def _relation(self, name: RelationName) -> Relation:
         return self.resolved.relations[name]

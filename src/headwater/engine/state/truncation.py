@@ -1,16 +1,18 @@
 """TRUNCATE says that all rows of a relation went, not which. The warehouse knows, where it keeps a replica.
 
 A truncate is logged as a marker, a row of count 0 that changes nothing. With a replica it is also written out as what
-it means: every row that the replica had, with count -1. (Others matter to nobody who reads it.) Without one, the rows
+it means: every row that the replica had, with count -1, part by part. (No view needs others.) Without one, the rows
 are gone, here and at the source: views that probe the relation cannot go past the marker and are rebuilt, and rows that
 were read before it are read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +23,8 @@ from headwater.errors import HeadwaterError
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, RelationName
 from headwater.model.transaction import ORDINAL, Capture
+from headwater.sources.spilled_rows import spilled
+from headwater.storage.data_file import ROWS_PER_GROUP
 
 
 def resolve_truncates(capture: Capture, log: ChangeLog, replicas: Mapping[RelationName, ReplicaReader]) -> Capture:
@@ -28,42 +32,46 @@ def resolve_truncates(capture: Capture, log: ChangeLog, replicas: Mapping[Relati
     rows = dict(capture.rows)
     for ordinal, names in sorted(capture.truncated.items()):
         for name in names:
-            schema = log.relation_schema(name)
-            before = rows.get(name, pa.schema([*schema, (ORDINAL, pa.int32()), (COUNT, pa.int64())]).empty_table())
-            gone = _removed(before, ordinal, replicas.get(name), log, schema)
-            rows[name] = pa.concat_tables([before, gone.select(before.column_names).cast(before.schema)]).sort_by(
-                ORDINAL
-            )
+            captured = rows.get(name)
+            if captured is None:
+                every = [*log.relation_schema(name), (ORDINAL, pa.int32()), (COUNT, pa.int64())]
+                captured = pa.schema(every).empty_table()
+            first = int(np.searchsorted(captured[ORDINAL].to_numpy(), ordinal))
+            before, after = captured.slice(0, first), captured.slice(first)
+            removed = _removed(before, ordinal, replicas.get(name), log)
+            rows[name] = pa.concat_tables([before, spilled(captured.schema, removed), after])
     return replace(capture, rows=rows, truncated={})
 
 
-def _removed(
-    captured: pa.Table, ordinal: int, reader: ReplicaReader | None, log: ChangeLog, schema: pa.Schema
-) -> pa.Table:
-    """Return what a truncate removed, as rows of its transaction."""
-    nothing = pa.table([pa.nulls(1, field.type) for field in schema], schema=schema)
-    marker = nothing.append_column(COUNT, pa.array([0], pa.int64()))
-    if reader is None:
-        return _stamp(marker, ordinal)
-    columns = list(reader.columns)
-    stored = reader.dataframe_at(log, log.last_tick).toArrow().select([*columns, COUNT])
-    before = ArrowBag(captured.filter(pc.less(captured[ORDINAL], ordinal))).selected(reader.entry.rows)
-    earlier = before.table.select([*columns, COUNT])
-    both = pa.concat_tables([stored.cast(earlier.schema), earlier])
-    state = ArrowBag(both.append_column(TICK, pa.repeat(pa.scalar(0, pa.int64()), both.num_rows))).net().negated()
-    return _stamp(pa.concat_tables([marker, _widened(state.table.drop_columns([TICK]), schema)]), ordinal)
+def _removed(before: pa.Table, ordinal: int, reader: ReplicaReader | None, log: ChangeLog) -> Iterator[pa.Table]:
+    """Yield what a truncate removed, as rows of its transaction: the marker, and whatever the replica has, negated.
+
+    The rows are not netted: what came and went before comes and goes once more. Their sum is what matters.
+    """
+    schema = before.schema
+    yield _as_removed(pa.table({COUNT: pa.array([0], pa.int64())}), ordinal, schema)
+    if reader is not None:
+        captured = ArrowBag(before).selected(reader.entry.rows).table.select([*reader.columns, COUNT])
+        earlier = (pa.Table.from_batches([batch]) for batch in captured.to_batches(max_chunksize=ROWS_PER_GROUP))
+        for part in chain(reader.entry_parts(log, log.last_tick), earlier):
+            yield _as_removed(part, ordinal, schema)
 
 
-def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return the rows with NULL in the columns that no view needs."""
+def _as_removed(rows: pa.Table, ordinal: int, schema: pa.Schema) -> pa.Table:
+    """Return rows with their counts negated, of a transaction, with NULL in the columns that no view needs."""
+    given = {
+        COUNT: pc.negate(rows[COUNT]),
+        ORDINAL: pa.repeat(pa.scalar(ordinal, pa.int32()), rows.num_rows),
+    }
     columns = [
-        rows[field.name] if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type) for field in schema
+        given[field.name]
+        if field.name in given
+        else rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
     ]
-    return pa.table([*columns, rows[COUNT]], schema=pa.schema([*schema, (COUNT, pa.int64())]))
-
-
-def _stamp(rows: pa.Table, ordinal: int) -> pa.Table:
-    return rows.append_column(ORDINAL, pa.repeat(pa.scalar(ordinal, pa.int32()), rows.num_rows))
+    return pa.table(columns, schema=schema)
 
 
 def truncated_at(log: ChangeLog, relation: RelationName, after: Tick, upto: Tick) -> Tick | None:

@@ -64,13 +64,16 @@ class PostgresFollower:
         streamed_from: int,
         timeout_seconds: float,
         settings: CaptureSettings,
+        capture_bytes: int,
     ) -> None:
         """Take over a stream that was started at some offset, and a plain connection beside it.
 
         All before `start` is durable, or forgotten already; the server wants to hear of us within the timeout.
+        Transactions whose rows are that long are handed over, however few they are.
         """
         self._address = address
         self._settings = settings
+        self._capture_bytes = capture_bytes
         self._stream = stream
         self._side = side
         self._gathering = gathering
@@ -177,7 +180,8 @@ class PostgresFollower:
                 gathering.feed(message)
             now = time.monotonic()
             stop_at = stop_at or now + self._settings.capture_time_seconds
-            if gathering.has_transactions and (gathering.row_count >= self._settings.capture_rows or now >= stop_at):
+            is_large = gathering.row_count >= self._settings.capture_rows or gathering.byte_count >= self._capture_bytes
+            if gathering.has_transactions and (is_large or now >= stop_at):
                 return
             self._report()
 

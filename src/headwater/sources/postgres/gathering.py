@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, assert_never
 
+import pyarrow as pa
+
 from headwater.errors import SourceRefused
+from headwater.model.memory_budget import SPILL_BYTES
 from headwater.model.position import Position
 from headwater.model.relation import Column, ColumnUse, Relation, RelationName
-from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.sources.postgres import messages
 from headwater.sources.postgres.messages import (
@@ -37,7 +39,12 @@ from headwater.sources.postgres.partitions import Leaves, rows_unknown
 from headwater.sources.postgres.prepared import Prepared, PreparedTransactions
 from headwater.sources.postgres.row_buffer import RowBuffer
 from headwater.sources.postgres.visibility import widen
+from headwater.sources.spilled_rows import spilled
 
+_UNDECODED_BYTES = 8 * 2**20
+"""Messages of this length together are decoded: a small buffer, some ten times as large as Python values."""
+_SMALL_BYTES = 2**20
+"""Rows of a prepared transaction that are fewer are put aside in memory. Servers limit the number of them."""
 _CHANGES = frozenset((messages.INSERT, messages.UPDATE, messages.DELETE))
 Describe = Callable[[int, int], tuple[str | None, str]]
 """Says what a type number and modifier are: the Spark type (None: none holds it) and PostgreSQL's name for it."""
@@ -70,14 +77,16 @@ class Gathering:
         describe: Describe,
         partitions: Partitioning,
         described_at: int = 0,
-        settings: CaptureSettings = DEFAULTS.capture,
+        spill_bytes: int = SPILL_BYTES,
     ) -> None:
         """Start with nothing. `oids` are the numbers the relations have in the source's catalog now.
 
-        The relations had their columns when the log ended at `described_at`.
+        The relations had their columns when the log ended at `described_at`. Rows beyond `spill_bytes` go to files.
         """
-        self._buffers = {relation.name: RowBuffer(relation, settings.buffer_rows) for relation in relations}
-        self._settings = settings
+        self._buffers = {relation.name: RowBuffer(relation) for relation in relations}
+        self._spill_bytes = spill_bytes
+        self._held_bytes = 0
+        self._undecoded_bytes = 0
         self._names = dict(oids)
         self._after = after
         self._recent_xid = recent_xid
@@ -93,6 +102,8 @@ class Gathering:
         self._repeated = False
         self._touched = False
         self.row_count = 0
+        self.byte_count = 0
+        """How long the messages of the rows are."""
         self.committed_to = after.offset
         self._steps: Mapping[int, Callable[[bytes], None]] = {
             messages.BEGIN: self._begin,
@@ -135,7 +146,11 @@ class Gathering:
         )
         self._transactions = []
         self._truncated = {ordinal - count: names for ordinal, names in self._truncated.items() if ordinal >= count}
-        self.row_count = sum(map(len, self._buffers.values()))
+        left = sum(map(len, self._buffers.values()))
+        self.byte_count = self.byte_count * left // max(1, self.row_count)
+        self._undecoded_bytes = min(self._undecoded_bytes, self.byte_count)
+        self._held_bytes = sum(buffer.byte_count for buffer in self._buffers.values())
+        self.row_count = left
         return capture
 
     def _change(self, routes: Sequence[Route], kind: int, message: bytes) -> None:
@@ -150,6 +165,8 @@ class Gathering:
             if kind == messages.UPDATE:
                 new, _ = messages.parse_tuple(message, at + 1, old)
         self._touched = True
+        self.byte_count += len(message)
+        self._undecoded_bytes += len(message)
         ordinal = len(self._transactions)
         for buffer, order in routes:
             for values, count in ((old, -1), (new, 1)):
@@ -158,8 +175,14 @@ class Gathering:
                     buffer.add(placed, ordinal, count)
                     self.row_count += 1
             # A buffer is full only when one transaction is large: smaller ones are taken before. See the follower.
-            if buffer.is_full:
-                buffer.close_segment(on_disk=self.row_count > self._settings.spill_rows)
+            if buffer.is_full or self._undecoded_bytes >= _UNDECODED_BYTES:
+                self._decode()
+
+    def _decode(self) -> None:
+        """Turn all rows into Arrow tables: small ones, which are held while there is room, and else go to files."""
+        for buffer in self._buffers.values():
+            self._held_bytes += buffer.close_segment(self._spill_bytes - self._held_bytes)
+        self._undecoded_bytes = 0
 
     def _without_old_row(self, routes: Sequence[Route], oid: int) -> SourceRefused:
         """Return the error for a change that came without the old row."""
@@ -208,7 +231,7 @@ class Gathering:
         begin, self._begun = self._begun, None
         ordinal = len(self._transactions)
         taken = {name: buffer.take_from(ordinal) for name, buffer in self._buffers.items()}
-        rows = {name: table for name, table in taken.items() if table is not None}
+        rows = {name: _put_aside(table) for name, table in taken.items() if table is not None}
         truncated = self._truncated.pop(ordinal, ())
         self._prepared.keep(begin.xid, Prepared(offset=begin.prepare_offset, rows=rows, truncated=truncated))
         self.row_count = sum(map(len, self._buffers.values()))
@@ -312,6 +335,11 @@ class Gathering:
             case ColumnUse.UNREAD:
                 return False
         assert_never(column.use)
+
+
+def _put_aside(rows: pa.Table) -> pa.Table:
+    """Return rows that may wait for long, in a file if they are many."""
+    return rows if rows.nbytes < _SMALL_BYTES else spilled(rows.schema, [rows])
 
 
 def _prints_alike(before: str, after: str) -> bool:

@@ -1,38 +1,36 @@
 """The signed rows of one relation while they are gathered from the log: Python lists first, Arrow tables soon after.
 
-Values stay bytes and rows stay lists until a whole buffer is turned into typed columns at once. A buffer that grows
-past `full_rows` is turned into an Arrow table early, and once a capture is large those tables go to disk: each is
-written to a file, mapped back, and the file is unlinked, so that the space is freed with the table.
+Values stay bytes and rows stay lists until a whole buffer is turned into typed columns at once. A buffer that is full
+is turned into an Arrow table early, and once a capture is large those tables go to disk (`sources/spilled_rows`).
 """
 
 from __future__ import annotations
 
-import os
-import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.model.relation import COUNT, Relation
-from headwater.model.settings import DEFAULTS
 from headwater.model.transaction import ORDINAL
 from headwater.sources.postgres.messages import Values
 from headwater.sources.postgres.texts import typed_table
+from headwater.sources.spilled_rows import spilled
+
+FULL_ROWS = 65_536
+"""So many rows of a relation are decoded together: a small buffer of Python values, whatever a transaction holds."""
 
 
 class RowBuffer:
     """Signed rows of one relation, each with the ordinal of its transaction. Ordinals never fall."""
 
-    __slots__ = ("_counts", "_full_rows", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
+    __slots__ = ("_counts", "_layout", "_ordinals", "_rows", "_segments", "_width", "relation")
 
-    def __init__(self, relation: Relation, full_rows: int = DEFAULTS.capture.buffer_rows) -> None:
+    def __init__(self, relation: Relation) -> None:
         """Start empty, with no layout: the log sends one before the first row."""
         self.relation = relation
-        self._full_rows = full_rows
         self._layout: tuple[int | None, ...] = ()
         self._width = 0
         self._rows: list[Values] = []
@@ -44,6 +42,11 @@ class RowBuffer:
         """Return how many rows are held."""
         in_segments: int = sum(segment.num_rows for segment in self._segments)
         return len(self._rows) + in_segments
+
+    @property
+    def byte_count(self) -> int:
+        """How large the rows are that were turned into Arrow tables."""
+        return sum(segment.nbytes for segment in self._segments)
 
     def lay_out(self, columns: tuple[str, ...], without: Collection[str] = ()) -> None:
         """Say in which order the log sends columns from now on. Rows gathered before keep the order they came in.
@@ -65,13 +68,21 @@ class RowBuffer:
     @property
     def is_full(self) -> bool:
         """Whether it is time to turn the rows into an Arrow table."""
-        return len(self._rows) >= self._full_rows
+        return len(self._rows) >= FULL_ROWS
 
-    def close_segment(self, *, on_disk: bool) -> None:
-        """Turn the rows gathered so far into an Arrow table, in memory or in a mapped file."""
+    def close_segment(self, room_bytes: int) -> int:
+        """Turn the rows gathered so far into an Arrow table, in a mapped file if there is no room for it in memory.
+
+        Return how much memory it takes.
+        """
+        if not self._rows:
+            return 0
         self._close_segment()
-        if on_disk and self._segments:
-            self._segments[-1] = _mapped(self._segments[-1])
+        last = self._segments[-1]
+        if last.nbytes <= room_bytes:
+            return int(last.nbytes)
+        self._segments[-1] = spilled(last.schema, [last])
+        return 0
 
     def forget_from(self, ordinal: int) -> None:
         """Drop the rows of the transactions from this ordinal on."""
@@ -115,17 +126,6 @@ class RowBuffer:
         counts = pa.Array.from_buffers(pa.int64(), len(self._counts), [None, pa.py_buffer(self._counts)])
         self._segments.append(table.append_column(ORDINAL, ordinals).append_column(COUNT, counts))
         self._rows, self._ordinals, self._counts = [], array("i"), array("q")
-
-
-def _mapped(table: pa.Table) -> pa.Table:
-    """Return the same table, held by a file that nobody else can see."""
-    handle, name = tempfile.mkstemp(prefix="headwater-", suffix=".arrow")
-    try:
-        with os.fdopen(handle, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table)
-        return pa.ipc.open_file(pa.memory_map(name)).read_all()
-    finally:
-        Path(name).unlink()
 
 
 def _filled(tables: list[pa.Table]) -> list[pa.Table]:

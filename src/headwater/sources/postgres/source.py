@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
+from headwater.model.memory_budget import SPILL_BYTES
 from headwater.model.position import Distance, Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName
 from headwater.model.settings import DEFAULTS, Settings
@@ -75,6 +76,7 @@ class PostgresSource:
         tells_prepared: bool = False,
         memory: Memory | None = None,
         settings: Settings = DEFAULTS,
+        spill_bytes: int = SPILL_BYTES,
     ) -> None:
         """Remember the address. Nothing is connected yet. A function returns the address as it is kept now.
 
@@ -87,6 +89,7 @@ class PostgresSource:
         self._connection_limit = connection_limit
         self._tells_prepared = tells_prepared
         self._settings = settings
+        self._spill_bytes = spill_bytes
         self._memory = ProcessMemory() if memory is None else memory
         self._address = Address(
             source=name,
@@ -112,6 +115,7 @@ class PostgresSource:
             tells_prepared=settings.tells_prepared,
             memory=settings.memory,
             settings=settings.project_settings,
+            spill_bytes=settings.spill_bytes,
         )
 
     def __repr__(self) -> str:
@@ -215,6 +219,7 @@ class PostgresSource:
                 streamed_from=streamed_from,
                 timeout_seconds=timeout_seconds,
                 settings=self._settings.capture,
+                capture_bytes=self._spill_bytes,
             )
             stack.pop_all()
             return follower
@@ -346,7 +351,7 @@ class PostgresSource:
             describe=TypeNames(side),
             partitions=partitions,
             described_at=self._described_at,
-            settings=self._settings.capture,
+            spill_bytes=self._spill_bytes,
         )
         return gathering, partitions, start, found
 
