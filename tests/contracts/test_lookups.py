@@ -34,9 +34,10 @@ from headwater.engine.state.source_lookup import SnapshotLookup, SourceLookup
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
 from headwater.model.keeping import TheseGroupTables
+from headwater.model.memory_budget import MemoryBudget, Share
 from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
-from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.model.settings import DEFAULTS
 from headwater.sources.scripted import ScriptedSource
 from headwater.storage.mapped_rows import MappedFolder
 from headwater.views.steps.group_tables import computed_segments, keep_group_tables
@@ -209,6 +210,10 @@ def self_lookup(place: Place) -> Stages:
             yield tick, RebasedLookup(others=asking, log=place.history, tick=Tick(tick))
 
 
+def _counted(place: Place, tick: int) -> pa.Table:
+    return ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).counted
+
+
 def _replica(place: Place, tick: int) -> ReplicaReader:
     rows = ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).net()
     return copy_of(place.spark, RELATION, rows, Tick(tick))
@@ -217,7 +222,7 @@ def _replica(place: Place, tick: int) -> ReplicaReader:
 def replica_in_memory(place: Place) -> Stages:
     reader = _replica(place, 1)
     for tick in (1, 4, 5, LAST):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
 
 
@@ -238,10 +243,10 @@ def _kept_replica(place: Place, tick: int) -> tuple[Replica, ReplicaEntry]:
 def replica_mapped(place: Place) -> Stages:
     """A replica of which nothing has room in memory."""
     replica, entry = _kept_replica(place, 1)
-    reader = load_replica(place.spark, RELATION, entry, replica, MemorySettings(held_bytes=0))
+    reader = load_replica(place.spark, RELATION, entry, replica, MemoryBudget.of(0))
     reader.rows.tail_rows = 10
     for tick in (2, 4, LAST):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
     assert not reader.rows.is_held
     reader.release()
@@ -254,11 +259,11 @@ def replica_stored(place: Place) -> Stages:
 
 def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
-    folder = MappedFolder(place.folder / "mapped")
-    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), folder)
+    folder = MappedFolder(place.folder / "mapped", Share(3_000))
+    reader = SegmentReader.of_parts(RELATION, [_counted(place, 1)], Tick(1), folder)
     reader.rows.tail_rows = 10
     for tick in range(1, LAST + 1):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
 
 
@@ -266,12 +271,12 @@ def routed_segment(place: Place) -> Stages:
     """A segment and a relation, looked up together; of several requests every other one is for the relation."""
     name = SegmentName(name="n0")
     segment = Relation(name=name, columns=RELATION.columns)
-    reader = SegmentReader.of_rows(segment, plain(place.history.states[LAST]), Tick(LAST))
+    reader = SegmentReader.of_parts(segment, [_counted(place, LAST)], Tick(LAST))
     others = _asked(place.history.source)
     yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
 
 
-def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows) -> Stages:
+def _stored(place: Place, *ticks: int, few_rows: int = DEFAULTS.batch.lookup_rows) -> Stages:
     journal = journal_in(str(place.folder))
     table = KeptTable.create(str(place.folder / "kept"), journal, RELATION.arrow_schema(), Tick(2))
     for tick in (2, 6, LAST):

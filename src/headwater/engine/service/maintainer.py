@@ -213,9 +213,11 @@ class Maintainer:
         return tuple(self._retiring)
 
     def release(self) -> None:
-        """Give back what is cached on Spark, once closed."""
-        for reader in self.replicas.values():
+        """Give back the memory of what is looked up, and delete what is mapped, once closed."""
+        for reader in (*self.replicas.values(), *self.upkeep.refreshed.values()):
             reader.release()
+        for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
+            auxiliary.forget(())
 
     def frontier(self) -> Tick:
         """Return the newest tick that some view has reached."""
