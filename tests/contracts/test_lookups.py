@@ -37,9 +37,10 @@ from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup, SegmentedLookup
 from headwater.engine.state.whole_segments import WholeSegments
 from headwater.model.keeping import TheseGroupTables
+from headwater.model.memory_budget import MemoryBudget, Share
 from headwater.model.position import Positions, Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
-from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.model.settings import DEFAULTS
 from headwater.sources.scripted import ScriptedSource
 from headwater.storage.mapped_rows import MappedFolder
 from headwater.views.steps.group_tables import computed_segments, keep_group_tables
@@ -216,6 +217,10 @@ def self_lookup(place: Place) -> Stages:
             yield tick, RebasedLookup(others=asking, log=place.history, tick=Tick(tick))
 
 
+def _counted(place: Place, tick: int) -> pa.Table:
+    return ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).counted
+
+
 def _replica(place: Place, tick: int) -> ReplicaReader:
     rows = ArrowBag.of_plain(plain(place.history.states[tick]), Tick(tick)).net()
     return copy_of(place.runner(DEFAULTS.batch.held_rows), RELATION, rows, Tick(tick))
@@ -224,7 +229,7 @@ def _replica(place: Place, tick: int) -> ReplicaReader:
 def replica_in_memory(place: Place) -> Stages:
     reader = _replica(place, 1)
     for tick in (1, 4, 5, LAST):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
 
 
@@ -245,10 +250,10 @@ def _kept_replica(place: Place, tick: int) -> tuple[Replica, ReplicaEntry]:
 def replica_mapped(place: Place) -> Stages:
     """A replica of which nothing has room in memory."""
     replica, entry = _kept_replica(place, 1)
-    reader = load_replica(place.spark, RELATION, entry, replica, MemorySettings(held_bytes=0))
+    reader = load_replica(place.spark, RELATION, entry, replica, MemoryBudget.of(0))
     reader.rows.tail_rows = 10
     for tick in (2, 4, LAST):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
     assert not reader.rows.is_held
     reader.release()
@@ -265,15 +270,15 @@ def replica_beyond_what_is_held(place: Place) -> Stages:
     settings = replace(DEFAULTS.batch, held_rows=2)
     reader = load_replica(place.spark, RELATION, entry, replica, MemoryBudget.of(0), settings)
     for tick in (1, 4, LAST):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
 
 
 def segment_beyond_what_is_held(place: Place) -> Stages:
     """A kept segment that reads much where it is stored."""
     for tick, stored in _stored(place, 2, LAST, few_rows=0):
-        rows = plain(place.history.states[tick])
-        yield tick, SegmentReader.of_rows(RELATION, rows, Tick(tick), stored=lambda _, here=stored: here, held_rows=2)
+        rows = [_counted(place, tick)]
+        yield tick, SegmentReader.of_parts(RELATION, rows, Tick(tick), stored=lambda _, here=stored: here, held_rows=2)
 
 
 def stored_beyond_what_is_held(place: Place) -> Stages:
@@ -294,11 +299,11 @@ def source_beyond_what_is_held(place: Place) -> Stages:
 
 def kept_segment(place: Place) -> Stages:
     place.patch.setattr(segment_reader, "_SPARE_ROWS", 2)
-    folder = MappedFolder(place.folder / "mapped")
-    reader = SegmentReader.of_rows(RELATION, plain(place.history.states[1]), Tick(1), folder)
+    folder = MappedFolder(place.folder / "mapped", Share(3_000))
+    reader = SegmentReader.of_parts(RELATION, [_counted(place, 1)], Tick(1), folder)
     reader.rows.tail_rows = 10
     for tick in range(1, LAST + 1):
-        reader.absorb(ArrowBag(place.history.signed(reader.tick, tick)), Tick(tick))
+        reader.absorb([place.history.signed(reader.tick, tick)], Tick(tick))
         yield tick, reader
 
 
@@ -306,13 +311,13 @@ def routed_segment(place: Place) -> Stages:
     """A segment and a relation, looked up together; of several requests every other one is for the relation."""
     name = SegmentName(name="n0")
     segment = Relation(name=name, columns=RELATION.columns)
-    reader = SegmentReader.of_rows(segment, plain(place.history.states[LAST]), Tick(LAST))
+    reader = SegmentReader.of_parts(segment, [_counted(place, LAST)], Tick(LAST))
     others = _asked(place.history.source)
     yield LAST, _Renamed(SegmentedLookup(segments={name: reader}, others=others), name, every=2)
 
 
 def _stored(
-    place: Place, *ticks: int, few_rows: int = DEFAULTS.memory.lookup_rows, held_rows: int = DEFAULTS.batch.held_rows
+    place: Place, *ticks: int, few_rows: int = DEFAULTS.batch.lookup_rows, held_rows: int = DEFAULTS.batch.held_rows
 ) -> Stages:
     journal = journal_in(str(place.folder))
     table = KeptTable.create(str(place.folder / "kept"), journal, RELATION.arrow_schema(), Tick(2))

@@ -22,12 +22,13 @@ from headwater.deltas.on_spark import is_connect
 SETTINGS = """
 [maintenance]
 batch_ticks = 20
+memory = "1 MB"
 [settings.service]
 executor_wait = "5 min"
 [settings.bootstrap]
 small_rows = 1
-[settings.memory]
-held = "0 B"
+[settings.batch]
+held_rows = 1
 lookup_rows = 1
 [settings.reading]
 local_rows = 1

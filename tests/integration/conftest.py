@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.deltas.extent import WHOLE
+from headwater.model.memory_budget import SPILL_BYTES
 from headwater.model.position import Position, Positions, by_log
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.settings import DEFAULTS, CaptureSettings
@@ -38,13 +39,14 @@ class World:
     def execute(self, sql: str) -> list[tuple[Any, ...]]:
         return self.server.execute(sql, database=self.database)
 
-    def set_capture(self, capture: CaptureSettings) -> None:
+    def set_capture(self, capture: CaptureSettings, spill_bytes: int = SPILL_BYTES) -> None:
         """Follow with other settings from now on."""
         self.source = PostgresSource(
             name=self.source.name,
             url=self.server.url(self.database),
             project=self.database,
             settings=replace(DEFAULTS, capture=capture),
+            spill_bytes=spill_bytes,
         )
 
     def connect(self, user: str = "postgres") -> psycopg.Connection[Any]:

@@ -121,7 +121,7 @@ def test_a_view_is_refreshed_when_it_is_due_or_asked_for(world: AuditedWorld, sp
     views |= {"by_kind": BY_KIND, "steady": BY_KIND}
     refreshes = {"by_kind": "on demand", "mixed": "every 1 h", "probing": "every 1 s"}
     settings = "\n".join(f'[views.{name}]\nrefresh = "{when}"' for name, when in refreshes.items())
-    ahead = "\n[settings.memory]\nreplica_behind_rows = 5\n"  # replicas go ahead of views that wait
+    ahead = "\n[settings.batch]\nreplica_behind_rows = 5\n"  # replicas go ahead of views that wait
     world.write_project(views, settings=settings + ahead)
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: len(maintainer.heard(ViewBorn)) == len(views))

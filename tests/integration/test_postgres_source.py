@@ -15,7 +15,7 @@ from headwater.model.position import are_reached
 from headwater.model.relation import COUNT
 from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import ORDINAL
-from headwater.sources.postgres import PostgresSource
+from headwater.sources.postgres import PostgresSource, row_buffer
 
 TYPES_SQL = """
 CREATE TYPE mood AS ENUM ('sad', 'so "happy"');
@@ -192,7 +192,8 @@ def test_truncate_is_told_with_the_rows_written_after_it(world: Any) -> None:
 
 def test_a_large_transaction_goes_through_files(world: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    world.set_capture(CaptureSettings(buffer_rows=5_000, spill_rows=20_000))
+    monkeypatch.setattr(row_buffer, "FULL_ROWS", 5_000)
+    world.set_capture(CaptureSettings(), spill_bytes=500_000)
     world.execute("CREATE TABLE sales (id int PRIMARY KEY, text text)")
     world.declare("sales")
     follower = world.follow()

@@ -38,7 +38,7 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
 
 
 def test_views_are_added_changed_and_dropped_while_others_go_on(world: AuditedWorld, spark: SparkSession) -> None:
-    settings = "[maintenance]\nbatch_ticks = 100\n[settings.memory]\nreplica_behind_rows = 5\n"  # as after a big batch
+    settings = "[maintenance]\nbatch_ticks = 100\n[settings.batch]\nreplica_behind_rows = 5\n"  # as after a big batch
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.6, seed=11)
     phases = (
         ({"kept": VIEWS["twins"], "probing": VIEWS["probing"], "narrow": NARROW}, PROBED),

@@ -202,7 +202,7 @@ def test_a_relation_truncated_while_its_replica_is_widened(
 
 
 def test_replicas_are_widened_while_writers_write(world: AuditedWorld, spark: SparkSession) -> None:
-    settings = "[maintenance]\nbatch_ticks = 100\n[settings.memory]\nreplica_behind_rows = 3\n"  # as after a big batch
+    settings = "[maintenance]\nbatch_ticks = 100\n[settings.batch]\nreplica_behind_rows = 3\n"  # as after a big batch
     writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=0.5, seed=21)
     views: dict[str, str] = {}
     for added in ({"dear": DEAR}, {"twice": TWICE}, {"buyers": BUYERS}, {"kinds": KINDS}):

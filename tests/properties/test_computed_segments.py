@@ -65,7 +65,7 @@ def compare(
         relation = computing.segments[name].relation
         if any(not kind.type.startswith(("int", "bigint", "decimal")) for kind in relation.columns):
             continue
-        kept = SegmentReader.of_counted(relation, held[name].drop_columns([TICK]), Tick(7))
+        kept = SegmentReader.of_parts(relation, [held[name].drop_columns([TICK])], Tick(7))
         computed = ComputedSegment(relation=relation, tick=Tick(7), rows=computing)
         for columns in [*lookups(view.segments)[name]] * 3:
             keys = random_keys(chance, relation, columns)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterator
 from decimal import Decimal
+from itertools import pairwise
 from random import Random
 
 import pyarrow as pa
 import pytest
 from volume import volume
 
+from headwater.deltas import first_rows
 from headwater.deltas.first_rows import FirstRows
 from headwater.deltas.lookup import RowRequest, look_up
-from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.order import By, Order, can_order
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.model.position import Tick
@@ -145,6 +147,48 @@ def test_what_is_kept_does_not_grow_without_end() -> None:
     assert first.rows["a"].to_pylist() == list(range(10))
 
 
+@pytest.mark.parametrize("seed", range(volume(80, 3_000)))
+def test_oracle_first_rows_of_entries_that_come_in_parts(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few rows are sought at a time, and however many of them went."""
+    random = Random(seed)
+    monkeypatch.setattr(first_rows, "_FEWEST_ROWS", random.choice((1, 3, 100)))
+    monkeypatch.setattr(first_rows, "_MOST_ROWS", random.choice((2, 100)))
+    order, count = random_order(random), random.choice((1, 2, 5, 20))
+    entries: list[Row] = []
+    state: Counter[Row] = Counter()
+    for change in random_batch(random, Counter(), random.choice((3, 60))):
+        entries += [(*row, n) for row, n in change.items()]
+        state.update(change)
+        state = Counter({row: n for row, n in state.items() if n})
+    random.shuffle(entries)
+    cuts = [0, *sorted(random.randrange(len(entries) + 1) for _ in range(random.choice((3, 40)))), len(entries)]
+    parts = [table(entries[start:end], COUNTED) for start, end in pairwise(cuts)]
+    found = FirstRows.of_parts(COUNTED, lambda: parts, order, count)
+    distinct = sorted_by(list(state), order)
+    expected = [(*row, state[row]) for row in distinct[:count]]
+    assert [tuple(row.values()) for row in found.rows.to_pylist()] == expected
+    assert found.is_whole <= (len(distinct) <= count)
+    assert found.is_whole or len(distinct) >= count
+    assert found.read_rows <= len(entries) * (len(entries) + 1)
+
+
+def test_first_rows_are_found_without_holding_the_rest() -> None:
+    part = table([(n, None, "some text", 0.5, 1) for n in range(20_000)], COUNTED)
+    held: list[int] = []
+
+    def parts() -> Iterator[pa.Table]:
+        for number in range(60):
+            values = pa.array(range(number * 20_000, (number + 1) * 20_000), pa.int32())
+            yield part.set_column(0, "a", values)
+            held.append(pa.total_allocated_bytes())
+
+    before = pa.total_allocated_bytes()
+    order = (By("a", is_descending=True), By("d"), By("s"), By("f"))
+    found = FirstRows.of_parts(COUNTED, parts, order, 5)
+    assert found.rows["a"].to_pylist() == list(range(1_199_999, 1_199_994, -1))
+    assert max(held) - before < 6 * part.nbytes
+
+
 def test_arrays_cannot_be_ordered_here() -> None:
     assert can_order(SCHEMA, tuple(map(By, SCHEMA.names)))
     assert not can_order(pa.schema([("a", pa.list_(pa.int32()))]), (By("a"),))
@@ -152,7 +196,7 @@ def test_arrays_cannot_be_ordered_here() -> None:
 
 def test_a_negative_zero_is_the_zero_that_changes_tell_of() -> None:
     relation = Relation(name=SegmentName(name="losses"), columns=(Column(name="f", type="double", native="double"),))
-    reader = SegmentReader.of_rows(relation, pa.table({"f": [-0.0, 5.0]}), Tick(7))
+    reader = SegmentReader.of_parts(relation, [pa.table({"f": [-0.0, 5.0], "_count": [1, 1]})], Tick(7))
     request = RowRequest(relation=relation.name, wanted=("f",), order=(By("f"),), limit=1)
 
     def first_one() -> FirstRows:
@@ -162,5 +206,5 @@ def test_a_negative_zero_is_the_zero_that_changes_tell_of() -> None:
     showing = first_one().showing(changes, 1)
     assert showing is not None
     assert (showing.old["f"].to_pylist(), showing.changes["f"].to_pylist()) == ([0.0, 5.0], [0.0])
-    reader.absorb(ArrowBag.of_counted(changes.select(["f", "_count"]), Tick(8)), Tick(8))
+    reader.absorb([changes], Tick(8))
     assert first_one().rows.to_pylist() == [{"f": 5.0, "_count": 1}]

@@ -142,7 +142,7 @@ def _checked(
         )  # fmt: skip
         for name, reader in readers.items():
             kept = None if change is None else change.rows if name == view.output.name else change.segments.get(name)
-            reader.absorb(kept, Tick(hi))
+            reader.absorb([] if kept is None else parts(kept), Tick(hi))
         rows = [] if change is None else [row for part in parts(change.rows) for row in part.to_pylist()]
         for tick in range(lo + 1, hi + 1):
             for one in rows:
@@ -178,7 +178,8 @@ def _born(
         assert [(one.name, one.type) for one in rows.schema] == [(one.name, one.type) for one in expected]
         placed[segment.name] = rows.cast(expected)
         if segment.is_kept:
-            readers[segment.name] = SegmentReader.of_rows(segment.relation, rows, Tick(0))
+            counted = ArrowBag.of_plain(rows, Tick(0)).counted
+            readers[segment.name] = SegmentReader.of_parts(segment.relation, [counted], Tick(0))
     differs = difference(right, Counter(zip(*(column.to_pylist() for column in rows.columns), strict=True)))
     assert not differs, f"{view.sql}\nat birth: {differs.text(5)}"
     return readers

@@ -12,10 +12,10 @@ from headwater.changelog import global_transaction_buffer as holding_module
 from headwater.changelog.follow import Followed
 from headwater.changelog.global_transaction_buffer import GlobalSources, Holding
 from headwater.errors import SourceRefused
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Position, by_log
 from headwater.model.project import IdColumn
 from headwater.model.relation import RelationName
-from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 
 
@@ -58,7 +58,8 @@ def holding(released: list[str], monkeypatch: pytest.MonkeyPatch) -> Holding:
         found, released[:] = list(released), []
         return found
 
-    return Holding(GlobalSources(names=("a", "b"), ids=IdColumn(name="id")), look, CaptureSettings(held_rows=2))
+    some_rows = MemoryBudget.of(64 * 1_300)  # two transactions are less, three are more
+    return Holding(GlobalSources(names=("a", "b"), ids=IdColumn(name="id")), look, budget=some_rows)
 
 
 def test_a_source_is_accepted_up_to_what_is_held_of_it(holding: Holding) -> None:

@@ -26,9 +26,10 @@ from headwater.engine.bootstrap.recompute import rows_at
 from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
 from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.engine.state.truncation import resolve_truncates
+from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Position, Tick
 from headwater.model.relation import COUNT, Column, Relation, RelationName
-from headwater.model.settings import DEFAULTS, MemorySettings
+from headwater.model.settings import DEFAULTS, BatchSettings
 from headwater.model.transaction import Capture, SeenUpTo, Transaction
 from headwater.project.fill import Way, fill, fill_whole
 from headwater.sources.source import Chunk
@@ -144,10 +145,11 @@ def replica(
     history: History,
     content: Content,
     tick: int = MADE,
-    settings: MemorySettings = DEFAULTS.memory,
+    budget: MemoryBudget = DEFAULT_BUDGET,
+    settings: BatchSettings = DEFAULTS.batch,
 ) -> ReplicaReader:
     rows = filled(fill_whole(content), to_dataframe(spark, history.table(tick)), None, SALES)
-    return make_replica(spark, warehouse.path, SALES, content, rows, Tick(tick), settings=settings)
+    return make_replica(spark, warehouse.path, SALES, content, rows, Tick(tick), budget=budget, settings=settings)
 
 
 @pytest.mark.parametrize("name", EXTENTS)
@@ -156,27 +158,29 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     reader = replica(spark, warehouse, history, content)
     for tick in (0, MADE, 17):
         assert bag(reader.dataframe_at(warehouse.log, Tick(tick)), content) == history.rows(tick, content)
-    reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(15)), Tick(15))
-    assert bag(reader.dataframe(), content) == history.rows(15, content)
+    reader.absorb(reader.change_parts(warehouse.log, reader.tick, Tick(15)), Tick(15))
+    assert bag(reader.dataframe_at(warehouse.log, Tick(15)), content) == history.rows(15, content)
     keys = ArrowKeys(pa.table({"id": pa.array([3, 4], pa.int32())}))
     found = look_up(reader, request(("id", "n", "city"), "id", keys))
     under = Counter({row: n for row, n in history.rows(15, content).items() if row[0] in (3, 4)})
     assert Counter(tuple(row.values())[:3] for row in found.rows.net().table.to_pylist()) == under
     stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
     fresh = refresh_replica(reader, stored, warehouse.log)
-    assert (fresh.tick, bag(fresh.dataframe(), content)) == (15, history.rows(15, content))
+    assert fresh.tick == 15
+    assert bag(fresh.dataframe_at(warehouse.log, Tick(15)), content) == history.rows(15, content)
 
 
-@pytest.mark.parametrize("held_bytes", [0, 2**20])
+@pytest.mark.parametrize("memory_bytes", [0, 2**22])
 def test_it_is_looked_up_in_memory_or_mapped(
-    spark: SparkSession, warehouse: Warehouse, history: History, held_bytes: int
+    spark: SparkSession, warehouse: Warehouse, history: History, memory_bytes: int
 ) -> None:
     content = Content(columns=("id", "n", "city"))
-    reader = replica(spark, warehouse, history, content, settings=MemorySettings(held_bytes=held_bytes))
+    budget = MemoryBudget.of(memory_bytes)
+    reader = replica(spark, warehouse, history, content, budget=budget)
     reader.rows.tail_rows = 20
     sought = {"id": list(range(5)), "city": ["Oslo"], "n": [1, 2]}
     for tick in range(MADE + 1, LAST + 1):
-        reader.absorb(reader.changes(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
+        reader.absorb(reader.change_parts(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
         for place, name in enumerate(content.columns):
             keys = ArrowKeys(pa.table({name: pa.array(sought[name], SALES.arrow_schema().field(name).type)}))
             found = look_up(reader, request(("city", "id"), name, keys)).rows.net().table
@@ -186,15 +190,16 @@ def test_it_is_looked_up_in_memory_or_mapped(
                 if row[place] in sought[name]:
                     under[row[2], row[0]] += count
             assert Counter({(row["city"], row["id"]): row[COUNT] for row in found.to_pylist()}) == under
-    assert reader.rows.is_held is (held_bytes > 0)
+    assert reader.rows.is_held is (memory_bytes > 0)
     folder = replica_folder(warehouse.path, NAME, reader.entry.generation)
     before = {*Path(folder).rglob("*.parquet")}
-    fresh = refresh_replica(reader, Replica.open(folder), warehouse.log)
+    fresh = refresh_replica(reader, Replica.open(folder), warehouse.log, budget)
     assert fresh.rows.indexed() == reader.rows.indexed() == (("id",), ("n",), ("city",))
-    assert bag(fresh.dataframe(), content) == bag(reader.dataframe(), content) == history.rows(LAST, content)
-    for file in before if held_bytes else ():
+    for one in (fresh, reader):
+        assert bag(one.dataframe_at(warehouse.log, Tick(LAST)), content) == history.rows(LAST, content)
+    for file in before if memory_bytes else ():
         file.unlink()  # as housekeeping does, while the older reader is in use
-    assert bag(reader.dataframe(), content) == history.rows(LAST, content)
+    assert bag(reader.dataframe_at(warehouse.log, Tick(LAST)), content) == history.rows(LAST, content)
 
 
 @pytest.mark.parametrize("name", EXTENTS)
@@ -275,7 +280,7 @@ def test_widened_it_is_what_a_fresh_one_would_be(
     read = remaining(history.table(LAST).select(list(how.columns)), how.rows)
     rows = filled(how, to_dataframe(spark, read), old.plain_at(warehouse.log, Tick(LAST)), SALES)
     new = make_replica(spark, warehouse.path, SALES, needed, rows, Tick(LAST))
-    assert bag(new.dataframe(), needed) == history.rows(LAST, needed)
+    assert bag(new.dataframe_at(warehouse.log, Tick(LAST)), needed) == history.rows(LAST, needed)
     assert new.entry.content == needed
     if way is Way.MORE_ROWS:
         every = Content(columns=SALES.column_names)

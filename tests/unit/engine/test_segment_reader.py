@@ -13,6 +13,7 @@ import pytest
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys
 from headwater.engine.state.segment_reader import SegmentReader
+from headwater.model.memory_budget import Share
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Column, Relation, SegmentName
 from headwater.storage.mapped_rows import MappedFolder
@@ -52,7 +53,8 @@ def test_lookups_find_the_rows_of_the_keys_whatever_was_laid_on_top(keys: tuple[
     chance = random.Random(3)
     rows = [some_row(chance) for _ in range(60)]
     state = Counter(rows)
-    reader = SegmentReader.of_rows(RELATION, table(rows), Tick(7), MappedFolder(tmp_path / "mapped"))
+    base = [ArrowBag.of_plain(table(part), Tick(7)).counted for part in (rows[:25], rows[25:])]
+    reader = SegmentReader.of_parts(RELATION, base, Tick(7), MappedFolder(tmp_path / "mapped", Share(0)))
     reader.rows.tail_rows = 10
     places = [list(TYPES).index(key) for key in keys]
     for tick in range(8, 40):
@@ -62,7 +64,8 @@ def test_lookups_find_the_rows_of_the_keys_whatever_was_laid_on_top(keys: tuple[
         delta = table([row for row, _ in changes])
         ticks = pa.array([tick] * delta.num_rows, pa.int64())
         counts = pa.array([count for _, count in changes], pa.int64())
-        reader.absorb(ArrowBag(delta.append_column(TICK, ticks).append_column(COUNT, counts)), Tick(tick))
+        signed = delta.append_column(TICK, ticks).append_column(COUNT, counts)
+        reader.absorb([signed.slice(0, 2), signed.slice(2)], Tick(tick))
         wanted = [some_row(chance) for _ in range(2)]
         found = rows_of(reader, keys, table(wanted).select(keys))
         asked = {tuple(row[place] for place in places) for row in wanted}

@@ -9,7 +9,7 @@ import pytest
 
 import headwater
 from headwater.errors import InvalidProject
-from headwater.model.settings import DEFAULTS, MemorySettings, Settings, groups, settings_of
+from headwater.model.settings import DEFAULTS, Settings, groups, settings_of
 from headwater.project.file import load
 
 ALL = [(group, key) for group, defaults in groups().items() for key in settings_of(defaults)]
@@ -23,14 +23,14 @@ def settings_from(folder: Path, text: str) -> Settings:
 
 def test_what_is_not_said_is_as_by_default(tmp_path: Path) -> None:
     assert settings_from(tmp_path, "") == DEFAULTS
-    assert settings_from(tmp_path, "[settings]\n[settings.memory]\n") == DEFAULTS
+    assert settings_from(tmp_path, "[settings]\n[settings.batch]\n") == DEFAULTS
 
 
 def test_what_is_said_is_read_by_its_unit(tmp_path: Path) -> None:
-    said = '[settings.memory]\nheld = "1.5 GiB"\nlookup_rows = 5\n[settings.capture]\nappend_pause = "0 s"'
-    memory = MemorySettings(held_bytes=3 * 2**29, lookup_rows=5)
-    capture = replace(DEFAULTS.capture, append_pause_seconds=0.0)
-    assert settings_from(tmp_path, said) == replace(DEFAULTS, memory=memory, capture=capture)
+    said = '[settings.batch]\nlookup_rows = 5\n[settings.capture]\nnote_after = "1.5 GiB"\nappend_pause = "0 s"'
+    batch = replace(DEFAULTS.batch, lookup_rows=5)
+    capture = replace(DEFAULTS.capture, note_after_bytes=3 * 2**29, append_pause_seconds=0.0)
+    assert settings_from(tmp_path, said) == replace(DEFAULTS, batch=batch, capture=capture)
 
 
 @pytest.mark.parametrize(("group", "key"), ALL)
@@ -45,17 +45,17 @@ def test_every_setting_can_be_written_as_its_default(tmp_path: Path, group: str,
 @pytest.mark.parametrize(
     ("text", "code", "says"),
     [
-        ("[settings.memroy]\nlookup_rows = 5", "HW-101", 'did you mean "memory"?'),
-        ("[settings]\nlookup_rows = 5", "HW-101", "[settings] knows capture, batch, memory"),
-        ("[settings.memory]\nlookup_row = 5", "HW-101", 'did you mean "lookup_rows"?'),
-        ("[settings.memory]\nlookup_rows = 0", "HW-103", "at least 1"),
-        ('[settings.memory]\nlookup_rows = "5"', "HW-103", "a whole number"),
-        ("[settings.memory]\nlookup_rows = 1_000_000_000_001", "HW-103", "from 1 to 1000000000000"),
-        ("[settings.memory]\nheld = 512", "HW-103", "headwater.toml:4"),
-        ('[settings.memory]\nheld = "512"', "HW-103", "not a number of bytes"),
-        ('[settings.memory]\nheld = "5 s"', "HW-103", '"512 MB"'),
-        ('[settings.memory]\nheld = "2000 TiB"', "HW-103", 'from "0 B" to "1024 TiB"'),
-        ("[settings]\nmemory = 5", "HW-103", "a table [settings.memory] belongs here"),
+        ("[settings.bacth]\nlookup_rows = 5", "HW-101", 'did you mean "batch"?'),
+        ("[settings]\nlookup_rows = 5", "HW-101", "[settings] knows capture, batch, upkeep"),
+        ("[settings.batch]\nlookup_row = 5", "HW-101", 'did you mean "lookup_rows"?'),
+        ("[settings.batch]\nlookup_rows = 0", "HW-103", "at least 1"),
+        ('[settings.batch]\nlookup_rows = "5"', "HW-103", "a whole number"),
+        ("[settings.batch]\nlookup_rows = 1_000_000_000_001", "HW-103", "from 1 to 1000000000000"),
+        ("[settings.capture]\nnote_after = 512", "HW-103", "headwater.toml:4"),
+        ('[settings.capture]\nnote_after = "512"', "HW-103", "not a number of bytes"),
+        ('[settings.capture]\nnote_after = "5 s"', "HW-103", '"512 MB"'),
+        ('[settings.capture]\nnote_after = "2000 TiB"', "HW-103", 'from "0 B" to "1024 TiB"'),
+        ("[settings]\nbatch = 5", "HW-103", "a table [settings.batch] belongs here"),
         ('[settings.upkeep]\ninterval = "0 s"', "HW-103", 'from "1 ms" to "1 day"'),
         ('[settings.upkeep]\ninterval = "5 MB"', "HW-103", "not a length of time"),
         ("[settings.upkeep]\ncheckpoint_time_percent = 101", "HW-103", "from 1 to 100"),

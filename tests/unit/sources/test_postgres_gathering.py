@@ -8,7 +8,6 @@ import pytest
 from headwater.errors import SourceRefused
 from headwater.model.position import Position
 from headwater.model.relation import COUNT, Column, ColumnUse, Relation, RelationName
-from headwater.model.settings import DEFAULTS, CaptureSettings
 from headwater.model.transaction import ORDINAL, Capture
 from headwater.sources.postgres import messages, row_buffer
 from headwater.sources.postgres.gathering import Gathering
@@ -219,7 +218,7 @@ def test_columns_may_come_and_change_places_within_a_transaction(gathering: Gath
     assert rows(gathering.take()) == [(0, 1, 2, "b"), (0, 1, 3, "c")]
 
 
-def followed(*uses: ColumnUse, described_at: int = 0, settings: CaptureSettings = DEFAULTS.capture) -> Gathering:
+def followed(*uses: ColumnUse, described_at: int = 0) -> Gathering:
     """Return a gathering of which each column has a use."""
     columns = tuple(replace(column, use=use) for column, use in zip(SALES.columns, uses, strict=True))
     return Gathering(
@@ -230,7 +229,6 @@ def followed(*uses: ColumnUse, described_at: int = 0, settings: CaptureSettings 
         describe=lambda oid, _: TYPES[oid],
         partitions=NoPartitions(),
         described_at=described_at,
-        settings=settings,
     )
 
 
@@ -286,8 +284,9 @@ def test_what_is_advised_fits_what_has_changed(gathering: Gathering, message: by
     assert "teardown --source shop" in refused.value.hint, "the log holds the change: undoing it is not enough"
 
 
-def test_segments_keep_order_and_ordinals() -> None:
-    gathering = followed(ColumnUse.READ, ColumnUse.READ, settings=CaptureSettings(buffer_rows=3))
+def test_segments_keep_order_and_ordinals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_buffer, "FULL_ROWS", 3)
+    gathering = followed(ColumnUse.READ, ColumnUse.READ)
     feed(gathering, begin(110, 4), LAYOUT, *(insert(str(number), "a") for number in range(10)), commit(110, 120))
     feed(gathering, begin(130, 5), insert("10", "b"), commit(130, 140))
     assert [(row[0], row[2]) for row in rows(gathering.take())] == [(number // 10, number) for number in range(11)]

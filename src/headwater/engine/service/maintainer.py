@@ -65,8 +65,8 @@ from headwater.project.resolve import ResolvedProject, followed_relations
 from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
-from headwater.storage.data_file import delete_folder
 from headwater.spark.session import memory_limit
+from headwater.storage.data_file import delete_folder
 from headwater.storage.storage_errors import stored
 from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
@@ -222,9 +222,11 @@ class Maintainer:
         return tuple(self._retiring)
 
     def release(self) -> None:
-        """Give back what is cached on Spark, once closed."""
-        for reader in self.replicas.values():
+        """Give back the memory of what is looked up, and delete what is mapped, once closed."""
+        for reader in (*self.replicas.values(), *self.upkeep.refreshed.values()):
             reader.release()
+        for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
+            auxiliary.forget(())
 
     def frontier(self) -> Tick:
         """Return the newest tick that some view has reached."""

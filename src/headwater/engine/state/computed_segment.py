@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from headwater.deltas.first_rows import limited
 from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, split_by_null
+from headwater.deltas.on_arrow import ArrowRequest, split_by_null
 from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest, BagResult, NotHeldError, held_request
 from headwater.engine.state.reach import restrict
 from headwater.engine.state.segment_reader import SegmentReader

@@ -20,14 +20,13 @@ from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, with_one_zero
 from headwater.deltas.order import Order
-from headwater.deltas.stored_bag import Bag, BagLookup, BagRequest, BagResult, StoredBag, StoredKeys, held_result
+from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult, StoredKeys
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
 from headwater.model.settings import DEFAULTS
 from headwater.storage.layered_rows import LayeredRows
 from headwater.storage.mapped_rows import MappedFolder
-from headwater.storage.stored_rows import parts
 
 _SPARE_ROWS = 1_000
 
