@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
+from volume import forms
 
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.engine.service.maintainer import Maintainer
@@ -143,7 +144,7 @@ class ScriptedWorld:
         shutil.rmtree(self.folder / "views", ignore_errors=True)
         (self.folder / "views").mkdir(parents=True)
         sources = "".join(f'[sources.{name}]\nurl = "{url}"\n' for name, url in self._urls.items())
-        (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{QUICK}{settings}')
+        (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{QUICK}{forms(settings)}')
         for name, sql in views.items():
             of_sources = sql.replace(str(SALES), str(self.sales)).replace(str(PRODUCTS), str(self.products))
             (self.folder / "views" / f"{name}.sql").write_text(of_sources)

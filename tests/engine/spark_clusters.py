@@ -45,7 +45,7 @@ def play_aside(folder: Path, said: Mapping[str, str], program: str = "one_story.
     """Play a story in a process of its own, on the Spark that its environment names, and return what it found."""
     child = subprocess.run(
         [sys.executable, str(HERE / program), str(folder)],
-        env=environment(said) | {"PYTHONPATH": str(HERE)},
+        env=environment(said) | {"PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent / "properties")))},
         capture_output=True,
         text=True,
         timeout=_PATIENCE_SECONDS,

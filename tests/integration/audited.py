@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import SparkSession
+from volume import forms
 
 from headwater.api.session import Headwater, open_project
 from headwater.deltas.compare import Row, bag_of, difference
@@ -136,7 +137,7 @@ class AuditedWorld:
         self, views: Mapping[str, str], *, probed: Collection[str] = PROBED, settings: str = "", name: str = "views"
     ) -> Path:
         """Write the project file and the views' files; views that are not named are removed."""
-        parts = [f'[project]\nname = "{self.database}"\n', settings]
+        parts = [f'[project]\nname = "{self.database}"\n', forms(settings)]
         parts += [f'[sources.{source}]\nurl = "${{HW_TEST_{source.upper()}}}"\n' for source in self.names]
         parts += [f'[relations."{relation}"]\nreading = "probe"\n' for relation in probed]
         parts += [f'[views.{view}]\nguarantee = "strong"\n' for view in STRONG if view in views]

@@ -136,8 +136,9 @@ def _checked(
     every_tick = not any(isinstance(segment.step, RecomputeStep) for segment in view.segments)
     state = Counter(right[batches[0][0]])
     for lo, hi in batches:
+        sources = _Sources(story, Tick(len(story.ticks) if answered_late else lo))
         change = change_segments(
-            runner, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)), _Log(story), _Sources(story, Tick(len(story.ticks) if answered_late else lo)), readers,
+            runner, view, Guarantee.COMPLETE, (Tick(lo), Tick(hi)), _Log(story), sources, readers,
             together.setdefault((lo, hi), {}) if every_tick else {},
         )  # fmt: skip
         for name, reader in readers.items():

@@ -7,5 +7,15 @@ import os
 THOROUGH = bool(os.environ.get("HEADWATER_THOROUGH"))
 
 
+HELD_ROWS = os.environ.get("HEADWATER_TEST_HELD_ROWS")
+"""Up to how many rows the bags of a batch are held, in suites that are played again with few."""
+
+
+def forms(settings: str) -> str:
+    """Return the settings of a project, with the line between held and stored rows where this run has it."""
+    own = f"[settings.batch]\nheld_rows = {HELD_ROWS}\n"
+    return f"{settings}\n{own}" if HELD_ROWS and "[settings.batch]" not in settings else settings
+
+
 def volume(quick: int, thorough: int) -> int:
     return thorough if THOROUGH else quick

@@ -175,8 +175,9 @@ def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> Replic
     """Return a replica of a relation's rows at a tick that is kept nowhere: in memory, and mapped if they are many."""
     columns = tuple(rows.columns)
     schema = pa.schema([rows.schema.field(name) for name in (*columns, COUNT)])
-    is_stored = isinstance(rows, StoredBag)
-    held = LayeredRows(schema=schema, folder=MappedFolder.below(runner.scratch, DEFAULT_BUDGET.rows) if is_stored else None)
+    files = rows.files or () if isinstance(rows, StoredBag) else None
+    folder = None if files is None else MappedFolder.below(runner.scratch, DEFAULT_BUDGET.rows)
+    held = LayeredRows(schema=schema, folder=folder)
     held.fill(part.select(schema.names) for part in parts(rows))
     return ReplicaReader(
         spark=runner.spark,
@@ -184,7 +185,7 @@ def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> Replic
         entry=ReplicaEntry(relation=relation.name, generation=0, columns=columns, key=()),
         rows=held,
         tick=tick,
-        stored=CheckpointSnapshot(tick=tick, files=rows.files or (), version=0) if isinstance(rows, StoredBag) else None,
+        stored=None if files is None else CheckpointSnapshot(tick=tick, files=files, version=0),
         held_rows=runner.held_rows,
     )
 

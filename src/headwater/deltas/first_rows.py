@@ -187,8 +187,14 @@ def limited(result: RowResult[Any], request: RowRequest[Any]) -> RowResult[Any]:
         return result
     assert result.is_whole, "the first rows are chosen from all"
     if not isinstance(result.rows, ArrowBag):
-        rows = result.rows.first(request.order, request.limit)
-        return replace(result, rows=rows, is_whole=len(rows) < request.limit, read_count=result.rows.most)
+        rows = result.rows.first(request.order, request.limit + 1)
+        is_whole = len(rows) <= request.limit
+        return replace(
+            result,
+            rows=rows if is_whole else ArrowBag(rows.table.slice(0, request.limit)),
+            is_whole=is_whole,
+            read_count=result.rows.most,
+        )
     first = FirstRows.of(summed_up(result.rows.counted), request.order, request.limit)
     return replace(
         result, rows=ArrowBag.of_counted(first.rows, NO_TICK), is_whole=first.is_whole, read_count=first.read_rows

@@ -134,7 +134,7 @@ class ReplicaReader:
         return self.rows.schema.empty_table()
 
     def _netted(self) -> DataFrame:
-        """Return the rows at `tick`, netted, from where most of them are stored. Rows that no change touches are read."""
+        """Return the rows at `tick`, netted, from where most are stored. Rows that no change touches are only read."""
         session, names = large_session(self.spark), [*self.columns, COUNT]
         if self.stored is None:
             base = to_dataframe(session, self.rows.base())
