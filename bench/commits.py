@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.report import Report
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Tick
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.chores import Policy
@@ -102,7 +103,7 @@ class Way:
         upto = Tick(self.tick)
         record = CommitRecord(frontiers={f"v{number}": upto for number in range(self.count)})
         if self.by_journal:
-            found = [table.change(one, upto) for table, one in zip(self.tables, rows, strict=True)]
+            found = [table.change(ArrowBag(one), upto) for table, one in zip(self.tables, rows, strict=True)]
             changes = [change for change in found if change is not None]
         else:
             changes = []

@@ -172,7 +172,9 @@ def main() -> None:
     report = Report("large.md")
     report.say(f"# Large transactions, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     report.say()
-    report.say(f"{os.cpu_count()} cores; load before: {os.getloadavg()[0]:.1f}. {options.facts:,} facts, {DIMS:,} dims.")
+    report.say(
+        f"{os.cpu_count()} cores; load before: {os.getloadavg()[0]:.1f}. {options.facts:,} facts, {DIMS:,} dims."
+    )
     folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
     with servers(options.facts) as urls, setting(spark, urls, "replica", {"joined": VIEW}) as place:
         report.say(f"Bootstrap: {place.bootstrap_seconds:.1f} s.")

@@ -27,11 +27,13 @@ from headwater.views.steps.segments import SegmentedView
 FILE = Path(__file__).parents[1] / "unit" / "views" / "compile" / "constructs.sql"
 CONSTRUCTS = dict(re.findall(r"^-- (.+): .+\n(.+);$", FILE.read_text(), re.MULTILINE))
 QUICK = ("group", "extremes", "not exists", "left join, any condition", "except")
+EVERY = [name for name in CONSTRUCTS if name != "exists at all" and not name.endswith("after the list")]
+"""All but the one that has no row here, and those that DuckDB does not parse."""
 ROWS = Chance(random=random.Random(10)).rows()
 CATALOG = new_world().catalog
 
 
-@pytest.mark.parametrize("name", CONSTRUCTS if THOROUGH else QUICK)
+@pytest.mark.parametrize("name", EVERY if THOROUGH else QUICK)
 def test_differential_spark_and_duckdb_trace_the_same(name: str, spark: SparkSession) -> None:
     view = compile_view("v", CONSTRUCTS[name], CATALOG, SelectTypes(spark=spark, view="v").columns)
     selected = state(view, CONSTRUCTS[name])

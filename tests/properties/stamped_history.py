@@ -123,7 +123,9 @@ def run_on_duckdb(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
 
 @cache
 def _connection() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"threads": 1})
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute("CREATE MACRO raise_error(said) AS error(said)")
+    return connection
 
 
 @cache

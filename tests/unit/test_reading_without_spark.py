@@ -15,6 +15,7 @@ import pytest
 
 import headwater
 from headwater.api.session import Headwater
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import HeadwaterError
 from headwater.model.position import Position, Tick
 from headwater.model.transaction import Capture, Transaction
@@ -41,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
         view_folder(warehouse.path, "sold", 1), warehouse.commits.journal, pa.schema([("no", pa.int64())]), Tick(0)
     )
     table.checkpoint.write(pa.table({"no": [1, 2]}), Tick(0))
-    change = table.change(pa.table({"no": [3], "_tick": [1], "_count": [1]}), Tick(1))
+    change = table.change(ArrowBag(pa.table({"no": [3], "_tick": [1], "_count": [1]})), Tick(1))
     assert change is not None
     entry = ViewEntry(name="sold", generation=1, sql="…", birth=Tick(0), guarantee="complete", schema=())
     record = CommitRecord(frontiers={"sold": Tick(1)}, positions={"shop": position})

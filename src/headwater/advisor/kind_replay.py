@@ -175,7 +175,7 @@ def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> Replic
     """Return a replica of a relation's rows at a tick that is kept nowhere: in memory, and mapped if they are many."""
     columns = tuple(rows.columns)
     schema = pa.schema([rows.schema.field(name) for name in (*columns, COUNT)])
-    files = rows.files or () if isinstance(rows, StoredBag) else None
+    files = None if rows.stored is None else rows.stored.files or ()
     folder = None if files is None else MappedFolder.below(runner.scratch, DEFAULT_BUDGET.rows)
     held = LayeredRows(schema=schema, folder=folder)
     held.fill(part.select(schema.names) for part in parts(rows))
@@ -191,7 +191,7 @@ def copy_of(runner: Runner, relation: Relation, rows: Bag, tick: Tick) -> Replic
 
 
 def byte_count(rows: Bag) -> int:
-    """Return about how many bytes the rows' values have. Of many it is told from the first of them."""
+    """Return about how many bytes the rows' values have. Of many the first of them tell."""
     sample = next(part for part in parts(rows))
     values = sample.drop_columns([TICK, COUNT]).nbytes
     return round(len(rows) * values / sample.num_rows) if sample.num_rows else 0

@@ -186,7 +186,7 @@ def limited(result: RowResult[Any], request: RowRequest[Any]) -> RowResult[Any]:
     if request.limit is None:
         return result
     assert result.is_whole, "the first rows are chosen from all"
-    if not isinstance(result.rows, ArrowBag):
+    if result.rows.held is None:
         rows = result.rows.first(request.order, request.limit + 1)
         is_whole = len(rows) <= request.limit
         return replace(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Self, overload
+from typing import TYPE_CHECKING, ClassVar, Self, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -113,6 +113,14 @@ class ArrowKeys:
 
     table: pa.Table
 
+    stored: ClassVar[None] = None
+    """The keys are not on Spark."""
+
+    @property
+    def held(self) -> ArrowKeys:
+        """The keys, which are in this process."""
+        return self
+
     def named(self, columns: tuple[str, ...]) -> pa.Table:
         """Return the keys as values of columns, whatever these were called where the keys come from."""
         return self.table.rename_columns(list(columns))
@@ -125,12 +133,13 @@ class ArrowKeys:
 
     def without(self, others: AnyKeys) -> AnyKeys:
         """Return the keys that are not among the others."""
-        if not isinstance(others, ArrowKeys):
-            return others.like(self).without(others)
-        if not len(self) or not len(others):
+        if (held := others.held) is None:
+            assert others.stored is not None, "keys have one of two forms"
+            return others.stored.like(self).without(others)
+        if not len(self) or not len(held):
             return self
         columns = tuple(self.table.column_names)
-        return ArrowKeys(self.table.filter(pc.invert(is_among(self.table, columns, others.named(columns)))))
+        return ArrowKeys(self.table.filter(pc.invert(is_among(self.table, columns, held.named(columns)))))
 
     @overload
     def plus(self, others: ArrowKeys) -> ArrowKeys: ...
@@ -140,9 +149,9 @@ class ArrowKeys:
 
     def plus(self, others: AnyKeys) -> AnyKeys:
         """Return the keys of both, each once."""
-        if not isinstance(others, ArrowKeys):
+        if (held := others.held) is None:
             return others.plus(self)
-        renamed = others.table.rename_columns(self.table.column_names)
+        renamed = held.table.rename_columns(self.table.column_names)
         return ArrowKeys(_distinct(pa.concat_tables([self.table, renamed])))
 
     def __len__(self) -> int:
@@ -195,6 +204,14 @@ class ArrowBag:
         """The rows with `_count`, without their ticks."""
         return self.table.drop_columns([TICK])
 
+    stored: ClassVar[None] = None
+    """The entries are not on Spark."""
+
+    @property
+    def held(self) -> ArrowBag:
+        """The bag, whose entries are in this process."""
+        return self
+
     @property
     def schema(self) -> pa.Schema:
         """The columns with their types, `_tick` and `_count` among them."""
@@ -218,13 +235,13 @@ class ArrowBag:
 
     def plus(self, other: Bag) -> Bag:
         """Return the rows of both."""
-        if not isinstance(other, ArrowBag):
+        if (held := other.held) is None:
             return other.plus(self)
         if not len(self):
-            return other
-        if not len(other):
+            return held
+        if not len(held):
             return self
-        return ArrowBag(pa.concat_tables([self.table, other.table.select(self.table.column_names)]))
+        return ArrowBag(pa.concat_tables([self.table, held.table.select(self.table.column_names)]))
 
     def negated(self) -> ArrowBag:
         """Return the same rows with their counts' signs turned."""
@@ -259,6 +276,18 @@ class ArrowBag:
     def net(self) -> ArrowBag:
         """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
         return self._grouped("sum") if len(self) else self
+
+    def net_if_held(self) -> ArrowBag:
+        """Return the same as `net`."""
+        return self.net()
+
+    def changed_by(self, changes: Bag, tick: Tick) -> Bag:
+        """Return these rows, which are netted, with changes added, stamped with a tick, and netted."""
+        return self.plus(changes).restamped(tick).net()
+
+    def plain(self) -> pa.Table:
+        """Return plain rows: one that counts k stands k times."""
+        return unfolded(self)
 
     def positive(self) -> ArrowBag:
         """Return the netted rows whose count is above zero."""
@@ -318,11 +347,12 @@ class ArrowBag:
 
     def matching(self, columns: tuple[str, ...], keys: AnyKeys) -> Bag:
         """Return the rows whose columns hold one of the keys."""
-        if not isinstance(keys, ArrowKeys):
-            return keys.stored(self).matching(columns, keys)
-        if not len(self) or not len(keys):
+        if (held := keys.held) is None:
+            assert keys.stored is not None, "keys have one of two forms"
+            return keys.stored.bag_like(self).matching(columns, keys)
+        if not len(self) or not len(held):
             return ArrowBag(self.table.slice(0, 0))
-        return ArrowBag(self.table.filter(is_among(self.table, columns, keys.named(columns))))
+        return ArrowBag(self.table.filter(is_among(self.table, columns, held.named(columns))))
 
     def known(self, columns: tuple[str, ...]) -> ArrowBag:
         """Return the rows that have no NULL in these columns."""
@@ -340,11 +370,11 @@ class ArrowBag:
 
     def widest(self, other: Bag) -> Bag:
         """Return every row of either with the larger of its two counts."""
-        if not isinstance(other, ArrowBag):
+        if (held := other.held) is None:
             return other.widest(self)
         if not len(self):
-            return other
-        return self.plus(other)._grouped("max") if len(other) else self  # noqa: SLF001 - another bag of this class
+            return held
+        return self.plus(held)._grouped("max") if len(held) else self  # noqa: SLF001 - another bag of this class
 
     def __len__(self) -> int:
         """Return how many entries there are."""

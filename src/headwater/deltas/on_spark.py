@@ -31,10 +31,12 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.deltas.extent import Extent
 from headwater.deltas.selection import COMPARE, Selection
+from headwater.model.relation import COUNT
 
 _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
 _ROWS_PER_PIECE = 65_536
+_COPIES = "_copies"
 _numbers = itertools.count()
 _names_in_use = threading.Lock()
 
@@ -129,6 +131,18 @@ def _passing_one(selection: Selection) -> Column:
 def _literal(value: object) -> Column:
     """Return a constant. A date by its text: on its way through Java's own dates one before 1582 becomes another."""
     return F.lit(value.isoformat()).cast("date") if isinstance(value, date) else F.lit(value)
+
+
+NEGATIVE = "a row would have to exist fewer than zero times"
+"""What Spark says where the changes of a table contradict its checkpoint."""
+
+
+def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
+    """Return each row as often as its count says. A count below zero contradicts what was there and stops the query."""
+    copies = F.when(F.col(COUNT) < 0, F.raise_error(F.lit(NEGATIVE))).otherwise(
+        F.array_repeat(F.lit(0), F.col(COUNT).cast("int"))
+    )
+    return counted.withColumn(_COPIES, F.explode(copies)).select(*quoted(columns))
 
 
 def fresh_name(prefix: str) -> str:

@@ -71,6 +71,10 @@ class SignedBag(Protocol[K]):
         """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
         ...
 
+    def net_if_held(self) -> Self:
+        """Return the bag netted if that takes no query, and as it is otherwise."""
+        ...
+
     def positive(self) -> Self:
         """Return the netted rows whose count is above zero: what came, of a change. What is there, of a difference."""
         ...

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,7 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from headwater.deltas.extent import Extent
 from headwater.deltas.lookup import Lookup, RowRequest, RowResult
 from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest, ArrowResult
-from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe
+from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe, unfold
 from headwater.deltas.order import By, Order
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
@@ -49,6 +49,14 @@ class StoredKeys:
     most: int
     """How many there are at most."""
 
+    held: ClassVar[None] = None
+    """The keys are not in this process."""
+
+    @property
+    def stored(self) -> StoredKeys:
+        """The keys, which are on Spark."""
+        return self
+
     @classmethod
     def of_held(cls, spark: SparkSession, keys: ArrowKeys) -> StoredKeys:
         """Return keys that are held as a frame."""
@@ -58,7 +66,7 @@ class StoredKeys:
         """Return other keys in the form of these."""
         return StoredKeys.of_held(self.frame.sparkSession, keys)
 
-    def stored(self, bag: ArrowBag) -> StoredBag:
+    def bag_like(self, bag: ArrowBag) -> StoredBag:
         """Return a bag that is held in the form of these keys."""
         return StoredBag.of_held(self.frame.sparkSession, bag)
 
@@ -82,7 +90,7 @@ class StoredKeys:
         return self.frame.count()
 
     def _stored(self, others: AnyKeys) -> StoredKeys:
-        return self.like(others) if isinstance(others, ArrowKeys) else others
+        return self.like(others.held) if others.stored is None else others.stored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +108,14 @@ class StoredBag:
     """Whether all entries surely have the same tick."""
     is_net: bool = False
     """Whether there are surely no two entries of one row, and none with a count of zero: nothing is left to net."""
+
+    held: ClassVar[None] = None
+    """The entries are not in this process."""
+
+    @property
+    def stored(self) -> StoredBag:
+        """The bag, whose entries are on Spark."""
+        return self
 
     @classmethod
     def of_held(cls, spark: SparkSession, bag: ArrowBag) -> StoredBag:
@@ -141,6 +157,14 @@ class StoredBag:
     def net(self) -> StoredBag:
         """Return equal rows of equal tick as one, with the sum of their counts. Zero sums vanish."""
         return self if self.is_net else self._grouped(F.sum(COUNT))
+
+    def net_if_held(self) -> StoredBag:
+        """Return the bag as it is: what reads it nets it."""
+        return self
+
+    def plain(self) -> DataFrame:
+        """Return plain rows: one that counts k stands k times."""
+        return unfold(self.counted, list(self.columns))
 
     def positive(self) -> StoredBag:
         """Return the netted rows whose count is above zero."""
@@ -207,7 +231,7 @@ class StoredBag:
 
     def matching(self, columns: tuple[str, ...], keys: AnyKeys) -> StoredBag:
         """Return the rows whose columns hold one of the keys."""
-        stored = StoredKeys.of_held(self.frame.sparkSession, keys) if isinstance(keys, ArrowKeys) else keys
+        stored = StoredKeys.of_held(self.frame.sparkSession, keys.held) if keys.stored is None else keys.stored
         return self.of_frame(_matched(self.frame, columns, stored, "left_semi"))
 
     def known(self, columns: tuple[str, ...]) -> StoredBag:
@@ -222,7 +246,7 @@ class StoredBag:
         """Return every row of either with the larger of its two counts."""
         if not other.most:
             return self
-        one_tick = self.has_one_tick and (other.has_one_tick if isinstance(other, StoredBag) else False)
+        one_tick = self.has_one_tick and other.stored is not None and other.stored.has_one_tick
         return replace(self.plus(other), has_one_tick=one_tick)._grouped(F.max(COUNT))  # noqa: SLF001 - of this class
 
     def first(self, order: Order, count: int) -> ArrowBag:
@@ -260,7 +284,7 @@ class StoredBag:
         return self.of_frame(grouped.select(*quoted(self.schema.names)), is_net=self.has_one_tick)
 
     def _stored(self, other: Bag) -> StoredBag:
-        return other if isinstance(other, StoredBag) else StoredBag.of_held(self.frame.sparkSession, other)
+        return as_stored(self.frame.sparkSession, other)
 
 
 Bag: TypeAlias = ArrowBag | StoredBag
@@ -281,9 +305,9 @@ class NotHeldError(Exception):
 
 def held(bag: Bag) -> ArrowBag:
     """Return a bag that is held. Raise `NotHeldError` for one that is stored."""
-    if isinstance(bag, ArrowBag):
-        return bag
-    raise NotHeldError
+    if bag.held is None:
+        raise NotHeldError
+    return bag.held
 
 
 def held_result(result: BagResult) -> ArrowResult:
@@ -295,19 +319,19 @@ def held_request(request: BagRequest) -> ArrowRequest:
     """Return a request whose keys are held. Raise `NotHeldError` if they are stored."""
     if request.within is None:
         return request.restricted_to(None)
-    if isinstance(request.within.keys, ArrowKeys):
-        return request.with_keys(request.within.keys)
-    raise NotHeldError
+    if (keys := request.within.keys.held) is None:
+        raise NotHeldError
+    return request.with_keys(keys)
 
 
 def rows_of(bag: Bag) -> pa.Table | DataFrame:
     """Return a bag's entries as a query reads them."""
-    return bag.table if isinstance(bag, ArrowBag) else bag.frame
+    return bag.held.table if bag.stored is None else bag.stored.frame
 
 
 def as_stored(spark: SparkSession, bag: Bag) -> StoredBag:
     """Return a bag in its stored form."""
-    return bag if isinstance(bag, StoredBag) else StoredBag.of_held(spark, bag)
+    return StoredBag.of_held(spark, bag.held) if bag.stored is None else bag.stored
 
 
 def as_frame(spark: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:

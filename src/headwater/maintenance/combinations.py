@@ -39,7 +39,7 @@ Estimate = Callable[[JoinView, Bags], int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class BatchPiece:
     """A part (after, upto] of a batch: what is joined for it, and about how many combinations that has."""
 
     after: Tick
@@ -50,7 +50,7 @@ class Piece:
 
 def most_combinations(bags: Bags) -> int:
     """Return how many combinations are joined at once: of entries that are held, and of stored ones."""
-    is_held = all(isinstance(bag, ArrowBag) for bag in bags.values())
+    is_held = all(bag.held is not None for bag in bags.values())
     return (
         MOST_COMBINATIONS
         if is_held
@@ -60,7 +60,7 @@ def most_combinations(bags: Bags) -> int:
 
 def pieces(
     view: JoinView, bags: Bags, lo: Tick, hi: Tick, estimate: Estimate, most: int = MOST_COMBINATIONS
-) -> Iterator[Piece]:
+) -> Iterator[BatchPiece]:
     """Yield consecutive parts of a batch, each with few enough combinations."""
     while lo < hi:
         upto = hi
@@ -68,7 +68,7 @@ def pieces(
         while (found := estimate(view, part)) > most and upto - lo > 1:
             upto = Tick(lo + (upto - lo) // 2)
             part = _upto(bags, upto)
-        yield Piece(after=lo, upto=upto, bags=part, combinations=found)
+        yield BatchPiece(after=lo, upto=upto, bags=part, combinations=found)
         if upto < hi:
             bags = {relation: _fold(bag, upto) for relation, bag in bags.items()}
         lo = upto

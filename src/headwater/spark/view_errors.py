@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
+from headwater.deltas.on_spark import NEGATIVE
 from headwater.deltas.stored_bag import NotHeldError
 from headwater.errors import HeadwaterError, ImpossibleChange, ImpossibleRow, InvalidView
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Transaction
 from headwater.storage.fenced_table import StorageError
-from headwater.warehouse.state import NEGATIVE
 
 _MACHINERY_STATES = ("08", "53", "57", "58", "KD", "XXKDA")
 """SQLSTATEs of what is no query's fault: connections, memory, cancelled jobs, files that cannot be read."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.stored_bag import Bag, StoredBag
+from headwater.deltas.stored_bag import Bag, StoredBag, held
 from headwater.model.relation import COUNT, TICK
 from headwater.storage.data_file import delete_folder
 from headwater.storage.few_rows import read_in_parts
@@ -39,18 +39,21 @@ def of_files(spark: SparkSession, paths: tuple[str, ...], schema: pa.Schema, row
 
 def count_parts(bag: Bag) -> Iterator[pa.ChunkedArray]:
     """Yield the counts of a bag's entries, part by part."""
-    if isinstance(bag, ArrowBag):
-        yield bag.table[COUNT]
+    if (stored := bag.stored) is None:
+        yield held(bag).table[COUNT]
         return
-    assert bag.files is not None, "a stored bag is written before its entries are read here"
-    for part in read_in_parts(bag.files, pa.schema([bag.schema.field(COUNT)])):
+    for part in read_in_parts(_files(stored), pa.schema([stored.schema.field(COUNT)])):
         yield part[COUNT]
 
 
 def parts(bag: Bag) -> Iterator[pa.Table]:
     """Yield the entries of a bag in small tables. One that is stored has been written."""
-    if isinstance(bag, ArrowBag):
-        yield bag.table
+    if (stored := bag.stored) is None:
+        yield held(bag).table
         return
+    yield from read_in_parts(_files(stored), stored.schema)
+
+
+def _files(bag: StoredBag) -> tuple[str, ...]:
     assert bag.files is not None, "a stored bag is written before its entries are read here"
-    yield from read_in_parts(bag.files, bag.schema)
+    return bag.files

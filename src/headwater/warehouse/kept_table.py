@@ -138,10 +138,11 @@ class KeptTable:
         if not rows.most:
             return None
         done = max(self.committed_upto(), after or Tick(0))
-        if not isinstance(rows, ArrowBag):
-            return self._stored_change(rows, upto, done)
-        ends = pc.min_max(rows.table[TICK]).as_py()
-        fresh = rows if ends["min"] > done else rows.after(done)
+        if (held := rows.held) is None:
+            assert rows.stored is not None, "a bag has one of two forms"
+            return self._stored_change(rows.stored, upto, done)
+        ends = pc.min_max(held.table[TICK]).as_py()
+        fresh = held if ends["min"] > done else held.after(done)
         if not len(fresh):
             return None
         assert ends["max"] <= upto, "a batch ends at its last tick"

@@ -19,27 +19,14 @@ from operator import and_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
-from headwater.deltas.on_spark import quoted
+from headwater.deltas.on_spark import quoted, unfold
 from headwater.model.relation import COUNT
-
-_COPIES = "_copies"
-
-NEGATIVE = "a row would have to exist fewer than zero times"
-"""What Spark says where the changes of a table contradict its checkpoint."""
 
 
 def net(changes: DataFrame, columns: list[str]) -> DataFrame:
     """Return one row for each distinct row whose counts do not cancel, with the sum of its counts."""
     grouped = changes.groupBy(*quoted(columns)).agg(F.sum(COUNT).alias(COUNT))
     return grouped.where(F.col(COUNT) != 0)
-
-
-def unfold(counted: DataFrame, columns: list[str]) -> DataFrame:
-    """Return each row as often as its count says. A count below zero contradicts the checkpoint and stops the query."""
-    copies = F.when(F.col(COUNT) < 0, F.raise_error(F.lit(NEGATIVE))).otherwise(
-        F.array_repeat(F.lit(0), F.col(COUNT).cast("int"))
-    )
-    return counted.withColumn(_COPIES, F.explode(copies)).select(*quoted(columns))
 
 
 def entries(checkpoint: DataFrame, changes: DataFrame, *, back: bool) -> DataFrame:

@@ -81,6 +81,10 @@ class InMemoryBag:
         """Return the entries whose count is not zero. Equal ones are one already."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count}))
 
+    def net_if_held(self) -> InMemoryBag:
+        """Return the same as `net`."""
+        return self.net()
+
     def positive(self) -> InMemoryBag:
         """Return the entries whose count is above zero."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count > 0}))

@@ -188,7 +188,7 @@ def begin() -> Iterator[Begin]:
             algorithm=script,
             resolved=SimpleNamespace(  # type: ignore[arg-type]
                 sources={"shop": shop},
-                relations=dict.fromkeys(getattr(join, "relations", {})),
+                relations={one.relation.name: one.relation for one in getattr(join, "occurrences", ())},
                 project=SimpleNamespace(settings=settings),
             ),
             log=log,  # type: ignore[arg-type]

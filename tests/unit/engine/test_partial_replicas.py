@@ -19,8 +19,9 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import EVERYTHING, Content, Extent, Remainder
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowKeys, ArrowRequest, remaining
-from headwater.deltas.on_spark import to_dataframe
+from headwater.deltas.on_spark import to_arrow, to_dataframe
 from headwater.deltas.selection import Selection
+from headwater.deltas.stored_bag import Bag
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import rows_at
 from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
@@ -64,6 +65,11 @@ EXTENTS = {
     "few or oslo": where("n", "less", 2).plus(where("city", "equal", "Oslo")),
     "others": where("city", "not_equal", "Oslo"),
 }
+
+
+def gathered(bag: Bag) -> pa.Table:
+    """Return a bag's entries, wherever they are."""
+    return bag.held.table if bag.stored is None else to_arrow(bag.stored.frame).select(bag.schema.names)
 
 
 class History:
@@ -163,7 +169,7 @@ def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, hi
     keys = ArrowKeys(pa.table({"id": pa.array([3, 4], pa.int32())}))
     found = look_up(reader, request(("id", "n", "city"), "id", keys))
     under = Counter({row: n for row, n in history.rows(15, content).items() if row[0] in (3, 4)})
-    assert Counter(tuple(row.values())[:3] for row in found.rows.net().table.to_pylist()) == under
+    assert Counter(tuple(row.values())[:3] for row in gathered(found.rows.net()).to_pylist()) == under
     stored = Replica.open(replica_folder(warehouse.path, NAME, reader.entry.generation))
     fresh = refresh_replica(reader, stored, warehouse.log)
     assert fresh.tick == 15
@@ -183,7 +189,7 @@ def test_it_is_looked_up_in_memory_or_mapped(
         reader.absorb(reader.change_parts(warehouse.log, reader.tick, Tick(tick)), Tick(tick))
         for place, name in enumerate(content.columns):
             keys = ArrowKeys(pa.table({name: pa.array(sought[name], SALES.arrow_schema().field(name).type)}))
-            found = look_up(reader, request(("city", "id"), name, keys)).rows.net().table
+            found = gathered(look_up(reader, request(("city", "id"), name, keys)).rows.net())
             assert set(found["_tick"].to_pylist()) <= {tick}
             under = Counter[Row]()
             for row, count in history.rows(tick, content).items():

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.warehouse.commit_record import CommitKind, CommitRecord
@@ -24,7 +25,7 @@ def journal_in(folder: str) -> Journal:
 
 def tell(table: KeptTable, rows: pa.Table, upto: int) -> bool:
     """Commit what changes of a table are new; False if none are."""
-    change = table.change(rows, Tick(upto))
+    change = table.change(ArrowBag(rows), Tick(upto))
     if change is None:
         return False
     commits = Commits(table.journal)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
@@ -68,7 +69,7 @@ def run(path: str, target: int) -> None:
         # the source repeats what it is not sure we have, and cuts it differently after each restart
         warehouse.log.append([capture(max(1, lo - 2), min(target, lo + 2 + epoch % 4))])
         hi = warehouse.log.last_tick
-        change = table.change(warehouse.log.rows(SALES, ("id",), lo, hi), hi)
+        change = table.change(ArrowBag(warehouse.log.rows(SALES, ("id",), lo, hi)), hi)
         assert change is not None
         warehouse.commits.commit(CommitKind.BATCH, hi, CommitRecord(frontiers={"v": hi}), epoch=epoch, changes=[change])
         if hi > 6:

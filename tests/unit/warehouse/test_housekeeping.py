@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import LeaseLost, NotReadable
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
@@ -49,7 +50,7 @@ class World:
         one = Transaction(position=position, identity=offset, committed_at=START + timedelta(seconds=offset))
         rows = pa.table({"id": [offset], "_ordinal": pa.array([0], pa.int32()), "_count": [1]})
         span = self.warehouse.log.append([Capture(transactions=(one,), rows={SALES: rows})])
-        change = self.table.change(self.warehouse.log.rows(SALES, ("id",), span.after, span.upto), span.upto)
+        change = self.table.change(ArrowBag(self.warehouse.log.rows(SALES, ("id",), span.after, span.upto)), span.upto)
         assert change is not None
         record = CommitRecord(frontiers={"v": span.upto})
         self.warehouse.commits.commit(CommitKind.BATCH, span.upto, record, epoch=self.epoch, changes=[change])

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from journaled import rows_at
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import WarehouseRefused
 from headwater.model.position import Tick
 from headwater.storage.data_file import DataFile, delete_folder, write_rows
@@ -63,7 +64,7 @@ class World:
 
     def commit(self, tick: int, **rows: pa.Table) -> None:
         """Commit changes of some views; all come to the tick."""
-        changes = [self.tables[name].change(one, Tick(tick)) for name, one in rows.items()]
+        changes = [self.tables[name].change(ArrowBag(one), Tick(tick)) for name, one in rows.items()]
         self.commit_changes(tick, *(change for change in changes if change is not None))
 
     def commit_changes(self, tick: int, *changes: TableChange) -> None:
@@ -131,8 +132,8 @@ def test_what_was_told_is_not_told_again(world: World) -> None:
     table = world.tables["v"]
     world.commit(2, v=delta(1, tick=1))
     assert table.committed_upto() == 2
-    assert table.change(delta(1, tick=1), Tick(2)) is None
-    later = table.change(pa.concat_tables([delta(1, tick=1), delta(5, tick=5)]), Tick(6))
+    assert table.change(ArrowBag(delta(1, tick=1)), Tick(2)) is None
+    later = table.change(ArrowBag(pa.concat_tables([delta(1, tick=1), delta(5, tick=5)])), Tick(6))
     assert later is not None
     assert (later.after, later.upto) == (2, 6)
     assert later.rows is not None
@@ -342,7 +343,7 @@ def test_what_a_killed_one_committed_is_folded_before_another_goes_on(world: Wor
     second.commits.journal.hold()
     table = second.kept_table("v")
     assert table.committed_upto() == 2
-    change = table.change(delta(2, tick=2), Tick(2)) or table.change(delta(3, tick=3), Tick(3))
+    change = table.change(ArrowBag(delta(2, tick=2)), Tick(2)) or table.change(ArrowBag(delta(3, tick=3)), Tick(3))
     assert change is not None
     assert (change.after, change.upto) == (2, 3)
     record = CommitRecord(frontiers=dict.fromkeys(NAMES, Tick(3)))

@@ -13,7 +13,7 @@ import pytest
 from journaled import append, fold, journal_in, rows_at, tell
 from pyspark.sql import DataFrame, SparkSession
 
-from headwater.deltas.on_arrow import summed_up
+from headwater.deltas.on_arrow import ArrowBag, summed_up
 from headwater.deltas.on_spark import to_dataframe
 from headwater.errors import LeaseLost, NotReadable
 from headwater.model.position import Tick
@@ -78,7 +78,7 @@ def test_a_maintainer_that_was_overtaken_tells_nothing_more(folder: str, spark: 
     Commits(two.journal).take_lease("there:2")
     assert not tell(two, delta((1, 1, 1, "a")), 1)
     assert tell(two, delta((1, 1, 1, "a"), (2, 1, 1, "a")), 2)
-    late = one.change(delta((2, 1, 1, "a")), Tick(2))
+    late = one.change(ArrowBag(delta((2, 1, 1, "a"))), Tick(2))
     assert late is not None
     with pytest.raises(LeaseLost):
         commits.commit(CommitKind.BATCH, Tick(2), CommitRecord(), epoch=0, changes=[late])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import NotReadable, WarehouseRefused
 from headwater.lineage.impact import find_impact
 from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
@@ -55,7 +56,7 @@ def path(tmp_path: Path) -> str:
     record = CommitRecord(frontiers={"v": Tick(2)})
     warehouse.commits.commit(CommitKind.CATALOG, Tick(2), record, epoch=epoch, catalog=Catalog(views={"v": view}))
     for tick in range(3, 6):
-        change = table.change(warehouse.log.rows(SALES, ("id",), Tick(tick - 1), Tick(tick)), Tick(tick))
+        change = table.change(ArrowBag(warehouse.log.rows(SALES, ("id",), Tick(tick - 1), Tick(tick))), Tick(tick))
         assert change is not None
         warehouse.commits.commit(CommitKind.BATCH, Tick(tick), batch(tick), epoch=epoch, changes=[change])
     return warehouse.path

@@ -14,6 +14,7 @@ import pytest
 from journaled import rows_at
 
 from headwater.changelog import ChangeLog
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import LeaseLost
 from headwater.fail_points import VARIABLE
 from headwater.model.position import Tick
@@ -130,7 +131,7 @@ def test_it_goes_on_in_the_journal(path: str) -> None:
     epoch = warehouse.commits.take_lease("here:2")
     warehouse.commits.journal.hold()
     table = warehouse.kept_table("a")
-    change = table.change(pa.table({"id": [6, 7], "_tick": [6, 7], "_count": [1, 1]}), Tick(7))
+    change = table.change(ArrowBag(pa.table({"id": [6, 7], "_tick": [6, 7], "_count": [1, 1]})), Tick(7))
     assert change is not None
     assert change.after == 5
     record = CommitRecord(frontiers={"a": Tick(7), "b": Tick(3)})

@@ -15,7 +15,7 @@ from headwater.deltas.extent import Content
 from headwater.deltas.lookup import B, Lookup
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import stamped_names
-from headwater.deltas.stored_bag import Bag, BagLookup, StoredBag, rows_of
+from headwater.deltas.stored_bag import Bag, BagLookup, rows_of
 from headwater.engine.state.runner import Runner, existing
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import combinations_sql, estimate_combinations, most_combinations, pieces
@@ -83,7 +83,7 @@ def base_changes(
     }
     if guarantee is not Guarantee.COMPLETE:
         changes = {name: bag.restamped(hi) for name, bag in changes.items()}
-    return {name: bag if isinstance(bag, StoredBag) else bag.net() for name, bag in changes.items()}
+    return {name: bag.net_if_held() for name, bag in changes.items()}
 
 
 def change_join(
@@ -144,7 +144,7 @@ def join_in_pieces(
 
 def _combinations(runner: Runner, span: tuple[Tick, Tick], view: JoinView, bags: Mapping[RelationName, Bag]) -> int:
     """Return about how many combinations a join has. One tick has no versions that never met: then many are not few."""
-    few = {name: bag for name, bag in bags.items() if isinstance(bag, ArrowBag)}
+    few = {name: bag.held for name, bag in bags.items() if bag.held is not None}
     if len(few) == len(bags):
         return estimate_combinations(view, few)
     if span[1] - span[0] == 1:

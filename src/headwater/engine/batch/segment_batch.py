@@ -32,7 +32,7 @@ from headwater.deltas.stored_bag import AnyKeys, Bag, BagLookup, BagRequest, hel
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.rewritings import Lineages
-from headwater.engine.state.runner import Rows, Runner, plain_rows, with_changes
+from headwater.engine.state.runner import Rows, Runner
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.tick_lookup import SegmentedLookup, SegmentLookup
 from headwater.engine.state.whole_segments import WholeSegments
@@ -208,8 +208,7 @@ class _Batch:
         bag = self.changes[name]
         if bag.columns == columns:
             return bag
-        picked = bag.picked(columns)
-        return picked.net() if isinstance(picked, ArrowBag) else picked
+        return bag.picked(columns).net_if_held()
 
     def _law(self, segment: Segment, plan: LawOverOldRows) -> Bag:
         reader = self.readers[plan.old]
@@ -292,7 +291,7 @@ class _Batch:
             before = self._run_whole(segment, rows)
         changed: Bag = ArrowBag(empty_table(segment.relation.arrow_schema()))
         for tick in self._ticks(behind.values()):
-            rows = {name: with_changes(bag, self._at(behind[name], tick), tick) for name, bag in rows.items()}
+            rows = {name: bag.changed_by(self._at(behind[name], tick), tick) for name, bag in rows.items()}
             after = self._run_whole(segment, rows)
             differs = after.plus(before.negated()).restamped(tick).net()
             changed = changed.plus(self.runner.settled(differs, self.folders.get(segment.name)))
@@ -324,7 +323,7 @@ class _Batch:
     def _run_whole(self, segment: Segment, inputs: Mapping[RelationName, Bag]) -> Bag:
         """Return what the whole query gives, stamped with the batch's last tick."""
         names = stamped_names(inputs)
-        tables = {names[name]: plain_rows(bag) for name, bag in inputs.items()}
+        tables = {names[name]: bag.plain() for name, bag in inputs.items()}
         return self.runner.whole(segment.whole_sql(names), tables, segment.relation.arrow_schema(), self.span[1])
 
 

@@ -20,8 +20,8 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, ArrowRequest
-from headwater.deltas.on_spark import large_session, passing, quoted, to_arrow, to_dataframe, under_keys
+from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
+from headwater.deltas.on_spark import large_session, passing, quoted, to_arrow, to_dataframe, under_keys, unfold
 from headwater.deltas.stored_bag import Bag, BagRequest, BagResult, StoredBag, held_request
 from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Tick
@@ -34,7 +34,7 @@ from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.checkpoint import CheckpointSnapshot
 from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.replica import Replica, ReplicaState
-from headwater.warehouse.state import net, unfold
+from headwater.warehouse.state import net
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,18 +72,16 @@ class ReplicaReader:
     def _found(self, request: BagRequest) -> BagResult:
         if self._most(request) > self.held_rows:
             return self._stored(request)
-        if isinstance(request.keys, ArrowKeys):
-            found = self.rows.matching(request.columns, request.keys.named(request.columns))
-        else:
-            found = self.rows.entries()
-        result = _result(found, request, self.relation, self.tick)
-        return replace(result, has_all_rows=not isinstance(request.keys, ArrowKeys))
+        keys = None if request.keys is None else request.keys.held
+        columns = request.columns
+        found = self.rows.entries() if keys is None else self.rows.matching(columns, keys.named(columns))
+        return replace(_result(found, request, self.relation, self.tick), has_all_rows=keys is None)
 
     def _most(self, request: BagRequest) -> int:
         """Return how many entries a request finds at most."""
-        if isinstance(request.keys, ArrowKeys):
-            return self.rows.count_matching(request.columns, request.keys.named(request.columns))
-        return self.rows.row_count
+        if request.keys is None or (keys := request.keys.held) is None:
+            return self.rows.row_count
+        return self.rows.count_matching(request.columns, keys.named(request.columns))
 
     def _stored(self, request: BagRequest) -> BagResult:
         """Return rows on Spark. If there are as many keys as rows, all rows."""

@@ -19,9 +19,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.deltas.on_arrow import ArrowBag, unfolded
+from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import collect_few, large_session, quoted, run_stamped, select_over, to_arrow
-from headwater.deltas.stored_bag import UNKNOWN, Bag, StoredBag, StoredKeys, as_frame, as_stored
+from headwater.deltas.stored_bag import UNKNOWN, Bag, StoredBag, StoredKeys, as_frame, as_stored, held
 from headwater.fail_points import reach
 from headwater.maintenance.rebase import refuse_negative
 from headwater.model.position import Tick
@@ -30,10 +30,9 @@ from headwater.storage.data_file import write_rows
 from headwater.storage.few_rows import read_in_parts
 from headwater.storage.spark_files import spark_schema, write_files
 from headwater.storage.stored_rows import of_files, write_bag
-from headwater.warehouse.state import unfold
 
 KEYS_PER_PART = 20_000
-"""A source is asked for at most so many keys at a time."""
+"""The most keys that a source is asked for at a time."""
 _IMPOSSIBLE = "rows that would exist fewer than zero times: "
 
 Rows: TypeAlias = pa.Table | DataFrame
@@ -66,9 +65,9 @@ class Runner:
 
         Many rows are written below a folder. `is_large` says that few rows may give many.
         """
-        held = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
-        if len(held) == len(tables) and not is_large:
-            found = run_stamped(self.spark, sql, held)
+        few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
+        if len(few) == len(tables) and not is_large:
+            found = run_stamped(self.spark, sql, few)
             return ArrowBag(found.select(schema.names).cast(schema)).shifted(shifted)
         session = large_session(self.spark)
         frames = {name: as_frame(session, rows) for name, rows in tables.items()}
@@ -94,9 +93,9 @@ class Runner:
 
     def whole(self, sql: str, tables: Mapping[str, Rows], schema: pa.Schema, tick: Tick) -> Bag:
         """Return the rows that a query over plain rows gives, stamped with a tick. Stored, if stored ones are read."""
-        held = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
-        if len(held) == len(tables):
-            found = run_stamped(self.spark, sql, held)
+        few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
+        if len(few) == len(tables):
+            found = run_stamped(self.spark, sql, few)
             return ArrowBag.of_plain(found.select(schema.names).cast(schema), tick)
         session = large_session(self.spark)
         given = select_over(session, sql, {name: as_frame(session, rows) for name, rows in tables.items()})
@@ -107,9 +106,9 @@ class Runner:
 
     def settled(self, bag: Bag, folder: str | None = None) -> Bag:
         """Return a bag whose entries are computed."""
-        if isinstance(bag, ArrowBag) or bag.files is not None:
+        if (stored := bag.stored) is None or stored.files is not None:
             return bag
-        return self.written(bag.frame, bag.schema, folder)
+        return self.written(stored.frame, stored.schema, folder)
 
     def key_parts(self, keys: StoredKeys) -> Iterator[pa.Table]:
         """Yield keys in small tables."""
@@ -152,30 +151,18 @@ class Spool:
         self._written += rows.num_rows
 
 
-def plain_rows(bag: Bag) -> Rows:
-    """Return the rows of a bag as a query reads them that knows no counts: one that counts k stands k times."""
-    return unfolded(bag) if isinstance(bag, ArrowBag) else unfold(bag.counted, list(bag.columns))
-
-
-def with_changes(rows: Bag, changes: Bag, tick: Tick) -> Bag:
-    """Return netted rows with changes added, stamped with a tick. Stored rows that none touches are only read."""
-    if isinstance(rows, StoredBag):
-        return rows.changed_by(changes, tick)
-    return rows.plus(changes).restamped(tick).net()
-
-
 def existing(bag: Bag, relation: str, at: Tick) -> Bag:
     """Return a bag whose rows of a tick exist: that any would have to exist fewer than zero times is refused.
 
     Where rows are stored it is refused once they are computed.
     """
-    if isinstance(bag, ArrowBag):
-        old = bag.at([at]).table
+    if (stored := bag.stored) is None:
+        old = held(bag).at([at]).table
         refuse_negative(pc.sum(pc.less(old[COUNT], 0)).as_py() or 0, relation, at)
         return bag
     impossible = F.raise_error(F.lit(f"{_IMPOSSIBLE}{at} {relation}"))
     count = F.when((F.col(TICK) == at) & (F.col(COUNT) < 0), impossible.cast("bigint")).otherwise(F.col(COUNT))
-    return bag.of_frame(bag.frame.withColumn(COUNT, count))
+    return stored.of_frame(stored.frame.withColumn(COUNT, count))
 
 
 def _raise_impossible(error: PySparkException) -> None:

@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, with_one_zero
 from headwater.deltas.order import Order
-from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult, StoredKeys
+from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
@@ -70,19 +70,18 @@ class SegmentReader:
     def _found(self, request: BagRequest) -> BagResult:
         if self.stored is not None and self._most(request) > self.held_rows:
             return look_up(self.stored(self.tick), request)
-        if isinstance(request.keys, ArrowKeys):
-            found = self.rows.matching(request.columns, request.keys.named(request.columns))
-        else:
-            found = self.rows.entries()
+        keys = None if request.keys is None else request.keys.held
+        columns = request.columns
+        found = self.rows.entries() if keys is None else self.rows.matching(columns, keys.named(columns))
         wanted = found.select([*request.wanted, COUNT])
         result = self._result(ArrowBag.of_counted(wanted, self.tick).net())
-        return limited(replace(result, has_all_rows=isinstance(request.keys, StoredKeys)), request)
+        return limited(replace(result, has_all_rows=keys is None), request)
 
     def _most(self, request: BagRequest) -> int:
         """Return how many entries a request finds at most."""
-        if isinstance(request.keys, ArrowKeys):
-            return self.rows.count_matching(request.columns, request.keys.named(request.columns))
-        return self.rows.row_count
+        if request.keys is None or (keys := request.keys.held) is None:
+            return self.rows.row_count
+        return self.rows.count_matching(request.columns, keys.named(request.columns))
 
     def _result(self, rows: ArrowBag) -> BagResult:
         return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=Origin.AUXILIARY_TABLE)

@@ -15,7 +15,7 @@ from headwater.deltas.extent import WHOLE
 from headwater.deltas.first_rows import limited
 from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.lookup import NO_TICK, Origin, RowResult, SawTransactions
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, empty_table, split_by_null
+from headwater.deltas.on_arrow import ArrowBag, empty_table, split_by_null
 from headwater.deltas.stored_bag import AnyKeys, BagRequest, BagResult
 from headwater.engine.state.runner import Runner, Spool
 from headwater.errors import SourceUnavailable
@@ -96,11 +96,12 @@ class SourceLookup:
                     yield self.reader.probe(relation, request.wanted, columns, part)
 
     def _key_parts(self, keys: AnyKeys) -> Iterator[pa.Table]:
-        if isinstance(keys, ArrowKeys):
-            yield keys.table
+        if keys.held is not None:
+            yield keys.held.table
             return
         assert self.runner is not None, "what looks up with keys that are stored runs queries on Spark"
-        yield from self.runner.key_parts(keys)
+        assert keys.stored is not None, "keys have one of two forms"
+        yield from self.runner.key_parts(keys.stored)
 
     def _under_nulls(self, relation: Relation, wanted: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the rows under keys that have a NULL: a source is asked for values only, so the rest is done here."""

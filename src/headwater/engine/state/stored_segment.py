@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowKeys, with_one_zero
+from headwater.deltas.on_arrow import ArrowBag, with_one_zero
 from headwater.deltas.on_spark import collect_few, large_session, quoted
-from headwater.deltas.stored_bag import UNKNOWN, Bag, BagRequest, BagResult, StoredBag, StoredKeys, held_request
+from headwater.deltas.stored_bag import UNKNOWN, Bag, BagRequest, BagResult, StoredBag, held_request
 from headwater.model import costs
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
@@ -56,7 +56,7 @@ class StoredSegment:
 
     def _held(self, request: BagRequest) -> ArrowBag | None:
         """Return the rows if few have to be read to find them."""
-        if isinstance(request.keys, StoredKeys):
+        if request.keys is not None and request.keys.held is None:
             return None
         most = self.few_rows if request.within is not None else min(self.few_rows, self.held_rows)
         few = self.table.few_rows(self.tick, request.wanted, held_request(request).within, most)
@@ -64,8 +64,8 @@ class StoredSegment:
 
     def _stored(self, request: BagRequest) -> StoredBag:
         """Return the rows as Spark finds them."""
-        held = isinstance(request.keys, ArrowKeys) and request.keys.named(request.columns)
-        keys = held if isinstance(held, pa.Table) else None
+        held = None if request.keys is None else request.keys.held
+        keys = None if held is None else held.named(request.columns)
         entries = self.table.entries_dataframe(large_session(self.spark), self.tick, keys)
         columns = tuple(dict.fromkeys((*request.wanted, *request.columns)))
         schema = self.relation.arrow_schema(columns)

@@ -1,6 +1,6 @@
 """Rows of segments that are not kept, all of them: computed on Spark from all that they read.
 
-For where so many of them are looked up that what leads to them is not held (`computed_segment`): then computing a whole
+For where more of them are looked up than can be held (`computed_segment`): then computing a whole
 segment costs no more than finding its rows group by group.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from headwater.deltas.lookup import RowRequest, look_up
 from headwater.deltas.on_spark import stamped_names
 from headwater.deltas.stored_bag import Bag
-from headwater.engine.state.runner import Runner, plain_rows
+from headwater.engine.state.runner import Runner
 from headwater.engine.state.tick_lookup import TickLookup
 from headwater.model.relation import RelationName, SegmentName
 from headwater.views.steps.segments import SegmentedView
@@ -31,7 +31,7 @@ class WholeSegments:
         if name not in self._known:
             segment = next(one for one in self.view.segments if one.name == name)
             names = stamped_names(segment.inputs)
-            tables = {names[given]: plain_rows(self._input(given)) for given in segment.inputs}
+            tables = {names[given]: self._input(given).plain() for given in segment.inputs}
             schema, tick = segment.relation.arrow_schema(), self.reading.tick
             found = self.runner.whole(segment.whole_sql(names), tables, schema, tick)
             self._known[name] = self.runner.settled(found.net())
