@@ -3,6 +3,7 @@
 shop.sales (id, product, store) ──┐
                                   ├── sold:   id, store, price
 stock.products (id, price) ───────┘── totals: store, how many, the sum of prices
+                                   └─ each:   id, how many, the sum of prices: as many groups as sales
 
 A lake has both in one database, with a log for each.
 """
@@ -42,6 +43,10 @@ SOLD = "SELECT s.id, s.store, p.price FROM shop.sales s JOIN stock.products p ON
 TOTALS = (
     "SELECT s.store, COUNT(*) AS n, SUM(p.price) AS paid FROM shop.sales s JOIN stock.products p ON p.id = s.product "
     "GROUP BY s.store"
+)
+EACH = (
+    "SELECT s.id, COUNT(*) AS n, SUM(p.price) AS paid FROM shop.sales s JOIN stock.products p ON p.id = s.product "
+    "GROUP BY s.id"
 )
 
 QUICK = '[settings.capture]\nreconnect_first = "10 ms"\n'
@@ -268,6 +273,8 @@ class ScriptedWorld:
             for (number, product, store), count in self.rows("shop", upto["shop"]).items()
             if product in prices
         }
+        if view.startswith("each"):
+            return {(number, n, n * price): 1 for (number, _, price), n in sold.items()}
         if not view.startswith("totals"):
             return sold
         by_store: dict[int, list[int]] = {}

@@ -33,7 +33,9 @@ def read_parts(
     files: Sequence[str], log: pa.Schema, relation: RelationName, columns: pa.Schema, *, after: Tick, upto: Tick
 ) -> Iterator[pa.Table]:
     """Yield a relation's signed rows with after < tick <= upto, in tick order. `files` begin in that order."""
-    reading = _Reading(places=shapes(log, relation), columns=columns, relation=str(relation), after=after, upto=upto)
+    reading = _RangeOfRows(
+        places=shapes(log, relation), columns=columns, relation=str(relation), after=after, upto=upto
+    )
     later = reading.in_order(files)
     following = next(later, None)
     begun: list[tuple[pa.Table, Iterator[pa.Table]]] = []
@@ -78,7 +80,7 @@ def between(rows: pa.Table, after: Tick, upto: Tick) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _RangeOfRows:
     """What is read of each file. `places` are the struct columns that may hold the relation's rows."""
 
     places: tuple[str, ...]

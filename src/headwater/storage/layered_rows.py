@@ -11,7 +11,7 @@ meets few runs however many batches there were.
 
 The rows of a run lie in the order of their hashes. So runs are merged as sorted files are, a piece at a time, and equal
 rows meet. Runs of `SETTLED_ROWS` are merged no more, so that no batch waits for that for long: from then on there is
-one more for every so many changes, until the table is read again from what is stored.
+one more each time that number of changes has come, until the table is read again from what is stored.
 """
 
 from __future__ import annotations

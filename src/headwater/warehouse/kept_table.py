@@ -207,6 +207,11 @@ class KeptTable:
         """Return what sums up to the rows at a tick, with `_count`, read into this process part by part."""
         return self._from_checkpoint(lambda snapshot: self._entry_parts(snapshot, at))
 
+    def checkpoint_parts(self) -> EntryParts:
+        """Return the rows of the checkpoint, at its own tick, in the same way."""
+        snapshot = self.checkpoint.snapshot()
+        return self._entry_parts(snapshot, snapshot.tick)
+
     def _entry_parts(self, snapshot: CheckpointSnapshot, at: Tick) -> EntryParts:
         low, high = min(at, snapshot.tick), max(at, snapshot.tick)
         changes = self._parts(self._kept_changes(low, high), low, high) if low < high else iter(())

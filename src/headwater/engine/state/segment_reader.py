@@ -17,7 +17,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
-from headwater.deltas.lookup import Origin, RowResult, SawTicks
+from headwater.deltas.lookup import NO_TICK, Origin, RowResult, SawTicks
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest, ArrowResult, with_one_zero
 from headwater.deltas.order import Order
 from headwater.model import costs
@@ -36,6 +36,8 @@ class SegmentReader:
     relation: Relation
     tick: Tick
     rows: LayeredRows
+    base_tick: Tick = NO_TICK
+    """The tick of the rows without the changes that were laid on top."""
     _first: dict[Order, FirstRows] = field(default_factory=dict)
     lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
@@ -47,7 +49,7 @@ class SegmentReader:
         schema = pa.schema([*relation.arrow_schema(), pa.field(COUNT, pa.int64())])
         layers = LayeredRows(schema=schema, folder=folder)
         layers.fill(_typed(part, schema) for part in rows)
-        return cls(relation=relation, tick=tick, rows=layers)
+        return cls(relation=relation, tick=tick, rows=layers, base_tick=tick)
 
     def lookup(self, requests: Sequence[ArrowRequest]) -> list[ArrowResult]:
         """Return the rows of each request, netted."""
