@@ -152,5 +152,8 @@ def test_rows_are_read_again_once_many_changes_lie_on_them(tmp_path: Path, memor
     assert_shows(table, kept, 15)
     table.refresh(0, 0.0)
     assert table._fresh is None, "once is enough for a checkpoint"
+    kept.roll(15)
+    table.refresh(0, 0.0)
+    assert table._fresh is not None
     table.forget(())
     assert (table.budget.rows.held_bytes, table.budget.rows.mapped_bytes) == (0, 0)
