@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from scripted_world import EACH, SOLD, TOTALS, ScriptedWorld
+from scripted_world import EACH, SOLD, TOTALS, ScriptedWorld, wait_until
 
+from headwater.engine.service.live_status import read_memory
 from headwater.engine.service.maintainer import Maintainer
 from headwater.observe.status import MemoryStatus
 
@@ -75,3 +76,16 @@ def test_a_truncate_of_what_does_not_fit_is_exact(fresh: ScriptedWorld) -> None:
     world.shop.commit({world.sales: {(n, n % 4, n % 3): 1 for n in range(ROWS)}}, truncated=(world.sales,))
     maintained(world)
     assert world.assert_exact("sold", "totals", "each") == 4
+
+
+def test_status_says_what_a_running_maintainer_holds(world: ScriptedWorld) -> None:
+    world.write_project({"sold": SOLD, "totals": TOTALS}, MEMORY)
+    with world.running() as maintainer:
+        wait_until(lambda: read_memory(world.warehouse) is not None)
+        said = read_memory(world.warehouse)
+        assert said is not None
+        assert (said.limit_bytes, said.rows_bytes) == (LIMIT, maintainer.budget.rows.held_bytes)
+        assert said.used_bytes >= said.rows_bytes + said.tail_bytes
+        assert said.spark_limit_bytes is not None
+        assert 10**8 < said.spark_limit_bytes < 10**11
+    assert read_memory(world.warehouse) is None, "nobody runs any more"

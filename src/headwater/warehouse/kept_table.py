@@ -293,8 +293,8 @@ class KeptTable:
         if found.files:
             system, _ = place(self.changes.path)
             held.append(ds.dataset([place(file)[1] for file in found.files], format="parquet", filesystem=system))
-        counts = (one.to_table(columns=[COUNT], filter=in_range)[COUNT] for one in held)
-        moved = sum(pc.sum(count).as_py() or 0 for count in counts)
+        batches = (batch for one in held for batch in one.to_batches(columns=[COUNT], filter=in_range))
+        moved = sum(pc.sum(batch[COUNT]).as_py() or 0 for batch in batches)
         return base + (moved if at > tick else -moved)
 
     def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:
