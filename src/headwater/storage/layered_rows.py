@@ -159,8 +159,15 @@ class LayeredRows:
         rest = (part for part in parts if part.num_rows)
         if self.folder is None:
             held = [*rest]
-            return [IndexedRows(pa.concat_tables(held).combine_chunks())] if held else []
-        return [self.folder.place(self.schema, _upto_full(first, rest)) for first in rest]
+            return [IndexedRows(pa.concat_tables(held))] if held else []
+        placed: list[IndexedRows] = []
+        try:
+            placed.extend(self.folder.place(self.schema, _upto_full(first, rest)) for first in rest)
+        except BaseException:
+            for layer in placed:
+                let_go(layer)
+            raise
+        return placed
 
 
 def _row_count(layers: Iterable[IndexedRows]) -> int:

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
+from headwater.errors import NotReadable
 from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
@@ -84,7 +85,12 @@ class AuxiliaryTable:
         if tick is None or tick < fresh.tick:
             fresh.release()
             return
-        fresh.absorb(self.table.change_parts(fresh.tick, tick), tick)
+        try:
+            changes = self.table.change_parts(fresh.tick, tick)
+        except NotReadable:  # a long batch: there is a newer checkpoint, and retention has dropped what was before it
+            fresh.release()
+            return
+        fresh.absorb(changes, tick)
         self._readers.pop(tick).release()
         self._readers[tick] = fresh
 
