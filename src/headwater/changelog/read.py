@@ -6,6 +6,8 @@ ticks, once files were merged: those are read side by side, each as far as the o
     row group 1   ticks 1-9, 30-34   ──part──┐
     row group 2   ticks 10-29        ──part──┴─►  rows up to the first tick at which one of the parts ends
 
+One that begins where another ends waits for it: so a transaction of many row groups is read one by one.
+
 What one append wrote lies in tick order, however large its row groups are; merged ones are small, and are sorted.
 """
 
@@ -40,7 +42,7 @@ def read_parts(
     following = next(later, None)
     begun: list[tuple[pa.Table, Iterator[pa.Table]]] = []
     while begun or following is not None:
-        while following is not None and (not begun or following[0] <= min(_last(part) for part, _ in begun)):
+        while following is not None and (not begun or following[0] < min(_last(part) for part, _ in begun)):
             begun += _next_part(following[1])
             following = next(later, None)
         if begun:

@@ -26,7 +26,7 @@ from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.key_hashes import Words, key_hashes
 from headwater.deltas.on_arrow import summed_up
 from headwater.model.relation import COUNT
-from headwater.storage.mapped_rows import MappedFolder, held_bytes, is_mapped, let_go
+from headwater.storage.mapped_rows import MappedFolder, is_mapped, let_go
 
 TAIL_ROWS = 4_096
 """Up to this many of the newest changes are looked at one by one. They are always held: a small buffer."""
@@ -69,12 +69,6 @@ class LayeredRows:
     def row_count(self) -> int:
         """How many entries there are, netted or not."""
         return self.base_count + self.change_count
-
-    @property
-    def held_bytes(self) -> int:
-        """How much memory of this process the rows take. Mapped rows take none."""
-        placed = 0 if self.folder is None else sum(map(held_bytes, self._layers()))
-        return placed + int(sum(part.nbytes for part in self._tail))
 
     @property
     def is_held(self) -> bool:

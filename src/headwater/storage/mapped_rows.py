@@ -82,12 +82,6 @@ def is_mapped(rows: IndexedRows) -> bool:
     return isinstance(rows.keep, _Kept) and rows.keep.is_mapped
 
 
-def held_bytes(rows: IndexedRows) -> int:
-    """Return how much memory placed rows and their indexes take."""
-    assert isinstance(rows.keep, _Kept), "the rows were placed"
-    return rows.keep.held_bytes
-
-
 def let_go(rows: IndexedRows) -> None:
     """Give back the memory of placed rows, and delete their files. What somebody still reads stays readable."""
     assert isinstance(rows.keep, _Kept), "the rows were placed"
