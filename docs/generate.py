@@ -41,8 +41,8 @@ Written by `make docs` from the code. Settings trade memory, latency, load and f
 at a tick. Write only what you change into [the project file](project-file.md):
 
 ```toml
-[settings.memory]
-held = "64 MiB"
+[settings.capture]
+append_pause = "50 ms"
 
 [settings.bootstrap]
 chunk_rows = 100_000
@@ -52,8 +52,8 @@ Lengths of time are written `"500 ms"`, `"60 s"`, `"10 min"`, `"12 h"` or `"1 da
 `"2 GiB"`; numbers of rows and the like without quotes. An unknown key and a value out of range are errors. A running
 `headwater run` takes a change up by itself, as it does with other changes of the project.
 
-The size of batches, what a single source may be asked, how history is kept and how a view is kept are in their own
-tables: `[maintenance]`, `[sources.NAME]`, `[warehouse]` and `[views.NAME]`.
+The size of batches and the memory of the process, what a single source may be asked, how history is kept and how a
+view is kept are in their own tables: `[maintenance]`, `[sources.NAME]`, `[warehouse]` and `[views.NAME]`.
 """
 
 _SQL_OPENING = """\

@@ -3,6 +3,7 @@
 shop.sales (id, product, store) ──┐
                                   ├── sold:   id, store, price
 stock.products (id, price) ───────┘── totals: store, how many, the sum of prices
+                                   └─ each:   id, how many, the sum of prices: as many groups as sales
 
 A lake has both in one database, with a log for each.
 """
@@ -43,6 +44,10 @@ SOLD = "SELECT s.id, s.store, p.price FROM shop.sales s JOIN stock.products p ON
 TOTALS = (
     "SELECT s.store, COUNT(*) AS n, SUM(p.price) AS paid FROM shop.sales s JOIN stock.products p ON p.id = s.product "
     "GROUP BY s.store"
+)
+EACH = (
+    "SELECT s.id, COUNT(*) AS n, SUM(p.price) AS paid FROM shop.sales s JOIN stock.products p ON p.id = s.product "
+    "GROUP BY s.id"
 )
 
 QUICK = '[settings.capture]\nreconnect_first = "10 ms"\n'
@@ -276,7 +281,8 @@ class ScriptedWorld:
         upto = {}
         for source, log, end in self._logs():
             upto[source] = end - sum(one.position.log_name == log and at > tick for at, one in told)
-        oracle = self.oracles.get(view, totals_of if view.startswith("totals") else sold_of)
+        usual = totals_of if view.startswith("totals") else each_of if view.startswith("each") else sold_of
+        oracle = self.oracles.get(view, usual)
         return oracle(self.rows("shop", upto["shop"]), self.rows("stock", upto["stock"]))
 
 
@@ -289,6 +295,10 @@ def sold_of(sales: Bag, products: Bag) -> Bag:
             if product in prices
         }
     )
+
+
+def each_of(sales: Bag, products: Bag) -> Bag:
+    return Counter({(number, n, n * price): 1 for (number, _, price), n in sold_of(sales, products).items()})
 
 
 def totals_of(sales: Bag, products: Bag) -> Bag:

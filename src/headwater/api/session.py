@@ -124,6 +124,7 @@ class Headwater:
             secret=self.project.secret_variables,
             given=self._given_spark,
             wait_seconds=self.project.settings.service.executor_wait_seconds,
+            memory_bytes=self.project.spark_memory_bytes,
         )
         require_shared(session, self.project.warehouse)
         return session

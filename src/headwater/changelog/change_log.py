@@ -259,15 +259,22 @@ class ChangeLog:
 
     def rows(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> pa.Table:
         """Return a relation's signed rows with after < tick <= upto: the columns, `_tick`, `_count`, in tick order."""
-        nothing = layout.stamped_schema(self._wanted(relation, columns)).empty_table()
-        return pa.concat_tables([nothing, *self.parts(relation, columns, after, upto)]).combine_chunks()
+        log = self._table.schema()
+        wanted = _wanted(log, relation, columns)
+        nothing = layout.stamped_schema(wanted).empty_table()
+        return pa.concat_tables([nothing, *self._parts(log, relation, wanted, after, upto)]).combine_chunks()
 
     def parts(self, relation: RelationName, columns: tuple[str, ...], after: Tick, upto: Tick) -> Iterator[pa.Table]:
         """Yield the same rows in tables of bounded size. Without columns only `_tick` and `_count` are read."""
-        wanted = self._wanted(relation, columns)
+        log = self._table.schema()
+        return self._parts(log, relation, _wanted(log, relation, columns), after, upto)
+
+    def _parts(
+        self, log: pa.Schema, relation: RelationName, wanted: pa.Schema, after: Tick, upto: Tick
+    ) -> Iterator[pa.Table]:
         since, recent = self.tail.parts(relation, wanted, after, upto)
         if after < (end := min(since, upto)):
-            yield from read_parts(self.files(after, end), self._table.schema(), relation, wanted, after=after, upto=end)
+            yield from read_parts(self.files(after, end), log, relation, wanted, after=after, upto=end)
         yield from recent
 
     def row_count(self, relation: RelationName, after: Tick, upto: Tick) -> int:
@@ -275,10 +282,6 @@ class ChangeLog:
         since, recent = self.tail.row_count(relation, after, upto)
         end = min(since, upto)
         return recent + (count_rows(self.files(after, end), relation, after=after, upto=end) if after < end else 0)
-
-    def _wanted(self, relation: RelationName, columns: tuple[str, ...]) -> pa.Schema:
-        every = self.relation_schema(relation)
-        return pa.schema([every.field(name) for name in columns])
 
     def files(self, after: Tick, upto: Tick) -> list[str]:
         """Return the data files that may hold rows with after < tick <= upto, lowest ticks first."""
@@ -402,6 +405,11 @@ class ChangeLog:
         """Yield the transactions' own rows from the data files, newest first, no further than the caller goes on."""
         horizon = self.horizon()
         yield from read_records(self.files(horizon, upto)[::-1], horizon, upto)
+
+
+def _wanted(log: pa.Schema, relation: RelationName, columns: tuple[str, ...]) -> pa.Schema:
+    every = layout.row_schema(log, relation)
+    return pa.schema([every.field(name) for name in columns])
 
 
 def _lost(ours: int, theirs: int) -> LeaseLost:

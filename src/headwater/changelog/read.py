@@ -6,6 +6,8 @@ ticks, once files were merged: those are read side by side, each as far as the o
     row group 1   ticks 1-9, 30-34   ──part──┐
     row group 2   ticks 10-29        ──part──┴─►  rows up to the first tick at which one of the parts ends
 
+One that begins where another ends waits for it: so a transaction of many row groups is read one by one.
+
 What one append wrote lies in tick order, however large its row groups are; merged ones are small, and are sorted.
 """
 
@@ -33,12 +35,14 @@ def read_parts(
     files: Sequence[str], log: pa.Schema, relation: RelationName, columns: pa.Schema, *, after: Tick, upto: Tick
 ) -> Iterator[pa.Table]:
     """Yield a relation's signed rows with after < tick <= upto, in tick order. `files` begin in that order."""
-    reading = _Reading(places=shapes(log, relation), columns=columns, relation=str(relation), after=after, upto=upto)
+    reading = _RangeOfRows(
+        places=shapes(log, relation), columns=columns, relation=str(relation), after=after, upto=upto
+    )
     later = reading.in_order(files)
     following = next(later, None)
     begun: list[tuple[pa.Table, Iterator[pa.Table]]] = []
     while begun or following is not None:
-        while following is not None and (not begun or following[0] <= min(_last(part) for part, _ in begun)):
+        while following is not None and (not begun or following[0] < min(_last(part) for part, _ in begun)):
             begun += _next_part(following[1])
             following = next(later, None)
         if begun:
@@ -78,7 +82,7 @@ def between(rows: pa.Table, after: Tick, upto: Tick) -> pa.Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Reading:
+class _RangeOfRows:
     """What is read of each file. `places` are the struct columns that may hold the relation's rows."""
 
     places: tuple[str, ...]

@@ -21,7 +21,7 @@ from typing import Self
 
 DEFAULT_BYTES = 2 * 10**9
 """What `[maintenance] memory` is unless the project says otherwise."""
-LEAST_BYTES = 10**6
+LEAST_BYTES = 10**5
 MOST_BYTES = 2**50
 
 _ROW_BYTES_IN_BATCH = 1_000

@@ -153,7 +153,7 @@ class UpkeepSettings:
     checkpoint_time_percent: Percent = 5
     """The share of the time that checkpoints of one view may take; the larger it is, the more rarely they are made."""
     replica_refresh_rows: Count = 200_000
-    """Changed rows after which a replica is stored again, once they are a fifth of it."""
+    """Changed rows after which a replica is stored again, or a group table read again, once they are a fifth of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

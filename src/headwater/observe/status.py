@@ -108,6 +108,8 @@ class MemoryStatus:
     """
 
     limit_bytes: int
+    used_bytes: int
+    """What is in use in all: the sum of the five parts."""
     arrow_bytes: int
     """What Arrow holds, for whatever."""
     captures_bytes: int
@@ -124,11 +126,6 @@ class MemoryStatus:
     """Rows of replicas and group tables that are mapped from files. They count against no limit."""
     spark_limit_bytes: int | None = None
     """What Spark's driver may use, where that is known."""
-
-    @property
-    def used_bytes(self) -> int:
-        """What is in use in all."""
-        return self.captures_bytes + self.tail_bytes + self.journal_bytes + self.rows_bytes + self.batch_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ _PASSWORD = re.compile(r"\bpassword\s*=", re.IGNORECASE)
 _MASTER = "spark.master"
 _MASTER_LINE = re.compile(r"\s*spark\.master(?:\s*[=:]\s*|\s+)(\S+)\s*$")
 _MEMORY = "3g"
-"""What Spark's driver may use, unless SPARK_DRIVER_MEMORY or spark.driver.memory says otherwise."""
+"""What Spark's driver may use, unless the project, SPARK_DRIVER_MEMORY or spark.driver.memory says otherwise."""
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 _LOGGING = "log4j2.configurationFile"
 _GREETING = b"WARNING: Using incubator modules:"

@@ -84,10 +84,12 @@ def spark_session(
     secret: Collection[str] = (),
     given: SparkSession | None = None,
     wait_seconds: float = DEFAULTS.service.executor_wait_seconds,
+    memory_bytes: int | None = None,
 ) -> SparkSession:
     """Return the session of this process, building it the first time. With one that is given, ours beside it.
 
     `secret` are the environment's variables that Spark must not see; others that may hold a password are hidden too.
+    `memory_bytes` is what a virtual machine may use that is started here, where the user's own files say nothing.
     A Spark whose executors take no task within a time is refused.
     """
     with _lock:
@@ -101,7 +103,7 @@ def spark_session(
         remote = os.environ.get("SPARK_REMOTE")
         listener(SparkStarting())
         began = time.monotonic()
-        session = _connect(remote, wait_seconds) if remote else _build(secret)
+        session = _connect(remote, wait_seconds) if remote else _build(secret, memory_bytes)
         try:
             require_executors(session, wait_seconds)
         except HeadwaterError:
@@ -216,13 +218,16 @@ def _no_server(address: str, detail: str) -> HeadwaterError:
     )
 
 
-def _build(secret: Collection[str]) -> SparkSession:
+def _build(secret: Collection[str], memory_bytes: int | None) -> SparkSession:
     check_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     master = os.environ.get("SPARK_MASTER") or said_master(os.environ) or "local[*]"
     interrupted = signal.getsignal(signal.SIGINT)
     conf = SparkConf().setAppName("headwater").setMaster(master)
-    start_gateway(conf, secret, {"SPARK_LOCAL_IP": _HERE} if master.startswith("local") else {})
+    wanted = {"SPARK_LOCAL_IP": _HERE} if master.startswith("local") else {}
+    if memory_bytes is not None:
+        wanted["SPARK_DRIVER_MEMORY"] = f"{memory_bytes // 2**20}m"
+    start_gateway(conf, secret, wanted)
     said = dict(SparkConf(_jvm=SparkContext._jvm).getAll())  # noqa: SLF001 - what the user's files and options say
     builder = SparkSession.Builder().appName("headwater").master(master)
     for key, value in _settings(master, said).items():

@@ -20,6 +20,7 @@ from headwater.storage.storage_errors import stored
 
 ROWS_PER_PART = 65_536
 """The rows that are decoded at a time: a small buffer, whatever is read."""
+_READ_AHEAD = {"batch_size": ROWS_PER_PART, "batch_readahead": 4, "fragment_readahead": 2}
 
 
 def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few: int) -> pa.Table | None:
@@ -37,7 +38,8 @@ def read_few(files: Sequence[str], schema: pa.Schema, keys: pa.Table | None, few
         if sum(group.num_rows for fragment in fragments for group in fragment.row_groups) > few:
             return None
         left = ds.FileSystemDataset(fragments, whole.schema, whole.format, system)
-        return left.to_table(columns=schema.names, filter=None if keys is None else _test(keys)).cast(schema)
+        test = None if keys is None else _test(keys)
+        return left.to_table(columns=schema.names, filter=test, **_READ_AHEAD).cast(schema)
 
 
 def read_in_parts(files: Sequence[str], schema: pa.Schema, rows: int = ROWS_PER_PART) -> Iterator[pa.Table]:

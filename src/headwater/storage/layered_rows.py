@@ -11,7 +11,7 @@ meets few runs however many batches there were.
 
 The rows of a run lie in the order of their hashes. So runs are merged as sorted files are, a piece at a time, and equal
 rows meet. Runs of `SETTLED_ROWS` are merged no more, so that no batch waits for that for long: from then on there is
-one more for each such number of changes, until the table is read again from what is stored.
+one more each time that number of changes has come, until the table is read again from what is stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from headwater.deltas.indexed_rows import IndexedRows, is_among
 from headwater.deltas.key_hashes import Words, key_hashes
 from headwater.deltas.on_arrow import summed_up
 from headwater.model.relation import COUNT
-from headwater.storage.mapped_rows import MappedFolder, held_bytes, is_mapped, let_go
+from headwater.storage.mapped_rows import MappedFolder, is_mapped, let_go
 
 TAIL_ROWS = 4_096
 """Up to this many of the newest changes are looked at one by one. They are always held: a small buffer."""
@@ -69,12 +69,6 @@ class LayeredRows:
     def row_count(self) -> int:
         """How many entries there are, netted or not."""
         return self.base_count + self.change_count
-
-    @property
-    def held_bytes(self) -> int:
-        """How much memory of this process the rows take. Mapped rows take none."""
-        placed = 0 if self.folder is None else sum(map(held_bytes, self._layers()))
-        return placed + int(sum(part.nbytes for part in self._tail))
 
     @property
     def is_held(self) -> bool:
@@ -163,8 +157,15 @@ class LayeredRows:
         rest = (part for part in parts if part.num_rows)
         if self.folder is None:
             held = [*rest]
-            return [IndexedRows(pa.concat_tables(held).combine_chunks())] if held else []
-        return [self.folder.place(self.schema, _upto_full(first, rest)) for first in rest]
+            return [IndexedRows(pa.concat_tables(held))] if held else []
+        placed: list[IndexedRows] = []
+        try:
+            placed.extend(self.folder.place(self.schema, _upto_full(first, rest)) for first in rest)
+        except BaseException:
+            for layer in placed:
+                let_go(layer)
+            raise
+        return placed
 
 
 def _row_count(layers: Iterable[IndexedRows]) -> int:

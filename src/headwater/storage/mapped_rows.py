@@ -43,13 +43,17 @@ class MappedFolder:
     def place(self, schema: pa.Schema, parts: Iterable[pa.Table]) -> IndexedRows:
         """Return rows of a schema in memory if there is room for all, and else mapped from a new file."""
         keep = _Kept(self.path / str(uuid.uuid4()), self.share)
-        held: list[pa.Table] = []
-        rest = iter(parts)
-        for part in rest:
-            if not keep.take(part.nbytes):
-                return self._write(schema, chain(_let_go(held, keep), [part], rest), keep)
-            held.append(part)
-        return IndexedRows(pa.concat_tables([schema.empty_table(), *held]).combine_chunks(), keep)
+        try:
+            held: list[pa.Table] = []
+            rest = iter(parts)
+            for part in rest:
+                if not keep.take(part.nbytes):
+                    return self._write(schema, chain(_let_go(held, keep), [part], rest), keep)
+                held.append(part)
+            return IndexedRows(pa.concat_tables([schema.empty_table(), *held]), keep)
+        except BaseException:  # a full disk, a file that is gone: who reads parts may try again
+            keep.let_go()
+            raise
 
     def _write(self, schema: pa.Schema, parts: Iterable[pa.Table], keep: _Kept) -> IndexedRows:
         file = keep.folder / "rows.arrow"
@@ -76,12 +80,6 @@ def clear_mapped(warehouse: str) -> None:
 def is_mapped(rows: IndexedRows) -> bool:
     """Tell whether rows are mapped from a file."""
     return isinstance(rows.keep, _Kept) and rows.keep.is_mapped
-
-
-def held_bytes(rows: IndexedRows) -> int:
-    """Return how much memory placed rows and their indexes take."""
-    assert isinstance(rows.keep, _Kept), "the rows were placed"
-    return rows.keep.held_bytes
 
 
 def let_go(rows: IndexedRows) -> None:

@@ -227,6 +227,11 @@ class KeptTable:
         """Return what sums up to the rows at a tick, with `_count`, read into this process part by part."""
         return self._from_checkpoint(lambda snapshot: self._entry_parts(snapshot, at))
 
+    def checkpoint_parts(self) -> EntryParts:
+        """Return the rows of the checkpoint, at its own tick, in the same way."""
+        snapshot = self.checkpoint.snapshot()
+        return self._entry_parts(snapshot, snapshot.tick)
+
     def _entry_parts(self, snapshot: CheckpointSnapshot, at: Tick) -> EntryParts:
         low, high = min(at, snapshot.tick), max(at, snapshot.tick)
         changes = self._parts(self._kept_changes(low, high), low, high) if low < high else iter(())
@@ -308,8 +313,8 @@ class KeptTable:
         if found.files:
             system, _ = place(self.changes.path)
             held.append(ds.dataset([place(file)[1] for file in found.files], format="parquet", filesystem=system))
-        counts = (one.to_table(columns=[COUNT], filter=in_range)[COUNT] for one in held)
-        moved = sum(pc.sum(count).as_py() or 0 for count in counts)
+        batches = (batch for one in held for batch in one.to_batches(columns=[COUNT], filter=in_range))
+        moved = sum(pc.sum(batch[COUNT]).as_py() or 0 for batch in batches)
         return base + (moved if at > tick else -moved)
 
     def _from_checkpoint(self, read: Callable[[CheckpointSnapshot], Read], keys: pa.Table | None = None) -> Read:

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headwater.changelog import ChangeLog
 from headwater.changelog.accept import Acceptor
-from headwater.changelog.follow import Followed
+from headwater.changelog.follow import Followed, HandedOver
+from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Distance, Position, Positions, Tick, by_log
+from headwater.model.relation import RelationName
 from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, TransactionsAccepted
@@ -133,6 +136,59 @@ def test_a_source_may_forget_only_what_is_durable(noting: tuple[Acceptor, Thread
     assert held[-1] == (105, 105)
     assert all(told <= durable for told, durable in held)
     assert ChangeLog.open(path).positions()["shop"].offset == 107, "at the end it is noted all the same"
+
+
+def large_capture(offset: int, byte_count: int) -> Followed:
+    position = Position(source="shop", history="1:1", offset=offset)
+    transaction = Transaction(position=position, identity=offset, committed_at=datetime.now(UTC))
+    rows = pa.table(
+        {
+            "text": ["x" * byte_count],
+            "_ordinal": pa.array([0], pa.int32()),
+            "_count": pa.array([1], pa.int64()),
+        }
+    )
+    capture = Capture(transactions=(transaction,), rows={RelationName(source="shop", name="notes"): rows})
+    return Followed(source="shop", capture=capture, followed_to=by_log([position]))
+
+
+def test_what_waits_is_bounded_by_its_size_and_nothing_is_too_large() -> None:
+    waiting = HandedOver(10_000)
+    for offset in range(1, 4):
+        waiting.put(large_capture(offset, 3_000), timeout=0.01)
+    with pytest.raises(queue.Full):
+        waiting.put(large_capture(4, 1), timeout=0.01)
+    assert 10_000 < waiting.byte_count < 20_000
+    assert [one.followed_to["shop"].offset for one in (waiting.get_nowait(), waiting.get_nowait())] == [1, 2]
+    waiting.put(large_capture(5, 1_000_000), timeout=0.01)
+    with pytest.raises(queue.Full):
+        waiting.put(large_capture(6, 1), timeout=0.01)
+    waiting.get_nowait()
+    assert waiting.get_nowait().followed_to["shop"].offset == 5
+    assert waiting.empty()
+    assert waiting.byte_count == 0
+    with pytest.raises(queue.Empty):
+        waiting.get_nowait()
+
+
+def test_one_append_takes_no_more_than_its_share(tmp_path: Path, appends: list[TransactionsAccepted]) -> None:
+    def listen(event: Event) -> None:
+        if isinstance(event, TransactionsAccepted):
+            appends.append(event)
+
+    budget = MemoryBudget.of(10_000 * 32)
+    log = ChangeLog.create(str(tmp_path / "log"))
+    made = Acceptor(log, listen, lambda capture: capture, None, CaptureSettings(append_pause_seconds=0), budget)
+    made._queue.maxsize = 10**9  # all of them wait at once
+    for offset in range(1, 13):
+        made._queue.put(large_capture(offset, 3_000))
+    thread = Thread(made._queue)
+    made._threads["shop"] = thread  # type: ignore[assignment]
+    made.start()
+    assert made.wait_for(by_log([Position(source="shop", history="1:1", offset=12)]), 10)
+    made.stop()
+    assert [event.last - event.first + 1 for event in appends] == [3, 3, 3, 3]
+    assert made.waiting_bytes == 0
 
 
 def test_an_idle_source_is_let_forget_after_a_while(

@@ -23,7 +23,7 @@ from headwater.model.settings import CaptureSettings
 from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone, SourceWarning
 from headwater.observe.messages import Messages
-from headwater.observe.status import SourceState
+from headwater.observe.status import MemoryStatus, SourceState
 from headwater.warehouse.folders import status_file
 
 REFUSED = LoginRefused('source "shop" refuses the connection', code="HW-320")
@@ -199,7 +199,18 @@ def test_stopping_does_not_make_healthy_sources_lost(follow: Callable[..., Sourc
         thread.stop()
     file = status_file(str(tmp_path))
     file.parent.mkdir(exist_ok=True, parents=True)
-    write_status(str(tmp_path), acceptor, Messages(), bootstrapping=False)
+    memory = MemoryStatus(
+        limit_bytes=8,
+        used_bytes=0,
+        arrow_bytes=0,
+        captures_bytes=0,
+        tail_bytes=0,
+        journal_bytes=0,
+        rows_bytes=0,
+        batch_bytes=0,
+        mapped_bytes=0,
+    )
+    write_status(str(tmp_path), acceptor, Messages(), memory, bootstrapping=False)
     said = json.loads(file.read_text())["sources"]
     closing = {name: _status(name, one, {}, alive=True) for name, one in said.items()}
     assert {name: one.state for name, one in closing.items()} == {

@@ -34,6 +34,7 @@ from headwater.observe.status import (
     HistoryEntry,
     HistoryResult,
     MaintainerStatus,
+    MemoryStatus,
     MessageCount,
     RefreshedView,
     RefreshResult,
@@ -125,6 +126,18 @@ class MadeUpProject:
     def status(self) -> StatusResult:
         return StatusResult(
             warehouse=Path("warehouse"),
+            memory=MemoryStatus(
+                limit_bytes=2 * 10**9,
+                used_bytes=90_600_000,
+                arrow_bytes=88_000_000,
+                captures_bytes=1_000_000,
+                tail_bytes=2_000_000,
+                journal_bytes=3_000_000,
+                rows_bytes=4_000_000,
+                batch_bytes=80_600_000,
+                mapped_bytes=12_345_000_000,
+                spark_limit_bytes=3 * 10**9,
+            ),
             sources=(
                 SourceStatus(
                     name="shop",
@@ -327,7 +340,10 @@ def test_status() -> None:
     assert re.search(r"shop +sales +3 +40 +1,500 +9,000 +0", text)
     assert 'source "staff": connection refused (trying again in 4 s)' in text
     assert 'view "ratio" stopped at tick 6: division by zero\n  do:  use try_divide' in text
+    parts = "captures 1 MB, log 2 MB, journal 3 MB, rows 4 MB, batch 81 MB"
+    assert f"memory: 91 MB of 2,000 MB ({parts}); mapped 12,345 MB; Spark may use 3,000 MB\n" in text
     data = json.loads(invoke(MadeUpProject(), "status", "--json").stdout)
+    assert (data["memory"]["used_bytes"], data["memory"]["limit_bytes"]) == (90_600_000, 2 * 10**9)
     assert data["sources"][0]["positions"] == ["shop:0/16B3748"]
     assert (data["sources"][0]["lag_bytes"], data["sources"][0]["lag_seconds"]) == (1234, 0.25)
     assert data["messages"][0]["byte_count"] == 9000

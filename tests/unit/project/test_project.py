@@ -31,6 +31,8 @@ probe_connections = 2
 [maintenance]
 batch_ticks = 500
 batch_interval = "250 ms"
+memory = "1.5 GB"
+spark_memory = "4 GiB"
 
 [defaults]
 reading = "probe"
@@ -64,6 +66,7 @@ def test_a_whole_project(tmp_path: Path) -> None:
     assert project.warehouse == tmp_path / "kept"
     assert project.retention == RetainTicks(count=1_000_000)
     assert (project.batch_ticks, project.batch_interval_seconds) == (500, 0.25)
+    assert (project.memory_bytes, project.spark_memory_bytes) == (1_500_000_000, 4 * 2**30)
     assert [view.name for view in project.views] == ["orders", "parts"]
     assert project.view("orders").guarantee is Guarantee.STRONG
     assert (project.view("parts").guarantee, project.view("parts").algorithm) == (None, "batched-sweep")
@@ -81,6 +84,7 @@ def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
     assert project.retention == RetainFor(seconds=7 * 86_400)
     assert project.default_reading is Reading.REPLICA
     assert project.batch_ticks == 10_000
+    assert (project.memory_bytes, project.spark_memory_bytes) == (2 * 10**9, None)
     assert project.views == project.sources == ()
 
 
@@ -106,6 +110,9 @@ def test_variables_are_needed_only_when_connecting(tmp_path: Path) -> None:
         ('[project]\nname = "a"\n[warehouse]\nretention = "a while"', "HW-103", "1000000 ticks"),
         ('[project]\nname = "a"\n[maintenance]\nbatch_ticks = 0', "HW-103", "at least 1"),
         ('[project]\nname = "a"\n[maintenance]\nbatch_ticks = true', "HW-103", "at least 1"),
+        ('[project]\nname = "a"\n[maintenance]\nmemory = 5', "HW-103", "headwater.toml:4"),
+        ('[project]\nname = "a"\n[maintenance]\nmemory = "5 kB"', "HW-103", 'from "100 kB" to'),
+        ('[project]\nname = "a"\n[maintenance]\nspark_memory = "5 s"', "HW-103", '"512 MB"'),
         ('[project]\nname = "a"\n[defaults]\nreading = "replcia"', "HW-103", 'did you mean "replica"?'),
         ('[project]\nname = "a"\n[relations.shop.sales]\nreading = "probe"', "HW-113", '[relations."shop.sales"]'),
         ('[project]\nname = "a"\n[relations."shop.sales"]\nreading = "probe"', "HW-118", 'no source "shop"'),

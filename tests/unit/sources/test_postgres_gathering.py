@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import struct
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from headwater.errors import SourceRefused
+from headwater.model.memory_budget import SPILL_BYTES
 from headwater.model.position import Position
 from headwater.model.relation import COUNT, Column, ColumnUse, Relation, RelationName
 from headwater.model.transaction import ORDINAL, Capture
+from headwater.sources.postgres import gathering as gathering_module
 from headwater.sources.postgres import messages, row_buffer
 from headwater.sources.postgres.gathering import Gathering
 from headwater.sources.postgres.messages import WireRelation
@@ -218,7 +223,7 @@ def test_columns_may_come_and_change_places_within_a_transaction(gathering: Gath
     assert rows(gathering.take()) == [(0, 1, 2, "b"), (0, 1, 3, "c")]
 
 
-def followed(*uses: ColumnUse, described_at: int = 0) -> Gathering:
+def followed(*uses: ColumnUse, described_at: int = 0, spill_bytes: int = SPILL_BYTES) -> Gathering:
     """Return a gathering of which each column has a use."""
     columns = tuple(replace(column, use=use) for column, use in zip(SALES.columns, uses, strict=True))
     return Gathering(
@@ -229,6 +234,7 @@ def followed(*uses: ColumnUse, described_at: int = 0) -> Gathering:
         describe=lambda oid, _: TYPES[oid],
         partitions=NoPartitions(),
         described_at=described_at,
+        spill_bytes=spill_bytes,
     )
 
 
@@ -290,6 +296,26 @@ def test_segments_keep_order_and_ordinals(monkeypatch: pytest.MonkeyPatch) -> No
     feed(gathering, begin(110, 4), LAYOUT, *(insert(str(number), "a") for number in range(10)), commit(110, 120))
     feed(gathering, begin(130, 5), insert("10", "b"), commit(130, 140))
     assert [(row[0], row[2]) for row in rows(gathering.take())] == [(number // 10, number) for number in range(11)]
+
+
+def test_what_has_no_room_is_in_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of a large transaction, and of one that is prepared and may wait for long: by bytes, however few the rows."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(gathering_module, "_UNDECODED_BYTES", 20_000)
+    monkeypatch.setattr(gathering_module, "_SMALL_BYTES", 20_000)
+    gathering = followed(ColumnUse.READ, ColumnUse.READ, spill_bytes=50_000)
+    before = pa.total_allocated_bytes()
+    long = "x" * 1_000
+    feed(gathering, begin_prepare(110, 4), LAYOUT, *(insert(str(n), long) for n in range(300)), prepare(110, 4))
+    assert pa.total_allocated_bytes() - before < 20_000
+    feed(gathering, begin(130, 6), *(insert(str(n), long) for n in range(300, 600)), commit(130, 140))
+    feed(gathering, commit_prepared(150, 160, 4))
+    assert pa.total_allocated_bytes() - before < 100_000
+    assert not list(tmp_path.iterdir()), "the files have no name"
+    assert gathering.byte_count > 600_000
+    found = rows(gathering.take())
+    assert [row[:3] for row in found] == [(0, 1, n) for n in range(300, 600)] + [(1, 1, n) for n in range(300)]
+    assert gathering.byte_count == 0
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ class Bootstrap:
         accepted = AcceptedLog(self.log, {}, held_changes(self.log))
         for seen in staged.sights:
             try:
-                missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
+                missing = accepted.unseen_upto(staged.relation.name, (), SawTransactions(seen=seen), tick)
             except SourceUnavailable:  # a part of a tick was seen: those chunks are of no use
                 shutil.rmtree(staging, ignore_errors=True)
                 raise

@@ -52,6 +52,7 @@ def memory_status(
     known_bytes = captures_bytes + tail_bytes + journal_bytes + budget.rows.held_bytes
     return MemoryStatus(
         limit_bytes=budget.limit_bytes,
+        used_bytes=max(arrow_bytes, known_bytes),
         arrow_bytes=arrow_bytes,
         captures_bytes=captures_bytes,
         tail_bytes=tail_bytes,

@@ -36,6 +36,7 @@ from headwater.engine.published.driver import Correspondences
 from headwater.engine.service.heartbeat import SignsOfLife
 from headwater.engine.service.live_status import memory_status
 from headwater.engine.service.upkeep import Upkeep
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.live_view import LiveView, RetiringView
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.engine.state.runner import Runner
@@ -123,6 +124,7 @@ class Maintainer:
             warehouse.path,
             resolved.project.retention,
             lambda: dict(self.replicas),
+            self._auxiliary_tables,
             lambda: self._needed,
             warehouse.commits.journal,
             budget,
@@ -225,7 +227,7 @@ class Maintainer:
         """Give back the memory of what is looked up, and delete what is mapped, once closed."""
         for reader in (*self.replicas.values(), *self.upkeep.refreshed.values()):
             reader.release()
-        for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
+        for auxiliary in self._auxiliary_tables():
             auxiliary.forget(())
 
     def frontier(self) -> Tick:
@@ -511,8 +513,9 @@ class Maintainer:
     def _absorb(self) -> None:
         """Lay what was committed on the replicas once it is much, let the log's tail go, and rows that nobody needs."""
         going = [view for view in self.views.values() if view.stopped is None]
-        for auxiliary in {auxiliary for view in self.views.values() for auxiliary in view.segments.values()}:
+        for auxiliary in self._auxiliary_tables():
             auxiliary.forget({view.frontier for view in going if auxiliary in view.segments.values()})
+            auxiliary.take_over()
         slowest = min((view.frontier for view in going), default=self.log.last_tick)
         frontier = min(
             (view.frontier for view in going if isinstance(view.resolved.refresh, Continuous)), default=slowest
@@ -530,6 +533,10 @@ class Maintainer:
         if self._bootstrap is None:
             self._needed = min(*needed, slowest)
             self.log.tail.trim(min(needed))
+
+    def _auxiliary_tables(self) -> set[AuxiliaryTable]:
+        """Return the auxiliary tables that are in use."""
+        return {auxiliary for view in [*self.views.values()] for auxiliary in view.segments.values()}
 
     def _is_behind(self, relation: RelationName, tick: Tick, upto: Tick) -> bool:
         """Tell whether much has changed since a tick, or it can be read only in the log's files."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
@@ -44,19 +45,21 @@ class Upkeep:
         path: str,
         retention: Retention,
         replicas: Callable[[], dict[RelationName, ReplicaReader]],
+        tables: Callable[[], Collection[AuxiliaryTable]],
         needed: Callable[[], Tick],
         journal: Journal,
         budget: MemoryBudget,
         listener: Listener,
         settings: Settings,
     ) -> None:
-        """`replicas` and `needed` say what the maintainer uses now: its readers, and the log's oldest tick.
+        """`replicas`, `tables` and `needed` say what the maintainer uses now: `needed` is the log's oldest tick.
 
         `journal` is the maintainer's, which holds what is not folded.
         """
         self._spark = spark
         self._path = path
         self._replicas = replicas
+        self._tables = tables
         self._needed = needed
         self._journal = journal
         self._budget = budget
@@ -93,6 +96,7 @@ class Upkeep:
                 else:
                     self._roll_views(warehouse)
                     self._refresh_replicas()
+                    self._refresh_tables()
                     self._keep_house(housekeeper)
             except Exception:  # noqa: BLE001 - upkeep may fail and is tried again; it must never end the maintainer
                 if not self._stop.is_set():
@@ -138,6 +142,12 @@ class Upkeep:
             replica = Replica.open(replica_folder(self._path, name, reader.entry.generation))
             log = Warehouse.open(self._path).log
             self.refreshed[name] = refresh_replica(reader, replica, log, self._budget, self._batch)
+
+    def _refresh_tables(self) -> None:
+        """Read group tables again from their checkpoints once many changes lie on top of what was read before."""
+        for table in self._tables():
+            if not self._stop.is_set():
+                table.refresh(self._settings.replica_refresh_rows, _RECENT_SHARE)
 
 
 def _policy(retention: Retention, settings: UpkeepSettings) -> Policy:

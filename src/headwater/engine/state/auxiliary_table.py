@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from headwater.engine.state.segment_reader import SegmentReader
 from headwater.engine.state.stored_segment import StoredSegment
+from headwater.errors import NotReadable
 from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation
@@ -43,6 +44,8 @@ class AuxiliaryTable:
     settings: BatchSettings
     budget: MemoryBudget
     _readers: dict[Tick, SegmentReader] = field(default_factory=dict)
+    _fresh: SegmentReader | None = None
+    """The same rows without changes on top, for the maintainer to take over."""
 
     def at(self, tick: Tick) -> SegmentReader:
         """Return the rows at a tick, read from disk unless some view stood there last."""
@@ -53,9 +56,43 @@ class AuxiliaryTable:
     def _opened(self, tick: Tick) -> SegmentReader:
         """Read the rows at a tick part by part: those of the checkpoint, and the changes from there on top."""
         entries = self.table.entry_parts(tick)
-        reader = self._of_parts(entries.rows, tick)
+        reader = self._of_parts(entries.rows, entries.tick)
         reader.absorb(entries.changes, tick)
         return reader
+
+    def refresh(self, fewest: int, share: float) -> None:
+        """Read the checkpoint's rows beside those in use if many changes lie on top of these. In another thread.
+
+        Many are at least the fewest, and a share of the rows. The checkpoint has to be newer than the rows in use.
+        """
+        newest = max([*self._readers.values()], key=lambda reader: reader.tick, default=None)
+        if newest is None or self._fresh is not None:
+            return
+        if newest.rows.change_count < max(fewest, share * newest.rows.base_count):
+            return
+        if (self.table.checkpoint.tick() or newest.base_tick) > newest.base_tick:
+            entries = self.table.checkpoint_parts()
+            fresh = self._of_parts(entries.rows, entries.tick)
+            fresh.rows.make_indexes(newest.rows.indexed())
+            self._fresh = fresh
+
+    def take_over(self) -> None:
+        """Use the rows that were read again, with the changes since, if there are such. Between two batches."""
+        fresh, self._fresh = self._fresh, None
+        tick = max(self._readers, default=None)
+        if fresh is None:
+            return
+        if tick is None or tick < fresh.tick:
+            fresh.release()
+            return
+        try:
+            changes = self.table.change_parts(fresh.tick, tick)
+        except NotReadable:  # a long batch: there is a newer checkpoint, and retention has dropped what was before it
+            fresh.release()
+            return
+        fresh.absorb(changes, tick)
+        self._readers.pop(tick).release()
+        self._readers[tick] = fresh
 
     def hold(self, plain: pa.Table, tick: Tick) -> None:
         """Take plain rows of a tick that somebody has in memory already."""
@@ -93,3 +130,6 @@ class AuxiliaryTable:
         """Let rows in memory go that are of none of these ticks."""
         for tick in self._readers.keys() - set(needed):
             self._readers.pop(tick).release()
+        if not self._readers and self._fresh is not None:
+            self._fresh.release()
+            self._fresh = None

@@ -17,7 +17,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headwater.deltas.first_rows import FirstRows, limited
-from headwater.deltas.lookup import Origin, RowResult, SawTicks, look_up
+from headwater.deltas.lookup import NO_TICK, Origin, RowResult, SawTicks, look_up
 from headwater.deltas.on_arrow import ArrowBag, with_one_zero
 from headwater.deltas.order import Order
 from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult
@@ -42,6 +42,8 @@ class SegmentReader:
     """Returns the lookup of the same rows where they are stored, if they are."""
     held_rows: int = DEFAULTS.batch.held_rows
     """Up to this many entries are looked up here. More are read where they are stored."""
+    base_tick: Tick = NO_TICK
+    """The tick of the rows without the changes that were laid on top."""
     _first: dict[Order, FirstRows] = field(default_factory=dict)
     lookup_milliseconds: ClassVar[float] = costs.HELD_LOOKUP
 
@@ -59,7 +61,7 @@ class SegmentReader:
         schema = pa.schema([*relation.arrow_schema(), pa.field(COUNT, pa.int64())])
         layers = LayeredRows(schema=schema, folder=folder)
         layers.fill(_typed(part, schema) for part in rows)
-        return cls(relation=relation, tick=tick, rows=layers, stored=stored, held_rows=held_rows)
+        return cls(relation=relation, tick=tick, rows=layers, stored=stored, held_rows=held_rows, base_tick=tick)
 
     def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request, netted. Many are read where they are stored."""

@@ -20,7 +20,7 @@ from headwater.sources.postgres.texts import typed_table
 from headwater.sources.spilled_rows import spilled
 
 FULL_ROWS = 65_536
-"""So many rows of a relation are decoded together: a small buffer of Python values, whatever a transaction holds."""
+"""The rows of a relation that are decoded together: a small buffer of Python values, whatever a transaction holds."""
 
 
 class RowBuffer:
