@@ -15,6 +15,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from headwater.engine.bootstrap.kept_segments import BornTables
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
+from headwater.engine.bootstrap.task_reading import TaskReading, reading_by_tasks
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
@@ -39,11 +41,10 @@ from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
-from headwater.model.settings import BootstrapSettings
 from headwater.observe.events import Listener
 from headwater.project.fill import Fill, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
-from headwater.sources.source import Source
+from headwater.sources.source import Snapshot, Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
 from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
@@ -59,34 +60,6 @@ class Wish:
     relation: Relation
     wanted: tuple[str, ...]
     rows: Remainder
-
-
-def stage(
-    folder: Path,
-    sources: Mapping[str, Source],
-    wishes: tuple[Wish, ...],
-    acceptor: Acceptor,
-    listener: Listener,
-    settings: BootstrapSettings,
-) -> dict[RelationName, StagedRelation]:
-    """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
-    staged: dict[RelationName, StagedRelation] = {}
-    for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
-        own = [wish for wish in wishes if wish.relation.name.source == name]
-        with sources[name].snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot:
-            for wish in own:
-                staged[wish.relation.name] = stage_relation(
-                    folder, sources[name], snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
-                )
-            with snapshot.reader() as last:  # it sees no less than all before it
-                positions = last.positions
-            if not acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(acceptor):
-                raise SourceUnavailable(
-                    f'the log of source "{name}" cannot be followed to what its snapshot saw',
-                    code="HW-532",
-                    hint="the bootstrap goes on from the chunks it has when the source answers",
-                )
-    return staged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +100,8 @@ class Bootstrap:
     copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
     """Auxiliary tables that other views keep already, by segment. A view that needs one does not make it."""
+    is_beside_views: bool
+    """Whether other views are maintained meanwhile."""
     acceptor: Acceptor
     log: ChangeLog
     listener: Listener
@@ -140,7 +115,7 @@ class Bootstrap:
             for name, read in sorted(reads.items())
         )
         staging = Path(staging_folder(self.warehouse))
-        staged = stage(staging, self.resolved.sources, wishes, self.acceptor, self.listener, settings)
+        staged = self._stage(staging, wishes)
         tick = self.log.last_tick
         for one in staged.values():
             self._require_untruncated(one, tick, staging)
@@ -182,6 +157,47 @@ class Bootstrap:
             replicas=tuple(made.values()),
             auxiliary=born.made,
         )
+
+    def _stage(self, folder: Path, wishes: tuple[Wish, ...]) -> dict[RelationName, StagedRelation]:
+        """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
+        settings = self.resolved.project.settings.bootstrap
+        staged: dict[RelationName, StagedRelation] = {}
+        for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
+            own = [wish for wish in wishes if wish.relation.name.source == name]
+            source = self.resolved.sources[name]
+            with (
+                source.snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot,
+                self._tasks(source, snapshot) as tasks,
+            ):
+                for wish in own:
+                    staged[wish.relation.name] = stage_relation(
+                        folder,
+                        source,
+                        snapshot,
+                        wish.relation,
+                        wish.wanted,
+                        wish.rows,
+                        self.listener,
+                        settings,
+                        tasks,
+                    )
+                with snapshot.reader() as last:  # it sees no less than all before it
+                    positions = last.positions
+                if not self.acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(
+                    self.acceptor
+                ):
+                    raise SourceUnavailable(
+                        f'the log of source "{name}" cannot be followed to what its snapshot saw',
+                        code="HW-532",
+                        hint="the bootstrap goes on from the chunks it has when the source answers",
+                    )
+        return staged
+
+    def _tasks(self, source: Source, snapshot: Snapshot) -> AbstractContextManager[TaskReading | None]:
+        """Give what reads by tasks of Spark. While other views are maintained, a core is left to their batches."""
+        spared = 1 if self.is_beside_views else 0
+        project = self.resolved.project
+        return reading_by_tasks(self.spark, project, source, snapshot, self.listener, spared_cores=spared)
 
     def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> NewView | HeadwaterError:
         """Return a view at its birth, or why it has no state there."""
