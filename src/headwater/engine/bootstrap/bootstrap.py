@@ -19,28 +19,26 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content, Remainder
-from headwater.deltas.lookup import SawTransactions
 from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
+from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
 from headwater.engine.bootstrap.kept_segments import BornTables
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
 from headwater.engine.bootstrap.task_reading import TaskReading, reading_by_tasks
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
-from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater.observe.events import Listener
 from headwater.project.fill import Fill, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
@@ -117,9 +115,8 @@ class Bootstrap:
         staging = Path(staging_folder(self.warehouse))
         staged = self._stage(staging, wishes)
         tick = self.log.last_tick
-        for one in staged.values():
-            self._require_untruncated(one, tick, staging)
-        frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
+        corrections = self._corrections(staged, tick, staging)
+        frames = {name: rows_at(self.spark, one, corrections[name]) for name, one in staged.items()}
         counts = {name: one.row_count for name, one in staged.items()}
         made = {
             name: self._make(name, reads[name], frames[name], replicas.get(name), tick, counts[name])
@@ -212,22 +209,19 @@ class Bootstrap:
                 return contradiction_error(self.resolved.views[name].view.relations, born.tick)
             return unborn_error(name, error, born.tick)
 
-    def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
-        """Read everything again if rows were truncated after they were read: the log does not say which they were."""
-        accepted = AcceptedLog(self.log, {})
-        for seen in staged.sights:
-            try:
-                missing = accepted.unseen_upto(staged.relation.name, staged.wanted, SawTransactions(seen=seen), tick)
-            except SourceUnavailable:  # a part of a tick was seen: those chunks are of no use
-                shutil.rmtree(staging, ignore_errors=True)
-                raise
-            if pc.any(pc.equal(missing.table[COUNT], 0)).as_py():
-                shutil.rmtree(staging, ignore_errors=True)
-                raise SourceUnavailable(
-                    f"{staged.relation.name} was truncated while it was being read",
-                    code="HW-535",
-                    hint="it is read again by itself",
-                )
+    def _corrections(
+        self, staged: Mapping[RelationName, StagedRelation], tick: Tick, staging: Path
+    ) -> dict[RelationName, Corrections]:
+        """Return by what each relation is brought to the tick. Where the log does not say, everything is read again."""
+        missed, few = MissedTicks(log=self.log, tick=tick), self.resolved.project.settings.bootstrap.small_rows
+        try:
+            found = {name: Corrections.find(self.spark, one, missed, few) for name, one in staged.items()}
+            for corrections in found.values():
+                corrections.require_untruncated()
+        except SourceUnavailable:  # a part of a tick was seen, or a TRUNCATE was not: those chunks are of no use
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        return found
 
     def _reads(self, held: Mapping[RelationName, Content]) -> dict[RelationName, Fill]:
         """Return what is read of relations: for replicas, and for views that need what no replica holds."""

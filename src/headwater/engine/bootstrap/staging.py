@@ -15,10 +15,10 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -68,15 +68,29 @@ class StagedRelation:
         """The different snapshots that the chunks were read in."""
         return tuple(dict.fromkeys(chunk.seen for chunk in self.chunks))
 
-    def within(self, rows: pa.Table, seen: Seen) -> pa.Table:
-        """Return those of the log's rows that are in the remainder and lie in chunks read in one of the snapshots."""
+    @property
+    def is_of_one_sight(self) -> bool:
+        """Whether all chunks were read in one snapshot, so that no row has to be told by its key."""
+        return len(self.sights) == 1
+
+    def ranges(self, seen: Seen) -> tuple[Chunk, ...]:
+        """Return the key ranges of the chunks that were read in a snapshot. Those that touch are one."""
+        found: list[Chunk] = []
+        for one in (staged.chunk for staged in self.chunks if staged.seen == seen):
+            if found and found[-1].high is not None and found[-1].high == one.low:
+                found[-1] = replace(found[-1], high=one.high)
+            else:
+                found.append(one)
+        return tuple(found)
+
+    def within(self, rows: pa.Table, ranges: Iterable[Chunk]) -> pa.Table:
+        """Return those of the log's rows that are in the remainder, and in key ranges unless all chunks saw the same."""
         rows = remaining(rows, self.rows)
-        if len(self.sights) == 1:
+        if self.is_of_one_sight:
             return rows
         mask = pa.repeat(pa.scalar(False), rows.num_rows)
-        for staged in self.chunks:
-            if staged.seen == seen:
-                mask = pc.or_(mask, _within_chunk(rows, staged.chunk, self.relation))
+        for chunk in ranges:
+            mask = pc.or_(mask, _within_chunk(rows, chunk, self.relation))
         return rows.filter(mask)
 
 
