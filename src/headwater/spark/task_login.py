@@ -32,7 +32,7 @@ _CREDENTIALS = struct.Struct("3i")
 def answered_logins(login: Callable[[], str]) -> Iterator[str]:
     """Answer tasks on this machine with a login while a block runs, and give the place where they ask for it.
 
-    The place is empty if there can be none: tasks then find nobody.
+    The place is empty if there can be none.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -55,7 +55,7 @@ def answered_logins(login: Callable[[], str]) -> Iterator[str]:
 
 
 def ask_login(place: str) -> str | None:
-    """Return what the driver answers at a place on this machine, None if nobody is there who is us."""
+    """Return what the driver answers at a place on this machine, None if this account does not answer there."""
     answer = bytearray()
     try:
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as asking:
@@ -74,7 +74,10 @@ def _answer(server: socket.socket, login: Callable[[], str]) -> None:
             asking, _ = server.accept()
         except OSError:  # it was shut down
             return
-        with contextlib.closing(asking), contextlib.suppress(Exception):  # who gets no answer finds nobody
+        with (
+            contextlib.closing(asking),
+            contextlib.suppress(Exception),
+        ):  # a task without an answer goes by its environment
             asking.settimeout(_PATIENCE_SECONDS)
             if _is_own(asking):
                 asking.sendall(login().encode())
@@ -82,7 +85,8 @@ def _answer(server: socket.socket, login: Callable[[], str]) -> None:
 
 def _is_own(peer: socket.socket) -> bool:
     """Tell whether the other end is of this account. Where the system does not tell, the folder's mode has decided."""
-    if not hasattr(socket, "SO_PEERCRED"):
+    option = getattr(socket, "SO_PEERCRED", None)
+    if option is None:
         return True
-    _, account, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    _, account, _ = _CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, option, _CREDENTIALS.size))
     return bool(account == os.geteuid())

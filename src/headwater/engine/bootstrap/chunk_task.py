@@ -1,6 +1,6 @@
 """Read a chunk of a relation into a file: in this process, or as a task of Spark in another one.
 
-A task joins the snapshot that the driver holds open. It is told everything but how to log in (`spark.task_login`).
+A task joins the snapshot that the driver holds open. It gets everything but how to log in (`spark.task_login`).
 Rows stream from the source into the file; no more than a table of them is held.
 """
 
@@ -98,7 +98,7 @@ def run_task(joining: Joining, request: ChunkRequest, given: Iterator[pa.RecordB
 def _outcome(joining: Joining, request: ChunkRequest) -> dict[str, Any]:
     """Return what was read, or why the task was kept out of the snapshot, or what it met in there.
 
-    What refuses a connection says so without the login. Of an error of another kind only that kind is told then.
+    What refuses a connection says so without the login. Of any other error before it only the kind is reported.
     """
     settings = SourceSettings(
         name=joining.source.name,

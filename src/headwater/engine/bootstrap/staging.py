@@ -15,6 +15,7 @@ import hashlib
 import json
 import shutil
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -70,7 +71,7 @@ class StagedRelation:
 
     @property
     def is_of_one_sight(self) -> bool:
-        """Whether all chunks were read in one snapshot, so that no row has to be told by its key."""
+        """Whether all chunks were read in one snapshot, so that nothing depends on the keys of rows."""
         return len(self.sights) == 1
 
     def ranges(self, seen: Seen) -> tuple[Chunk, ...]:
@@ -84,7 +85,7 @@ class StagedRelation:
         return tuple(found)
 
     def within(self, rows: pa.Table, ranges: Iterable[Chunk]) -> pa.Table:
-        """Return those of the log's rows that are in the remainder, and in key ranges unless all chunks saw the same."""
+        """Return those of the log's rows that are in the remainder, and in key ranges unless all saw the same."""
         rows = remaining(rows, self.rows)
         if self.is_of_one_sight:
             return rows
@@ -259,11 +260,12 @@ def _write_json(path: Path, content: object) -> None:
 
 
 class _Progress:
-    """Counts rows over the readers of one relation."""
+    """Counts rows over the readers of one relation. `rows_read` of them were read before."""
 
     def __init__(self, relation: Relation, rows_read: int, listener: Listener) -> None:
         self._relation = relation
-        self._rows = rows_read
+        self._rows = self._rows_before = rows_read
+        self._began = time.monotonic()
         self._listener = listener
         self._lock = threading.Lock()
 
@@ -281,6 +283,7 @@ class _Progress:
                 relation=self._relation.name,
                 rows_read=self._rows,
                 rows_estimated=self._rows if finished else max(self._relation.row_estimate, self._rows),
+                rows_per_second=(self._rows - self._rows_before) / max(time.monotonic() - self._began, 0.001),
                 finished=finished,
             )
         )

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from headwater.errors import HeadwaterError, NotReadable, SourceLost
 from headwater.model.position import Position, Positions, Tick, of_source, written_positions
 from headwater.model.project import Project
-from headwater.observe.status import MessageCount, SelfMaintenanceCount, SourceState, SourceStatus, WaitingPart
+from headwater.observe.status import (
+    MessageCount,
+    RelationReading,
+    SelfMaintenanceCount,
+    SourceState,
+    SourceStatus,
+    WaitingPart,
+)
 from headwater.warehouse.folders import status_file
 from headwater.warehouse.followed import noted_positions, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
@@ -42,6 +49,7 @@ def write_status(warehouse: str, acceptor: Acceptor, messages: Messages, *, boot
             "error": "" if thread.error is None else _told(thread.error),
             "hint": "" if thread.error is None else thread.error.hint,
             "retry_at": thread.retry_at,
+            "reading": [asdict(one) for one in messages.reading(name)] if bootstrapping else [],
         }
         for name, thread in acceptor.threads().items()
     }
@@ -179,4 +187,5 @@ def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive
         last_error=str(said["error"]),
         hint=str(said.get("hint", "")),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
+        reading=tuple(RelationReading(**one) for one in said.get("reading", ())),
     )
