@@ -28,7 +28,7 @@ from headwater.deltas.extent import Content, Remainder
 from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
 from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
 from headwater.engine.bootstrap.kept_segments import BornTables
-from headwater.engine.bootstrap.make_replica import filled, make_replica
+from headwater.engine.bootstrap.make_replica import filled, is_made_of_chunks, keep_chunks, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
 from headwater.engine.bootstrap.task_reading import TaskReading, reading_by_tasks
@@ -40,7 +40,7 @@ from headwater.fail_points import reach
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
 from headwater.observe.events import Listener
-from headwater.project.fill import Fill, fill_whole
+from headwater.project.fill import Fill, Way, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.sources.source import Snapshot, Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
@@ -119,7 +119,7 @@ class Bootstrap:
         frames = {name: rows_at(self.spark, one, corrections[name]) for name, one in staged.items()}
         counts = {name: one.row_count for name, one in staged.items()}
         made = {
-            name: self._make(name, reads[name], frames[name], replicas.get(name), tick, counts[name])
+            name: self._make(name, reads[name], staged[name], corrections[name], frames[name], replicas.get(name), tick)
             for name in self.copied
         }
         reach("replicas written")
@@ -233,16 +233,25 @@ class Bootstrap:
         return {**self.copied, **{name: fill_whole(content) for name, content in read.items()}}
 
     def _make(
-        self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int
+        self,
+        name: RelationName,
+        read: Fill,
+        staged: StagedRelation,
+        corrections: Corrections,
+        rows: DataFrame,
+        old: ReplicaReader | None,
+        tick: Tick,
     ) -> ReplicaReader:
         """Make the replica of a relation from what was read, and what there was before."""
         relation, content = self.resolved.relations[name], self.copied[name].content
-        held = None if old is None else old.plain_at(self.log, tick)
-        plain = filled(replace(read, content=content), rows, held, relation)
         settings = self.resolved.project.settings
         small = settings.bootstrap.small_rows
-        is_small = read_count + (0 if old is None else old.rows.row_count) <= small
+        is_small = staged.row_count + (0 if old is None else old.rows.row_count) <= small
         try:
+            if not is_small and self._is_kept(read, staged, content):
+                return keep_chunks(self.spark, self.warehouse, content, staged, corrections, tick, settings.memory)
+            held = None if old is None else old.plain_at(self.log, tick)
+            plain = filled(replace(read, content=content), rows, held, relation)
             return make_replica(
                 self.spark, self.warehouse, relation, content, plain, tick, small if is_small else 0, settings.memory
             )
@@ -250,6 +259,13 @@ class Bootstrap:
             if not is_contradiction(error):
                 raise
             raise contradiction_error([name], tick) from None
+
+    def _is_kept(self, read: Fill, staged: StagedRelation, content: Content) -> bool:
+        """Tell whether the files that were read can become the replica's: no new view reads them beside it."""
+        name = staged.relation.name
+        needs = [self.resolved.views[view].needs for view in self.views]
+        suffices = all(content.covers(need[name]) for need in needs if name in need)
+        return suffices and read.way is Way.WHOLE and is_made_of_chunks(staged, content)
 
     def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> NewView:
         resolved, tick = self.resolved.views[name], born.tick

@@ -21,11 +21,13 @@ from headwater.deltas.extent import Remainder
 from headwater.deltas.on_arrow import remaining
 from headwater.errors import HeadwaterError
 from headwater.model.project import SourceDeclaration
-from headwater.model.relation import Relation
+from headwater.model.relation import COUNT, Relation
 from headwater.model.transaction import Seen
 from headwater.sources.registry import connect
 from headwater.sources.source import Chunk, Reader, Source, SourceSettings
 from headwater.spark.task_login import ask_login
+
+_ROWS_PER_GROUP = 65_536
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +78,18 @@ class Joining:
 def write_chunk(reader: Reader, request: ChunkRequest, tell: Callable[[int], None]) -> ChunkRead:
     """Write a chunk's rows to a file of a new name. `tell` hears of rows as they come.
 
-    A task that was given up may still be writing, and then has a file of its own.
+    A task that was given up may still be writing, and then has a file of its own. The file is as a replica stores rows,
+    with `_count`, so that it can become a part of one.
     """
     schema = request.relation.arrow_schema(request.wanted)
+    stored = pa.schema([*schema, pa.field(COUNT, pa.int64())])
     file = f"chunk-{request.chunk.number}-{uuid.uuid4()}.parquet"
     row_count = 0
-    with pq.ParquetWriter(request.folder / file, schema) as writer:
+    with pq.ParquetWriter(request.folder / file, stored, compression="zstd") as writer:
         for table in reader.read(request.relation, request.wanted, request.chunk, request.rows):
-            writer.write_table(remaining(table.select(list(request.wanted)).cast(schema), request.rows))
+            rows = remaining(table.select(list(request.wanted)).cast(schema), request.rows)
+            counts = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+            writer.write_table(rows.append_column(stored.field(COUNT), counts), row_group_size=_ROWS_PER_GROUP)
             row_count += table.num_rows
             tell(table.num_rows)
     return ChunkRead(file=file, seen=reader.seen, row_count=row_count)

@@ -23,7 +23,7 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.lookup import SawTransactions
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import passing, quoted, to_arrow, to_dataframe
-from headwater.engine.bootstrap.staging import StagedRelation
+from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
 from headwater.engine.state.accepted_log import AcceptedLog
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Tick
@@ -138,10 +138,21 @@ class Corrections:
         marks = self._logged().where(_is_in(lacking) & (F.col(COUNT) == 0))
         return bool(to_arrow(marks.limit(1)).num_rows)
 
+    def untouched(self) -> tuple[StagedChunk, ...]:
+        """Return the chunks that need no correction, as far as that is known."""
+        if not self.is_few:
+            return ()
+        found = self._few_rows()
+        if not found.num_rows:
+            return self.staged.chunks
+        if not self.staged.is_in_ranges:
+            return ()
+        return tuple(one for one in self.staged.chunks if not self.staged.in_chunk(found, one.chunk).num_rows)
+
     def rows(self) -> DataFrame | None:
         """Return the signed rows: the wanted columns and `_count`. None if there are none, as far as that is known."""
         if self.is_few:
-            found = pa.concat_tables(self._few_rows())
+            found = self._few_rows()
             return to_dataframe(self.spark, found.drop_columns([TICK])) if found.num_rows else None
         whole, relation = F.lit(self.staged.is_of_one_sight), self.staged.relation
         signed = F.lit(None).cast("bigint")
@@ -154,7 +165,10 @@ class Corrections:
         found = self._logged().where(passing(rows.of) & ~is_left_out).withColumn(COUNT, signed)
         return found.where(F.col(COUNT).isNotNull()).drop(TICK)
 
-    def _few_rows(self) -> Iterator[pa.Table]:
+    def _few_rows(self) -> pa.Table:
+        return pa.concat_tables(self._few_parts())
+
+    def _few_parts(self) -> Iterator[pa.Table]:
         """Yield the rows part by part, each in the ranges of its sight."""
         yield self._held(TickSpan(after=self.log.last_tick, upto=self.log.last_tick))
         for sight in self.sights:

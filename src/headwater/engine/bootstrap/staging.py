@@ -94,6 +94,15 @@ class StagedRelation:
             mask = pc.or_(mask, _within_chunk(rows, chunk, self.relation))
         return rows.filter(mask)
 
+    @property
+    def is_in_ranges(self) -> bool:
+        """Whether a row's key says which chunk it is in."""
+        return _are_ranges([one.chunk for one in self.chunks], self.relation, self.wanted)
+
+    def in_chunk(self, rows: pa.Table, chunk: Chunk) -> pa.Table:
+        """Return those of some rows that are in a chunk's range."""
+        return rows.filter(_within_chunk(rows, chunk, self.relation))
+
 
 def _within_chunk(rows: pa.Table, chunk: Chunk, relation: Relation) -> pa.Array:
     assert chunk.column is not None, "only key ranges are read in several snapshots"
@@ -173,7 +182,7 @@ def stage_relation(
         home.mkdir(parents=True)
         plan = snapshot.chunks(relation, settings.chunk_rows)
         _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
-    is_resumable = _is_resumable(plan, relation, wanted)
+    is_resumable = _are_ranges(plan, relation, wanted)
     finished = _finished_chunks(home, plan, source) if is_resumable else []
     progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
     done = {staged.chunk.number for staged in finished}
@@ -201,7 +210,7 @@ def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, p
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
-def _is_resumable(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, ...]) -> bool:
+def _are_ranges(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, ...]) -> bool:
     """Tell whether we can repeat the chunks' order: that of numbers and dates, not of texts (collations differ)."""
     column = plan[0].column
     if column is None or column not in wanted:
