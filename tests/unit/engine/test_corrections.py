@@ -15,14 +15,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.extent import WHOLE, Extent, Remainder
+from headwater.deltas.extent import WHOLE, Content, Extent, Remainder
 from headwater.deltas.selection import Selection
 from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
+from headwater.engine.bootstrap.make_replica import is_made_of_chunks, keep_chunks
 from headwater.engine.bootstrap.recompute import rows_at
 from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Position, Tick
-from headwater.model.relation import Column, Relation, RelationName
+from headwater.model.relation import COUNT, Column, Relation, RelationName
 from headwater.model.transaction import Capture, SeenUpTo, Transaction
 from headwater.sources.source import Chunk
 from headwater.warehouse.query import Warehouse
@@ -110,7 +111,8 @@ def staged(story: Story, folder: Path, sights: tuple[SeenUpTo, ...], remainder: 
         path = folder / f"{number}.parquet"
         schema = story.relation.arrow_schema()
         columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(schema)]
-        pq.write_table(pa.table(columns, schema=schema), path)
+        counts = pa.array([1] * len(rows), pa.int64())
+        pq.write_table(pa.table(columns, schema=schema).append_column(COUNT, counts), path)
         chunk = Chunk(number=number, column="key", low=low, high=high)
         chunks.append(StagedChunk(chunk=chunk, path=path, seen=seen, row_count=len(rows)))
     assert len(chunks) > len(sights)
@@ -147,6 +149,38 @@ def test_chunks_that_each_saw_something_else(
         bag = Counter(zip(found["key"].to_pylist(), found["n"].to_pylist(), strict=True))
         shown = story.shown(SeenUpTo(last=TICK))
         assert bag == {row: count for row, count in shown.items() if passes(row, remainder)}
+
+
+@pytest.mark.parametrize("few", [0, 10**6], ids=["by Spark", "here"])
+@pytest.mark.parametrize("sights", [SIGHTS, SIGHTS[:1], SIGHTS[1:2], (SeenUpTo(last=TICK - 1),)], ids=len)
+def test_files_of_chunks_become_those_of_a_replica(
+    spark: SparkSession, warehouse: Warehouse, tmp_path: Path, sights: tuple[SeenUpTo, ...], few: int
+) -> None:
+    """Only chunks whose rows changed meanwhile are written again."""
+    story = Story(warehouse.log, "int")
+    late = Extent.of([Selection(column="n", compare="greater", values=(3,))])
+    one = staged(story, tmp_path, sights, Remainder(of=late))
+    content = Content(columns=("key", "n"), rows=late)
+    assert is_made_of_chunks(one, content)
+    assert not is_made_of_chunks(one, Content(columns=("key", "n")))
+    assert not is_made_of_chunks(one, Content(columns=("n",), rows=late))
+    corrections = Corrections.find(spark, one, MissedTicks(log=warehouse.log, tick=Tick(TICK)), few)
+    untouched = corrections.untouched()
+    reader = keep_chunks(spark, warehouse.path, content, one, corrections, Tick(TICK))
+    shown = story.shown(SeenUpTo(last=TICK))
+    expected = {row: count for row, count in shown.items() if passes(row, one.rows)}
+    for found in (reader.dataframe_at(warehouse.log, Tick(TICK)).toArrow(), reader.rows.entries()):
+        rows = zip(found["key"].to_pylist(), found["n"].to_pylist(), strict=True)
+        assert dict(zip(rows, found[COUNT].to_pylist(), strict=True)) == expected
+    assert [chunk for chunk in one.chunks if not chunk.path.exists()] == list(untouched), "they were moved, not copied"
+    if sights == SIGHTS[:1]:
+        assert untouched == one.chunks, "what lacks nothing is kept"
+    elif few:
+        assert bool(untouched) == (len(sights) > 1 or sights[0].last == TICK - 1)
+        assert len(untouched) < len(one.chunks)
+    else:
+        assert not untouched
+    reader.release()
 
 
 @pytest.mark.parametrize("few", [0, 10**6], ids=["by Spark", "here"])
