@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from audited import NAMES, VIEWS, AuditedWorld, assert_exact, audited_world
 from pyspark.sql import SparkSession
 from running import running
+from spark_clusters import connect_server, environment, options
 from writers import busy_writers
 
 from headwater.observe.events import BatchCommitted, SourceConnected, SourceWarning, ViewBorn
@@ -97,7 +98,7 @@ CREATE FUNCTION slowly() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN PERF
 CREATE EVENT TRIGGER slowly ON login EXECUTE FUNCTION slowly()
 """
 
-KILLING = """
+CHILD = """
 import json, os, signal, sys
 from pathlib import Path
 
@@ -135,7 +136,7 @@ def listen(event):
         warned.append(event.sentence)
     if isinstance(event, BootstrapProgress):
         read.append(event.rows_read)
-        if not killed:
+        if sys.argv[2] == "kill" and not killed:
             killed.append(min(executors()))
             os.kill(killed[0], signal.SIGKILL)
 
@@ -146,34 +147,58 @@ print(json.dumps({"killed": len(killed), "warned": warned, "read": read, "rows":
 """
 
 
-def test_the_task_of_an_executor_that_dies_is_done_by_another(
+@dataclass(frozen=True, kw_only=True)
+class SlowTable:
+    """A table whose chunks are read slowly, in a database of its own, and a project that copies it."""
+
+    server: EmbeddedServer
+    database: str
+    folder: Path
+
+    def read_elsewhere(self, said: Mapping[str, str], how: str = "") -> dict[str, Any]:
+        """Let a process of its own read the table by tasks of the Spark that its environment names."""
+        child = subprocess.run(
+            [sys.executable, "-c", CHILD, str(self.folder), how],
+            env=environment({"SHOP_URL": self.server.url(self.database), **said}),
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert child.returncode == 0, child.stderr
+        found: dict[str, Any] = json.loads(child.stdout.splitlines()[-1])
+        [(count, total)] = self.server.execute("SELECT count(*), sum(id * x) FROM t", database=self.database)
+        assert found["rows"] == [{"n": count, "total": total}]
+        assert len(found["read"]) > 5
+        return found
+
+
+@pytest.fixture
+def slow_table(
     postgres_server: EmbeddedServer, postgres_database: Callable[[], str], tmp_path: Path
-) -> None:
-    database = postgres_database()
+) -> Iterator[SlowTable]:
+    database, folder = postgres_database(), tmp_path / "project"
     postgres_server.execute(SLOW_TABLE, database=database)
-    (tmp_path / "views").mkdir()
-    (tmp_path / "headwater.toml").write_text(
+    (folder / "views").mkdir(parents=True)
+    (folder / "headwater.toml").write_text(
         f'[project]\nname = "{database}"\n[sources.shop]\nurl = "${{SHOP_URL}}"\n'
         "[settings.bootstrap]\nchunk_rows = 10\n"
     )
-    (tmp_path / "views" / "kept.sql").write_text("SELECT id, x FROM shop.t")
-    child = subprocess.run(
-        [sys.executable, "-c", KILLING, str(tmp_path)],
-        env={
-            **os.environ,
-            "SHOP_URL": postgres_server.url(database),
-            "SPARK_MASTER": "local-cluster[2,1,1024]",
-            "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
-        },
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert child.returncode == 0, child.stderr
-    found = json.loads(child.stdout.splitlines()[-1])
+    (folder / "views" / "kept.sql").write_text("SELECT id, x FROM shop.t")
+    yield SlowTable(server=postgres_server, database=database, folder=folder)
+    postgres_server.execute("DROP EVENT TRIGGER slowly", database=database)
+
+
+def test_the_task_of_an_executor_that_dies_is_done_by_another(slow_table: SlowTable) -> None:
+    said = {"SPARK_MASTER": "local-cluster[2,1,1024]", "PYSPARK_SUBMIT_ARGS": options()}
+    found = slow_table.read_elsewhere(said, "kill")
     assert found["killed"] == 1
     assert found["warned"] == [], "Spark has tried the task again"
-    assert len(found["read"]) > 5
-    [(count, total)] = postgres_server.execute("SELECT count(*), sum(id * x) FROM t", database=database)
-    assert found["rows"] == [{"n": count, "total": total}]
+
+
+def test_tasks_of_a_server_of_spark_connect_read(
+    slow_table: SlowTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the server's own tasks find what is installed here
+    with connect_server(tmp_path) as remote:
+        assert slow_table.read_elsewhere({"SPARK_REMOTE": remote})["warned"] == []

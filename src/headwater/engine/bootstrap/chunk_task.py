@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -95,10 +95,9 @@ def write_chunk(reader: Reader, request: ChunkRequest, tell: Callable[[int], Non
     return ChunkRead(file=file, seen=reader.seen, row_count=row_count)
 
 
-def run_task(joining: Joining, request: ChunkRequest, given: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write a chunk in a task of Spark, and yield what became of it, as JSON."""
-    for _ in given:
-        yield pa.RecordBatch.from_pydict({"outcome": [json.dumps(_outcome(joining, request))]})
+def run_task(joining: Joining, request: ChunkRequest, _: int) -> str:
+    """Write a chunk in a task of Spark, and return what became of it, as JSON."""
+    return json.dumps(_outcome(joining, request))
 
 
 def _outcome(joining: Joining, request: ChunkRequest) -> dict[str, Any]:
