@@ -23,9 +23,11 @@ from itertools import pairwise
 import pytest
 
 from headwater.deltas.extent import WHOLE
-from headwater.errors import SourceLost, SourceRefused
+from headwater.errors import SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Positions, are_reached, by_log, read_positions, written_positions
 from headwater.model.relation import RelationName
+from headwater.sources.registry import connect
+from headwater.sources.source import SourceSettings
 from headwater_contracts.database import EXTREMES, ITEMS, NOTES, OTHER, SOURCE, Bag, Changes, DatabaseUnderTest, Table
 from headwater_contracts.followed import (
     WAIT_SECONDS,
@@ -368,6 +370,34 @@ class SourceContract:
             assert found == [before] * 3 == [Counter(items(*range(50)))] * 3
             assert at.whole(snapshot, NOTES) == Counter({(1, "a"): 3})
             assert snapshot.is_valid(at)
+
+    def test_another_process_joins_a_snapshot(self, at: FollowedSource) -> None:
+        """It shows there what it shows here, whatever was committed meanwhile, as long as it is open here."""
+        if not at.source.abilities.exports_snapshots:
+            pytest.skip("its snapshots are for one process")
+        assert at.source.abilities.shares_snapshots
+        at.database.commit({"items": items(*range(50)), "notes": {(1, "a"): 3}})
+        other = at.database.connect()
+        with at.snapshot() as snapshot, snapshot.reader() as own:
+            exported = json.loads(json.dumps(snapshot.exported()))
+            at.database.commit({"items": {**removed(items(1)), **items(100)}, "notes": {(1, "a"): -3}})
+            for _ in range(2):
+                with other.join(exported) as joined:
+                    assert (joined.seen, joined.positions) == (own.seen, own.positions)
+                    plan = snapshot.chunks(at.relation(ITEMS), 20)
+                    assert at.read(joined, ITEMS, plan) == Counter(items(*range(50)))
+                    assert at.read(joined, NOTES) == Counter({(1, "a"): 3})
+                    assert Probing(joined, at.relation(ITEMS))(("id",), [(1,), (100,)]) == items(1)
+            assert at.whole(snapshot, ITEMS) == Counter(items(*range(50)))
+        with pytest.raises(SourceUnavailable), other.join(exported):
+            pass
+
+    def test_another_process_connects_by_the_login(self, at: FollowedSource) -> None:
+        """The kind of source is found by the URL, and it is the same database."""
+        at.database.commit({"items": items(1)})
+        other = connect(SourceSettings(name=SOURCE, url=at.source.login, project="another"))
+        with other.snapshot([ITEMS.relation]) as snapshot:
+            assert at.whole(snapshot, ITEMS) == Counter(items(1))
 
     def test_readers_that_do_not_share_a_snapshot_see_ever_more(self, at: FollowedSource) -> None:
         """Each stays as it is, and says what it saw."""

@@ -174,6 +174,29 @@ class StaleSnapshot(ScriptedSnapshot):
         yield ScriptedReader(source=self.source, seen=self.source.database.seen(self.relations), token=self.token)
 
 
+class Drifting(ScriptedSource):
+    """Who joins a snapshot sees what is there now, and believes to see what the snapshot shows."""
+
+    @contextmanager
+    def join(self, said: Mapping[str, Any]) -> Iterator[ScriptedReader]:
+        with super().join(said) as joined:
+            yield DriftingReader(source=self, seen=joined.seen, token=joined.token)
+
+
+class DriftingReader(ScriptedReader):
+    def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Any) -> Any:
+        now = ScriptedReader(source=self.source, seen=self.source.database.seen([relation.name]), token=self.token)
+        return now.read(relation, wanted, chunk, rows)
+
+
+class Lingering(ScriptedSource):
+    """A snapshot that is closed can still be joined."""
+
+    @contextmanager
+    def join(self, said: Mapping[str, Any]) -> Iterator[ScriptedReader]:
+        yield ScriptedReader(source=self, seen=self.read_seen(said["seen"]), token=said["token"])
+
+
 class Destructive(ScriptedSource):
     def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
         done = super().teardown(slot, held_to)
@@ -190,7 +213,7 @@ BROKEN = {
     kind.__name__: kind
     for kind in (
         *(Twice, Forgetful, FirstOnly, Backwards, Boastful, Distinct, NullMatches, Lax, Overlapping, Destructive),
-        *(NeverBehind, Silent, Trusting, Latest, Stale),
+        *(NeverBehind, Silent, Trusting, Latest, Stale, Drifting, Lingering),
     )
 }
 
@@ -199,6 +222,6 @@ BROKEN = {
 class TestBroken(SourceContract):
     @pytest.fixture
     def database(self, kind: str) -> DatabaseUnderTest:
-        made = ScriptedUnderTest(replace(SERVER, reads_as_of=kind == "Latest"))
+        made = ScriptedUnderTest(replace(SERVER, reads_as_of=kind == "Latest", exports_snapshots=True))
         made.connect = lambda: BROKEN[kind](SOURCE, database=made._database)  # type: ignore[method-assign]
         return made

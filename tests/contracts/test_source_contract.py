@@ -24,6 +24,8 @@ NOTICED = {
     "Trusting": "test_another_log_under_the_same_address_is_noticed",
     "Latest": "test_a_snapshot_of_the_past",
     "Stale": "test_a_snapshot_stays_as_it_is",
+    "Drifting": "test_another_process_joins_a_snapshot",
+    "Lingering": "test_another_process_joins_a_snapshot",
 }
 """By which test of the contract each broken source is noticed, among others."""
 

@@ -109,7 +109,7 @@ class ScriptedOpen:
 class TestScripted(SourceContract):
     @pytest.fixture
     def database(self) -> DatabaseUnderTest:
-        return ScriptedUnderTest()
+        return ScriptedUnderTest(replace(SERVER, exports_snapshots=True))
 
 
 class TestBinaryLog(SourceContract):

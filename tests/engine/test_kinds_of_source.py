@@ -19,7 +19,7 @@ from headwater.engine.service.wait_until_followed import wait_until_followed
 from headwater.errors import HeadwaterError, InvalidProject, NotReadable, SourceLost, SourceRefused
 from headwater.model.moment import parse_moment
 from headwater.model.position import Position, Tick
-from headwater.observe.events import SourceGone
+from headwater.observe.events import SourceGone, SourceWarning
 from headwater.project.file import load
 from headwater.project.plan import Consent
 from headwater.project.resolve import resolve_project
@@ -331,4 +331,19 @@ def test_a_snapshot_of_the_past_waits_for_nobody(fresh: ScriptedWorld, monkeypat
     fresh.sell(10)
     fresh.run()
     assert any(asked), "the batch has read the past"
+    assert fresh.assert_exact("sold") == 1
+
+
+def test_tasks_that_are_kept_out_leave_the_chunks_to_this_process(fresh: ScriptedWorld) -> None:
+    """A task finds no scripted database in its own process: all is read here, and a warning says why."""
+    chunks = "[settings.bootstrap]\nchunk_rows = 2\n"
+    play(fresh, replace(SERVER, exports_snapshots=True)).write_project({"sold": SOLD}, chunks + ONCE)
+    fresh.run()
+    warnings = {event.source: event.sentence for event in fresh.events if isinstance(event, SourceWarning)}
+    assert set(warnings) == {"shop", "stock"}
+    assert all("tasks of Spark cannot read it, so this process does" in sentence for sentence in warnings.values())
+    assert all("HW-349" in sentence for sentence in warnings.values())
+    assert fresh.assert_exact("sold") == 0
+    fresh.sell(10)
+    fresh.run()
     assert fresh.assert_exact("sold") == 1

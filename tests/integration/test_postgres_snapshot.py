@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from headwater.deltas.extent import WHOLE
 from headwater.errors import SourceUnavailable
@@ -211,3 +212,48 @@ def test_answers_of_a_table_that_was_rewritten_meanwhile_do_not_count(world: Any
             world.whole(reading, replace(relation, columns=relation.columns[:1]))
         assert other.probe(world.relations["plain"], ("id",), ("id",), keys).num_rows == 2 * (table != "plain")
         assert other.is_valid() == (table != "plain")
+
+
+def test_another_process_joins_only_the_snapshot_that_is_meant(world: Any) -> None:
+    """Servers number their snapshots alike: what has the same name elsewhere is not the same."""
+    world.execute("CREATE TABLE sales (id int PRIMARY KEY)")
+    with world.source.snapshot() as snapshot:
+        exported = dict(snapshot.exported())
+        for other in ({"history": "7:1"}, {"started_at": "2020-01-01 00:00:00+00"}, {"shown": "1:1:"}):
+            with (
+                pytest.raises(SourceUnavailable, match="is gone") as refused,
+                world.source.join({**exported, **other}),
+            ):
+                pass
+            assert refused.value.code == "HW-306"
+        with world.source.join(exported) as joined:
+            assert joined.seen == snapshot.seen
+    with pytest.raises(SourceUnavailable, match="is gone"), world.source.join(exported):
+        pass
+
+
+def test_what_was_rewritten_is_not_read_by_another_process(world: Any) -> None:
+    world.execute("CREATE TABLE sales (id int PRIMARY KEY, amount int); INSERT INTO sales VALUES (1, 2)")
+    world.declare("sales")
+    sales = world.relations["sales"]
+    with world.source.snapshot() as snapshot:
+        [chunk] = snapshot.chunks(sales, 10)
+        world.execute("ALTER TABLE sales ALTER amount TYPE bigint")
+        with world.source.join(snapshot.exported()) as joined:
+            with pytest.raises(SourceUnavailable, match="was rewritten") as refused:
+                list(joined.read(sales, ("id",), chunk, WHOLE))
+            assert refused.value.code == "HW-339"
+
+
+def test_the_login_says_what_the_environment_adds(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPASSWORD", "a&b=c d/ü")
+    monkeypatch.setenv("PGHOST", "elsewhere.invalid")
+    login = world.source.login()
+    monkeypatch.delenv("PGPASSWORD")
+    monkeypatch.delenv("PGHOST")
+    said = conninfo_to_dict(login)
+    assert (said["password"], said["host"], said["dbname"]) == ("a&b=c d/ü", "127.0.0.1", world.database)
+    other = PostgresSource("shop", login, "another")
+    with other.snapshot() as snapshot:
+        assert snapshot.token
+    other.close()

@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psycopg
 import pytest
 
 from headwater.sources.embedded import EmbeddedServer
@@ -20,8 +22,13 @@ import json, mmap, os, sys
 from pathlib import Path
 
 import headwater
+from headwater.sources.postgres.snapshot import PostgresSnapshot
 from pyspark import SparkContext
 
+def refuse(*_):
+    raise AssertionError("tasks read, and log in with the password")
+
+PostgresSnapshot.read = refuse
 heard = []
 with headwater.open(sys.argv[1], listener=lambda event: heard.append(type(event).__name__)) as project:
     project.run(until_idle=True)
@@ -69,22 +76,54 @@ print(json.dumps(seen))
 """
 
 
-@pytest.mark.parametrize(("master", "executors"), [("local[*]", 0), ("local-cluster[2,1,1024]", 2)])
+def require_password(server: EmbeddedServer, account: str) -> None:
+    """Make an account that has to show the canary."""
+    server.execute(f"CREATE ROLE {account} LOGIN SUPERUSER PASSWORD '{CANARY}'")
+    rules = server.directory / "pg_hba.conf"
+    rules.write_text(f"host all {account} 127.0.0.1/32 scram-sha-256\n{rules.read_text()}")
+    server.execute("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 30
+    while is_let_in(server, account):
+        assert time.monotonic() < deadline, "the rule was not taken up"
+        time.sleep(0.05)
+
+
+def is_let_in(server: EmbeddedServer, account: str) -> bool:
+    """Tell whether an account need not show its password."""
+    try:
+        psycopg.connect(server.url(user=account)).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("master", "executors", "login"),
+    [("local[*]", 0, "guarded_0"), ("local-cluster[2,1,1024]", 2, "guarded_2:${PASSWORD_OF_SHOP}")],
+    ids=["local, PGPASSWORD", "local-cluster"],
+)
 def test_a_password_is_nowhere_in_spark(
     postgres_server: EmbeddedServer,
     postgres_database: Callable[[], str],
     tmp_path: Path,
     master: str,
     executors: int,
+    login: str,
 ) -> None:
-    database = postgres_database()
-    postgres_server.execute("CREATE TABLE names (id int PRIMARY KEY, name text)", database=database)
-    postgres_server.execute("INSERT INTO names VALUES (1, 'a')", database=database)
+    """Tasks of Spark read the first rows from a server that asks for it."""
+    database, account = postgres_database(), login.partition(":")[0]
+    require_password(postgres_server, account)
+    postgres_server.execute(
+        "CREATE TABLE names (id int PRIMARY KEY, name text);"
+        " INSERT INTO names SELECT g, 'a' FROM generate_series(1, 40) g; ANALYZE names",
+        database=database,
+    )
     project, events = tmp_path / "project", tmp_path / "events"
     (project / "views").mkdir(parents=True)
     events.mkdir()
     (project / "headwater.toml").write_text(
-        '[project]\nname = "secrets"\n[sources.shop]\nurl = "postgresql://postgres:${PASSWORD_OF_SHOP}@${REST}"\n'
+        f'[project]\nname = "secrets"\n[sources.shop]\nurl = "postgresql://{login}@${{REST}}"\n'
+        "[settings.bootstrap]\nchunk_rows = 8\n"
     )
     (project / "views" / "named.sql").write_text("SELECT n.id AS id, n.name AS name FROM shop.names AS n")
     rest = postgres_server.url(database).split("@")[1]
@@ -101,6 +140,8 @@ def test_a_password_is_nowhere_in_spark(
     )
     assert child.returncode == 0, child.stderr
     seen = json.loads(child.stdout.splitlines()[-1])
+    assert "SourceWarning" not in seen["heard"], "nothing kept tasks out"
+    assert seen["heard"].count("BootstrapProgress") > 3
     assert seen["heard"][:3] == ["SparkStarting", "SparkStarted", "PlanningStarted"]
     assert "SPARK_LOCAL_IP" in seen["environment"], "the environment was read"
     written = "".join(file.read_text(errors="replace") for file in events.rglob("*") if file.is_file())

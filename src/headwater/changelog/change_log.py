@@ -294,6 +294,13 @@ class ChangeLog:
             )
         return self._reader.files(after=after, upto=upto)
 
+    def most_rows(self, after: Tick, upto: Tick) -> int:
+        """Return how many rows of all relations the data files with these ticks hold. Nothing of them is read."""
+        held = set(self.files(after, upto))
+        return sum(
+            entry["num_records"] for entry in self._reader.entries() if f"{self._reader.path}/{entry['path']}" in held
+        )
+
     def transactions(self, source: str | None, after: Tick, upto: Tick) -> list[tuple[Tick, Transaction]]:
         """Return the transactions with after < tick <= upto, of one source or of all, in tick order."""
         found = layout.read_records(self._records(after, upto), self._notations())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -26,6 +27,8 @@ from headwater.observe.events import (
 )
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
+_COUNTED_SECONDS = 10.0
+
 
 @contextmanager
 def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
@@ -40,12 +43,13 @@ def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
             TextColumn("{task.description}"),
             BarColumn(bar_width=30),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[note]}"),
             console=Console(stderr=True),
             transient=True,
         ) as bars:
             yield fan_out(_Bars(bars), _Notices(bars))
     else:
-        yield _write_line
+        yield _WrittenLines()
 
 
 class _Bars:
@@ -62,7 +66,8 @@ class _Bars:
             case SparkStarted():
                 self._bars.remove_task(self._tasks.pop(sentence_of(SparkStarting())))
             case BootstrapProgress(relation=relation, rows_read=rows, finished=finished):
-                self._advance(f"reading {relation}", rows, rows if finished else max(rows, event.rows_estimated))
+                total = rows if finished else max(rows, event.rows_estimated)
+                self._advance(f"reading {relation}", rows, total, note=_pace(event))
             case CheckProgress(view=view, states_checked=checked, states_expected=expected):
                 self._advance(f"checking {view}", checked, expected)
             case TransactionsAccepted(last=last):
@@ -72,10 +77,16 @@ class _Bars:
             case _:
                 pass
 
-    def _advance(self, what: str, done: int | None, total: int | None) -> None:
+    def _advance(self, what: str, done: int | None, total: int | None, note: str = "") -> None:
         if what not in self._tasks:
-            self._tasks[what] = self._bars.add_task(what, total=None)
-        self._bars.update(self._tasks[what], completed=done, total=total)
+            self._tasks[what] = self._bars.add_task(what, total=None, note="")
+        self._bars.update(self._tasks[what], completed=done, total=total, note=note)
+
+
+def _pace(event: BootstrapProgress) -> str:
+    """Return how fast a relation is read, and how long that takes."""
+    left = "" if event.finished or event.seconds_left is None else f", {event.seconds_left:,.0f} s left"
+    return f"{event.rows_per_second:,.0f} rows/s{left}"
 
 
 class _Notices:
@@ -89,13 +100,21 @@ class _Notices:
             self._bars.console.print(sentence_of(event), style="yellow", markup=False, highlight=False)
 
 
-def _write_line(event: Event) -> None:
-    match event:
-        case BootstrapProgress(finished=False):
-            return
-        case CheckProgress() if event.states_checked < event.states_expected:
-            return
-        case _ if level_of(event) >= logging.INFO:
+class _WrittenLines:
+    """A line for what matters. Of what is counted row by row, one now and then and one in the end."""
+
+    def __init__(self) -> None:
+        self._counted_at = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case BootstrapProgress(finished=False):
+                if time.monotonic() - self._counted_at < _COUNTED_SECONDS:
+                    return
+                self._counted_at = time.monotonic()
+            case CheckProgress() if event.states_checked < event.states_expected:
+                return
+            case _:
+                pass
+        if level_of(event) >= logging.INFO:
             sys.stderr.write(sentence_of(event) + "\n")
-        case _:
-            return

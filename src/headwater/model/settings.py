@@ -163,7 +163,7 @@ class BootstrapSettings:
     chunk_rows: Count = 500_000
     """Rows of a relation that are read and stored together; what is stored is not read again after a restart."""
     readers: Count = 4
-    """Chunks of a relation that are read at a time; `probe_connections` of the source is a limit too."""
+    """Chunks of a relation that are read at a time; `probe_connections` of the source is a limit too, and the cores."""
     views_at_once: Count = 4
     """Views that are computed at a time, but no more than there are processors."""
     small_rows: Count = 20_000

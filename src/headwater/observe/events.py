@@ -223,12 +223,22 @@ class WarehouseAdopted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BootstrapProgress:
-    """How many rows of a relation have been read. The estimate is the source's own and may be off."""
+    """How many rows of a relation have been read, and how fast. The estimate is the source's own and may be off."""
 
     relation: RelationName
     rows_read: int
     rows_estimated: int
+    rows_per_second: float
+    """Of what was read since this process began; 0 if nothing was."""
     finished: bool
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes if it goes on like this. None: not known."""
+        rest = self.rows_estimated - self.rows_read
+        if self.finished:
+            return 0.0
+        return rest / self.rows_per_second if self.rows_per_second > 0 and rest > 0 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,8 +128,12 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f'"{warehouse}" did not say which project it belongs to; it now belongs to "{project}"'
         case WarehouseUpgraded(warehouse=warehouse, before=before, after=after):
             return f'"{warehouse}" is upgraded from format {before} to {after}; older versions cannot read it any more'
+        case BootstrapProgress(relation=relation, rows_read=rows_read, finished=True):
+            return f"read {relation}: {_rows(rows_read)}, {event.rows_per_second:.0f} rows/s"
         case BootstrapProgress(relation=relation, rows_read=rows_read, rows_estimated=rows_estimated):
-            return f"reading {relation}: {rows_read} of about {_rows(rows_estimated)}"
+            left = "" if event.seconds_left is None else f", {event.seconds_left:.0f} s left"
+            about = f"{rows_read} of about {_rows(rows_estimated)}"
+            return f"reading {relation}: {about}, {event.rows_per_second:.0f} rows/s{left}"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):
             return f'checking view "{view}": {checked} of {expected} states'
         case CheckpointRolled(table=table, tick=tick, seconds=seconds):

@@ -1,6 +1,6 @@
 """What was asked of the sources since a maintainer began, by view and source: the messages that maintenance costs.
 
-And how often nothing had to be asked, by views that decide that batch by batch.
+And how often nothing had to be asked, by views that decide that batch by batch, and how far first readings have come.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from headwater.observe.events import Event, ProbeAnswered, SelfMaintenanceTested
-from headwater.observe.status import MessageCount, SelfMaintenanceCount
+from headwater.model.relation import RelationName
+from headwater.observe.events import BootstrapProgress, Event, ProbeAnswered, SelfMaintenanceTested
+from headwater.observe.status import MessageCount, RelationReading, SelfMaintenanceCount
 
 
 class Messages:
@@ -22,6 +23,7 @@ class Messages:
         self.since = datetime.now(UTC)
         self._counts: dict[tuple[str, str], MessageCount] = {}
         self._tested: dict[str, SelfMaintenanceCount] = {}
+        self._reading: dict[RelationName, BootstrapProgress] = {}
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
@@ -42,6 +44,8 @@ source='shop', view='v')]
                 self._add_answer(event)
             case SelfMaintenanceTested():
                 self._add_test(event)
+            case BootstrapProgress():
+                self._note_reading(event)
             case _:
                 pass
 
@@ -59,6 +63,27 @@ source='shop', view='v')]
                 unasked_count=count.unasked_count + event.suffices,
                 known_key_count=count.known_key_count + event.known_key_count,
             )
+
+    def _note_reading(self, event: BootstrapProgress) -> None:
+        with self._lock:
+            self._reading.pop(event.relation, None)
+            if not event.finished:
+                self._reading[event.relation] = event
+
+    def reading(self, source: str) -> Sequence[RelationReading]:
+        """Return how far the relations of a source are read that are being read for the first time."""
+        with self._lock:
+            progress = [one for name, one in sorted(self._reading.items()) if name.source == source]
+        return [
+            RelationReading(
+                relation=str(one.relation),
+                rows_read=one.rows_read,
+                rows_estimated=one.rows_estimated,
+                rows_per_second=one.rows_per_second,
+                seconds_left=one.seconds_left,
+            )
+            for one in progress
+        ]
 
     def tested(self) -> Sequence[SelfMaintenanceCount]:
         """Return how often views decided whether to ask, by view."""

@@ -24,6 +24,18 @@ class SourceState(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RelationReading:
+    """How far a relation is read for the first time. The estimate is the source's own and may be off."""
+
+    relation: str
+    rows_read: int
+    rows_estimated: int
+    rows_per_second: float
+    seconds_left: float | None
+    """None: not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceStatus:
     """How a source is doing, how far its logs have been followed, and where its newest transaction in them ends.
 
@@ -47,6 +59,8 @@ class SourceStatus:
     retry_in_seconds: float | None = None
     slot: str = ""
     """The slot by which this warehouse follows it; empty while there is none."""
+    reading: tuple[RelationReading, ...] = ()
+    """The relations that are being read for the first time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

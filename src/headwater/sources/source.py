@@ -37,6 +37,8 @@ class Abilities:
 
     shares_snapshots: bool
     """Whether all readers of a snapshot see the same. Otherwise each sees at least what those opened before it saw."""
+    exports_snapshots: bool
+    """Whether other processes can join a snapshot (`Source.join`), and see the same as its readers."""
     reads_as_of: bool
     """Whether a snapshot can be opened at positions of the past."""
     holds_log: bool
@@ -229,6 +231,10 @@ class Snapshot(Protocol):
         """Divide a relation into chunks that together hold every row exactly once."""
         ...
 
+    def exported(self) -> Mapping[str, Any]:
+        """Return what `Source.join` is given in another process while this is open, as JSON holds it. No secrets."""
+        ...
+
     def is_valid(self, log: LogView) -> bool:
         """Tell whether the answers of its readers count: the server is the same, and what was read was not rewritten.
 
@@ -415,6 +421,20 @@ class Source(Protocol):
         What its readers say of positions is about the logs of these relations.
 
         With `at` it shows what was committed up to these positions and nothing else, for sources that can do that.
+        """
+        ...
+
+    def join(self, said: Mapping[str, Any]) -> AbstractContextManager[Reader]:
+        """Lend a reader that shows a snapshot which another process has `exported`, and sees to it that it is that one.
+
+        A snapshot that is closed, or of another server, is `SourceUnavailable`.
+        """
+        ...
+
+    def login(self) -> str:
+        """Return a URL by which another process of this machine connects as this one does, passwords and all.
+
+        It says also what this process's environment adds to the project's URL.
         """
         ...
 

@@ -1,8 +1,8 @@
 """Start Spark's virtual machine: without the secrets in our environment, and without its greetings.
 
 PySpark hands a new virtual machine our whole environment, and with it the passwords of sources. Code that runs there
-could print them, `/proc/PID/environ` shows them, and Python workers inherit them. Nothing there needs them: sources are
-reached from this process only. So these variables are taken out of the environment that the virtual machine gets:
+could print them, `/proc/PID/environ` shows them, and Python workers inherit them. Nothing there needs them: tasks that
+read a source ask this process (`task_login`). So these variables are taken out of the environment that it gets:
 
 - those that the project's sources are declared with,
 - `PG…`, which PostgreSQL's own library reads,

@@ -145,6 +145,16 @@ def _written(bound: int | str | date) -> int | str:
     return bound.isoformat() if isinstance(bound, date) else bound
 
 
+def move_in(root: str, file: str) -> DataFile:
+    """Move a data file from elsewhere in the warehouse into a table's folder. It is not part of the table yet."""
+    system, base = place(root)
+    path = f"part-{uuid.uuid4()}.parquet"
+    with stored(file, f"{root}/{path}"):
+        system.move(place(file)[1], f"{base}/{path}")
+        sync(root, path)
+    return describe(root, path, ())
+
+
 def read_text(root: str, path: str) -> str | None:
     """Return a small file's text, or None if it is not there."""
     system, base = place(root)

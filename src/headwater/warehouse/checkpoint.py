@@ -90,6 +90,10 @@ class Checkpoint:
         ordered = frame.select(*quoted(self.table.schema().names))
         return self._replace(write_files(ordered, self.table.path, self.order()), at)
 
+    def write_files(self, files: Sequence[DataFile], at: Tick) -> bool:
+        """Replace the rows as `write` does by those of files that are in the table's folder already."""
+        return self._replace(files, at)
+
     def _replace(self, files: Sequence[DataFile], at: Tick) -> bool:
         while (current := self.tick()) is None or current < at:
             reach("before checkpoint write")

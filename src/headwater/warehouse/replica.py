@@ -1,8 +1,8 @@
 """A replica: some columns of some rows of a relation as of one tick, netted, with a count column.
 
-Its changes are the change log, so it has only a checkpoint; bringing it to a later tick takes the log's rows. It is
-sorted by its key within files, so that row groups can be skipped by key ranges. It is not bucketed: who looks up
-scattered keys where it is stored reads the key columns of the whole replica.
+Its changes are the change log, so it has only a checkpoint; bringing it to a later tick takes the log's rows. Its files
+are sorted by its key, or each is of one range of keys, so that what cannot hold a key is skipped by its bounds. It is
+not bucketed: who looks up scattered keys where it is stored reads the key columns of the whole replica.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from headwater.observe.events import BatchCommitted, BootstrapProgress
 print_page([Line(text="fine [bold]", style="green"), Grid(headings=("view", "rows"), rows=(("sales", "7"),))])
 with progress(as_json=False, debug=False) as listener:
     relation = RelationName(source="shop", name="sales")
-    listener(BootstrapProgress(relation=relation, rows_read=5, rows_estimated=10, finished=False))
+    listener(BootstrapProgress(relation=relation, rows_read=5, rows_estimated=10, rows_per_second=2.0, finished=False))
     listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={}))
 """
 
@@ -69,8 +69,8 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, as_json: bool) -> list[str]:
     sales = RelationName(source="shop", name="sales")
     at = Position(source="shop", history="71:1", offset=31)
     with progress(as_json=as_json, debug=False) as listener:
-        listener(BootstrapProgress(relation=sales, rows_read=5, rows_estimated=10, finished=False))
-        listener(BootstrapProgress(relation=sales, rows_read=9, rows_estimated=10, finished=True))
+        listener(BootstrapProgress(relation=sales, rows_read=5, rows_estimated=10, rows_per_second=2.0, finished=False))
+        listener(BootstrapProgress(relation=sales, rows_read=9, rows_estimated=10, rows_per_second=2.0, finished=True))
         listener(TransactionsAccepted(source="shop", first=Tick(4), last=Tick(7), row_count=9, position=at))
         listener(BatchCommitted(lo=Tick(3), hi=Tick(7), row_count=12, seconds={"spark": 0.2}))
         listener(Idle(tick=Tick(7)))
@@ -79,7 +79,7 @@ def lines_of(monkeypatch: pytest.MonkeyPatch, *, as_json: bool) -> list[str]:
 
 def test_a_pipe_gets_a_line_for_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     assert lines_of(monkeypatch, as_json=False) == [
-        "reading shop.sales: 9 of about 10 rows",
+        "read shop.sales: 9 rows, 2 rows/s",
         "committed ticks 4 to 7: 12 rows in 0.20 s (spark 0.20)",
     ]
     assert lines_of(monkeypatch, as_json=True) == []

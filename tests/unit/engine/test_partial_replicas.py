@@ -22,6 +22,7 @@ from headwater.deltas.on_arrow import ArrowKeys, ArrowRequest, remaining
 from headwater.deltas.on_spark import to_arrow, to_dataframe
 from headwater.deltas.selection import Selection
 from headwater.deltas.stored_bag import Bag
+from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
 from headwater.engine.bootstrap.make_replica import filled, make_replica
 from headwater.engine.bootstrap.recompute import rows_at
 from headwater.engine.bootstrap.staging import StagedChunk, StagedRelation
@@ -208,9 +209,10 @@ def test_it_is_looked_up_in_memory_or_mapped(
     assert bag(reader.dataframe_at(warehouse.log, Tick(LAST)), content) == history.rows(LAST, content)
 
 
+@pytest.mark.parametrize("few", [0, 10**6], ids=["by Spark", "here"])
 @pytest.mark.parametrize("name", EXTENTS)
 def test_what_is_read_of_it_is_rebased_by_the_same_rows(
-    spark: SparkSession, warehouse: Warehouse, history: History, tmp_path: Path, name: str
+    spark: SparkSession, warehouse: Warehouse, history: History, tmp_path: Path, name: str, few: int
 ) -> None:
     """Rows move in and out of what is read after it was: the log's rows are tested as those were."""
     remainder = Remainder(of=EXTENTS[name], without=where("n", "equal", 0))
@@ -220,7 +222,8 @@ def test_what_is_read_of_it_is_rebased_by_the_same_rows(
     chunk = StagedChunk(chunk=Chunk(number=0), path=path, seen=seen, row_count=0)
     staged = StagedRelation(relation=SALES, wanted=SALES.column_names, rows=remainder, chunks=(chunk,))
     every = Content(columns=SALES.column_names)
-    found = bag(rows_at(spark, staged, warehouse.log, Tick(LAST)), every)
+    corrections = Corrections.find(spark, staged, MissedTicks(log=warehouse.log, tick=Tick(LAST)), few)
+    found = bag(rows_at(spark, staged, corrections), every)
     assert found == bag(to_dataframe(spark, remaining(history.table(LAST), remainder)), every)
 
 

@@ -103,6 +103,7 @@ def draw_status(result: StatusResult) -> Page:
         )
     )
     page.extend(line for source in result.sources for line in _source_error(source))
+    page.extend(_readings(result))
     page.append(
         Grid(
             headings=("view", "guarantee", "from tick", "to tick", "rows", "refresh"),
@@ -327,6 +328,21 @@ def _source_row(source: SourceStatus) -> tuple[str, ...]:
         source.lag if source.lag_bytes is None else _count(source.lag_bytes),
         "" if source.lag_seconds is None else f"{source.lag_seconds:.1f}",
     )
+
+
+def _readings(result: StatusResult) -> list[Grid]:
+    numbers = ("rows read", "of about", "rows per second", "seconds left")
+    rows = tuple(
+        (
+            one.relation,
+            *map(_count, (one.rows_read, one.rows_estimated, round(one.rows_per_second))),
+            "" if one.seconds_left is None else f"{one.seconds_left:,.0f}",
+        )
+        for source in result.sources
+        for one in source.reading
+    )
+    title = "relations that are read for the first time"
+    return [Grid(title=title, headings=("relation", *numbers), rows=rows, right=frozenset(numbers))] if rows else []
 
 
 def _message_numbers(count: MessageCount) -> tuple[str, ...]:

@@ -15,36 +15,35 @@ import os
 import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content, Remainder
-from headwater.deltas.lookup import SawTransactions
 from headwater.engine.bootstrap.born_rows import BornInputs, BornRows
+from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
 from headwater.engine.bootstrap.kept_segments import BornTables
-from headwater.engine.bootstrap.make_replica import filled, make_replica
+from headwater.engine.bootstrap.make_replica import filled, is_made_of_chunks, keep_chunks, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
 from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
+from headwater.engine.bootstrap.task_reading import TaskReading, reading_by_tasks
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
-from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, contents
 from headwater.errors import HeadwaterError, SourceUnavailable, UnsupportedView
 from headwater.fail_points import reach
 from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
-from headwater.model.relation import COUNT, Relation, RelationName
-from headwater.model.settings import BootstrapSettings
+from headwater.model.relation import Relation, RelationName
 from headwater.observe.events import Listener
-from headwater.project.fill import Fill, fill_whole
+from headwater.project.fill import Fill, Way, fill_whole
 from headwater.project.resolve import ResolvedProject, ResolvedView
-from headwater.sources.source import Source
+from headwater.sources.source import Snapshot, Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
 from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
@@ -60,34 +59,6 @@ class Wish:
     relation: Relation
     wanted: tuple[str, ...]
     rows: Remainder
-
-
-def stage(
-    folder: Path,
-    sources: Mapping[str, Source],
-    wishes: tuple[Wish, ...],
-    acceptor: Acceptor,
-    listener: Listener,
-    settings: BootstrapSettings,
-) -> dict[RelationName, StagedRelation]:
-    """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
-    staged: dict[RelationName, StagedRelation] = {}
-    for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
-        own = [wish for wish in wishes if wish.relation.name.source == name]
-        with sources[name].snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot:
-            for wish in own:
-                staged[wish.relation.name] = stage_relation(
-                    folder, sources[name], snapshot, wish.relation, wish.wanted, wish.rows, listener, settings
-                )
-            with snapshot.reader() as last:  # it sees no less than all before it
-                positions = last.positions
-            if not acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(acceptor):
-                raise SourceUnavailable(
-                    f'the log of source "{name}" cannot be followed to what its snapshot saw',
-                    code="HW-532",
-                    hint="the bootstrap goes on from the chunks it has when the source answers",
-                )
-    return staged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +99,8 @@ class Bootstrap:
     copied: Mapping[RelationName, Fill]
     adopted: Mapping[RelationName, str]
     """Auxiliary tables that other views keep already, by segment. A view that needs one does not make it."""
+    is_beside_views: bool
+    """Whether other views are maintained meanwhile."""
     acceptor: Acceptor
     log: ChangeLog
     budget: MemoryBudget
@@ -142,14 +115,13 @@ class Bootstrap:
             for name, read in sorted(reads.items())
         )
         staging = Path(staging_folder(self.warehouse))
-        staged = stage(staging, self.resolved.sources, wishes, self.acceptor, self.listener, settings)
+        staged = self._stage(staging, wishes)
         tick = self.log.last_tick
-        for one in staged.values():
-            self._require_untruncated(one, tick, staging)
-        frames = {name: rows_at(self.spark, one, self.log, tick) for name, one in staged.items()}
+        corrections = self._corrections(staged, tick, staging)
+        frames = {name: rows_at(self.spark, one, corrections[name]) for name, one in staged.items()}
         counts = {name: one.row_count for name, one in staged.items()}
         made = {
-            name: self._make(name, reads[name], frames[name], replicas.get(name), tick, counts[name])
+            name: self._make(name, reads[name], staged[name], corrections[name], frames[name], replicas.get(name), tick)
             for name in self.copied
         }
         reach("replicas written")
@@ -186,6 +158,47 @@ class Bootstrap:
             auxiliary=born.made,
         )
 
+    def _stage(self, folder: Path, wishes: tuple[Wish, ...]) -> dict[RelationName, StagedRelation]:
+        """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
+        settings = self.resolved.project.settings.bootstrap
+        staged: dict[RelationName, StagedRelation] = {}
+        for name in dict.fromkeys(wish.relation.name.source for wish in wishes):
+            own = [wish for wish in wishes if wish.relation.name.source == name]
+            source = self.resolved.sources[name]
+            with (
+                source.snapshot([wish.relation.name for wish in own], bootstrap=True) as snapshot,
+                self._tasks(source, snapshot) as tasks,
+            ):
+                for wish in own:
+                    staged[wish.relation.name] = stage_relation(
+                        folder,
+                        source,
+                        snapshot,
+                        wish.relation,
+                        wish.wanted,
+                        wish.rows,
+                        self.listener,
+                        settings,
+                        tasks,
+                    )
+                with snapshot.reader() as last:  # it sees no less than all before it
+                    positions = last.positions
+                if not self.acceptor.wait_for(positions, settings.follow_wait_seconds) or not snapshot.is_valid(
+                    self.acceptor
+                ):
+                    raise SourceUnavailable(
+                        f'the log of source "{name}" cannot be followed to what its snapshot saw',
+                        code="HW-532",
+                        hint="the bootstrap goes on from the chunks it has when the source answers",
+                    )
+        return staged
+
+    def _tasks(self, source: Source, snapshot: Snapshot) -> AbstractContextManager[TaskReading | None]:
+        """Give what reads by tasks of Spark. While other views are maintained, a core is left to their batches."""
+        spared = 1 if self.is_beside_views else 0
+        project = self.resolved.project
+        return reading_by_tasks(self.spark, project, source, snapshot, self.listener, spared_cores=spared)
+
     def _bear(self, name: str, inputs: BornInputs, born: BornTables) -> NewView | HeadwaterError:
         """Return a view at its birth, or why it has no state there."""
         try:
@@ -199,22 +212,19 @@ class Bootstrap:
                 return contradiction_error(self.resolved.views[name].view.relations, born.tick)
             return unborn_error(name, error, born.tick)
 
-    def _require_untruncated(self, staged: StagedRelation, tick: Tick, staging: Path) -> None:
-        """Read everything again if rows were truncated after they were read: the log does not say which they were."""
-        accepted = AcceptedLog(self.log, {}, held_changes(self.log))
-        for seen in staged.sights:
-            try:
-                missing = accepted.unseen_upto(staged.relation.name, (), SawTransactions(seen=seen), tick)
-            except SourceUnavailable:  # a part of a tick was seen: those chunks are of no use
-                shutil.rmtree(staging, ignore_errors=True)
-                raise
-            if pc.any(pc.equal(missing.table[COUNT], 0)).as_py():
-                shutil.rmtree(staging, ignore_errors=True)
-                raise SourceUnavailable(
-                    f"{staged.relation.name} was truncated while it was being read",
-                    code="HW-535",
-                    hint="it is read again by itself",
-                )
+    def _corrections(
+        self, staged: Mapping[RelationName, StagedRelation], tick: Tick, staging: Path
+    ) -> dict[RelationName, Corrections]:
+        """Return by what each relation is brought to the tick. Where the log does not say, everything is read again."""
+        missed, few = MissedTicks(log=self.log, tick=tick), self.resolved.project.settings.bootstrap.small_rows
+        try:
+            found = {name: Corrections.find(self.spark, one, missed, few) for name, one in staged.items()}
+            for corrections in found.values():
+                corrections.require_untruncated()
+        except SourceUnavailable:  # a part of a tick was seen, or a TRUNCATE was not: those chunks are of no use
+            shutil.rmtree(staging, ignore_errors=True)
+            raise
+        return found
 
     def _reads(self, held: Mapping[RelationName, Content]) -> dict[RelationName, Fill]:
         """Return what is read of relations: for replicas, and for views that need what no replica holds."""
@@ -226,16 +236,27 @@ class Bootstrap:
         return {**self.copied, **{name: fill_whole(content) for name, content in read.items()}}
 
     def _make(
-        self, name: RelationName, read: Fill, rows: DataFrame, old: ReplicaReader | None, tick: Tick, read_count: int
+        self,
+        name: RelationName,
+        read: Fill,
+        staged: StagedRelation,
+        corrections: Corrections,
+        rows: DataFrame,
+        old: ReplicaReader | None,
+        tick: Tick,
     ) -> ReplicaReader:
         """Make the replica of a relation from what was read, and what there was before."""
         relation, content = self.resolved.relations[name], self.copied[name].content
-        held = None if old is None else old.plain_at(self.log, tick)
-        plain = filled(replace(read, content=content), rows, held, relation)
         settings = self.resolved.project.settings
         small = settings.bootstrap.small_rows
-        is_small = read_count + (0 if old is None else old.rows.row_count) <= small
+        is_small = staged.row_count + (0 if old is None else old.rows.row_count) <= small
         try:
+            if not is_small and self._is_kept(read, staged, content):
+                return keep_chunks(
+                    self.spark, self.warehouse, content, staged, corrections, tick, self.budget, settings.batch
+                )
+            held = None if old is None else old.plain_at(self.log, tick)
+            plain = filled(replace(read, content=content), rows, held, relation)
             return make_replica(
                 self.spark,
                 self.warehouse,
@@ -251,6 +272,13 @@ class Bootstrap:
             if not is_contradiction(error):
                 raise
             raise contradiction_error([name], tick) from None
+
+    def _is_kept(self, read: Fill, staged: StagedRelation, content: Content) -> bool:
+        """Tell whether the files that were read can become the replica's: no new view reads them beside it."""
+        name = staged.relation.name
+        needs = [self.resolved.views[view].needs for view in self.views]
+        suffices = all(content.covers(need[name]) for need in needs if name in need)
+        return suffices and read.way is Way.WHOLE and is_made_of_chunks(staged, content)
 
     def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> NewView:
         resolved, tick = self.resolved.views[name], born.tick

@@ -10,14 +10,10 @@ from collections.abc import Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 
-from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.lookup import SawTransactions
-from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import fresh_name, quoted, select_over, to_dataframe
+from headwater.deltas.on_spark import fresh_name, quoted, select_over
+from headwater.engine.bootstrap.corrections import Corrections
 from headwater.engine.bootstrap.staging import StagedRelation
-from headwater.engine.state.accepted_log import AcceptedLog, held_changes
-from headwater.model.position import Tick
-from headwater.model.relation import TICK, RelationName
+from headwater.model.relation import RelationName
 from headwater.spark.types import SelectTypes
 from headwater.storage.spark_files import read_files
 from headwater.views.laws.exact_sums import exact_sums_on_spark
@@ -26,19 +22,12 @@ from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.state import roll
 
 
-def rows_at(spark: SparkSession, staged: StagedRelation, log: ChangeLog, tick: Tick) -> DataFrame:
-    """Return what was staged of a relation as it is at a tick: each chunk rebased by what it saw."""
+def rows_at(spark: SparkSession, staged: StagedRelation, corrections: Corrections) -> DataFrame:
+    """Return what was staged of a relation, with its corrections."""
     files = [str(chunk.path) for chunk in staged.chunks]
     rows = read_files(spark, files, staged.relation.arrow_schema(staged.wanted))
-    name, accepted = staged.relation.name, AcceptedLog(log, {}, held_changes(log))
-    for seen in staged.sights:
-        sight = SawTransactions(seen=seen)
-        missing = accepted.unseen_upto(name, staged.wanted, sight, tick)
-        surplus = accepted.seen_after(name, staged.wanted, sight, tick)
-        due = ArrowBag(staged.within(missing.plus(surplus.negated()).table, seen)).restamped(tick).net()
-        if len(due):
-            rows = roll(rows, to_dataframe(spark, due.table.drop_columns([TICK])), back=False)
-    return rows
+    missed = corrections.rows()
+    return rows if missed is None else roll(rows, missed, back=False)
 
 
 def recompute(

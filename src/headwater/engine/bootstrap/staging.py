@@ -1,6 +1,7 @@
 """Read relations, or some of their rows, into staging files, chunk by chunk, so that a bootstrap can be resumed.
 
 A chunk of a relation is an answer like any other: rows, and the set of transactions that were seen when they were read.
+Where other processes can join a snapshot, tasks of Spark read the chunks (`task_reading`), else threads do.
 Where a source's readers do not share what they see, each chunk has seen something else. After a crash the finished
 chunks stay; the others are read in a new snapshot, and each chunk is rebased by what *it* saw. That needs a chunk to
 mean the same rows in every snapshot: a key range whose order we can repeat. Where a relation has no such key, all of it
@@ -14,12 +15,13 @@ import hashlib
 import json
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,6 +29,8 @@ import pyarrow.parquet as pq
 
 from headwater.deltas.extent import Remainder
 from headwater.deltas.on_arrow import remaining
+from headwater.engine.bootstrap.chunk_task import ChunkRead, ChunkRequest, write_chunk
+from headwater.engine.bootstrap.task_reading import TaskReading
 from headwater.fail_points import reach
 from headwater.model.position import Positions
 from headwater.model.relation import Relation, arrow_type
@@ -65,16 +69,39 @@ class StagedRelation:
         """The different snapshots that the chunks were read in."""
         return tuple(dict.fromkeys(chunk.seen for chunk in self.chunks))
 
-    def within(self, rows: pa.Table, seen: Seen) -> pa.Table:
-        """Return those of the log's rows that are in the remainder and lie in chunks read in one of the snapshots."""
+    @property
+    def is_of_one_sight(self) -> bool:
+        """Whether all chunks were read in one snapshot, so that nothing depends on the keys of rows."""
+        return len(self.sights) == 1
+
+    def ranges(self, seen: Seen) -> tuple[Chunk, ...]:
+        """Return the key ranges of the chunks that were read in a snapshot. Those that touch are one."""
+        found: list[Chunk] = []
+        for one in (staged.chunk for staged in self.chunks if staged.seen == seen):
+            if found and found[-1].high is not None and found[-1].high == one.low:
+                found[-1] = replace(found[-1], high=one.high)
+            else:
+                found.append(one)
+        return tuple(found)
+
+    def within(self, rows: pa.Table, ranges: Iterable[Chunk]) -> pa.Table:
+        """Return those of the log's rows that are in the remainder, and in key ranges unless all saw the same."""
         rows = remaining(rows, self.rows)
-        if len(self.sights) == 1:
+        if self.is_of_one_sight:
             return rows
         mask = pa.repeat(pa.scalar(False), rows.num_rows)
-        for staged in self.chunks:
-            if staged.seen == seen:
-                mask = pc.or_(mask, _within_chunk(rows, staged.chunk, self.relation))
+        for chunk in ranges:
+            mask = pc.or_(mask, _within_chunk(rows, chunk, self.relation))
         return rows.filter(mask)
+
+    @property
+    def is_in_ranges(self) -> bool:
+        """Whether a row's key says which chunk it is in."""
+        return _are_ranges([one.chunk for one in self.chunks], self.relation, self.wanted)
+
+    def in_chunk(self, rows: pa.Table, chunk: Chunk) -> pa.Table:
+        """Return those of some rows that are in a chunk's range."""
+        return rows.filter(_within_chunk(rows, chunk, self.relation))
 
 
 def _within_chunk(rows: pa.Table, chunk: Chunk, relation: Relation) -> pa.Array:
@@ -109,6 +136,9 @@ class _OneReader:
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
         return self.snapshot.chunks(relation, rows_per_chunk)
 
+    def exported(self) -> Mapping[str, Any]:
+        return self.snapshot.exported()
+
     def is_valid(self, log: LogView) -> bool:
         return self.snapshot.is_valid(log)
 
@@ -138,10 +168,11 @@ def stage_relation(
     rows: Remainder,
     listener: Listener,
     settings: BootstrapSettings,
+    tasks: TaskReading | None = None,
 ) -> StagedRelation:
     """Read rows of a relation into files, several chunks at a time. Chunks that an earlier attempt finished are kept.
 
-    The columns of the remainder are among the wanted ones.
+    The columns of the remainder are among the wanted ones. A single chunk is not worth a task.
     """
     with snapshot.reader() as reader:
         home = folder / _folder_name(relation, wanted, rows, reader.positions, snapshot.token)
@@ -151,18 +182,21 @@ def stage_relation(
         home.mkdir(parents=True)
         plan = snapshot.chunks(relation, settings.chunk_rows)
         _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
-    is_resumable = _is_resumable(plan, relation, wanted)
+    is_resumable = _are_ranges(plan, relation, wanted)
     finished = _finished_chunks(home, plan, source) if is_resumable else []
     progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
     done = {staged.chunk.number for staged in finished}
+    requests = [
+        ChunkRequest(relation=relation, wanted=wanted, rows=rows, chunk=chunk, folder=home)
+        for chunk in plan
+        if chunk.number not in done
+    ]
+    reading = tasks if len(requests) > 1 else None
     with ExitStack() as stack:
         if not is_resumable:
             snapshot = stack.enter_context(one_moment(source, snapshot))
         pool = stack.enter_context(ThreadPoolExecutor(settings.readers, thread_name_prefix=f"read {relation.name}"))
-        read = pool.map(
-            lambda chunk: _stage_chunk(home, snapshot, relation, wanted, rows, chunk, progress),
-            [chunk for chunk in plan if chunk.number not in done],
-        )
+        read = pool.map(lambda request: _stage_chunk(snapshot, reading, request, progress), requests)
         staged = sorted([*finished, *read], key=lambda one: one.chunk.number)
     progress.finish()
     return StagedRelation(relation=relation, wanted=wanted, rows=rows, chunks=tuple(staged))
@@ -176,7 +210,7 @@ def _folder_name(relation: Relation, wanted: tuple[str, ...], rows: Remainder, p
     return f"{relation.name}-{hashlib.sha256(content.encode()).hexdigest()[:12]}"
 
 
-def _is_resumable(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, ...]) -> bool:
+def _are_ranges(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, ...]) -> bool:
     """Tell whether we can repeat the chunks' order: that of numbers and dates, not of texts (collations differ)."""
     column = plan[0].column
     if column is None or column not in wanted:
@@ -186,27 +220,26 @@ def _is_resumable(plan: Sequence[Chunk], relation: Relation, wanted: tuple[str, 
 
 
 def _stage_chunk(
-    home: Path,
-    snapshot: Snapshot,
-    relation: Relation,
-    wanted: tuple[str, ...],
-    rows: Remainder,
-    chunk: Chunk,
-    progress: _Progress,
+    snapshot: Snapshot, tasks: TaskReading | None, request: ChunkRequest, progress: _Progress
 ) -> StagedChunk:
-    path = home / f"chunk-{chunk.number}.parquet"
-    row_count = 0
-    schema = relation.arrow_schema(wanted)
-    with snapshot.reader() as reader, pq.ParquetWriter(path.with_suffix(".writing"), schema) as writer:
-        seen = reader.seen
-        for table in reader.read(relation, wanted, chunk, rows):
-            writer.write_table(remaining(table.select(list(wanted)).cast(schema), rows))
-            row_count += table.num_rows
-            progress.add(table.num_rows)
-    path.with_suffix(".writing").replace(path)
-    _write_json(path.with_suffix(".json"), {"seen": seen.written(), "row_count": row_count})
+    """Read a chunk, by a task if there are tasks and they can, and note that it is read."""
+    read = None if tasks is None else tasks.read(request)
+    if read is None:
+        with snapshot.reader() as reader:
+            read = write_chunk(reader, request, progress.add)
+    else:
+        progress.add(read.row_count)
+    _write_json(_note(request.folder, request.chunk), read.written())
     reach("chunk staged")
-    return StagedChunk(chunk=chunk, path=path, seen=seen, row_count=row_count)
+    return _staged(request.folder, request.chunk, read)
+
+
+def _staged(home: Path, chunk: Chunk, read: ChunkRead) -> StagedChunk:
+    return StagedChunk(chunk=chunk, path=home / read.file, seen=read.seen, row_count=read.row_count)
+
+
+def _note(home: Path, chunk: Chunk) -> Path:
+    return home / f"chunk-{chunk.number}.json"
 
 
 def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
@@ -219,15 +252,13 @@ def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
 def _finished_chunks(home: Path, plan: Sequence[Chunk], source: Source) -> list[StagedChunk]:
     finished = []
     for chunk in plan:
-        note = home / f"chunk-{chunk.number}.json"
+        note = _note(home, chunk)
         try:
-            said = json.loads(note.read_text())
-            pq.read_metadata(note.with_suffix(".parquet"))
-            seen = source.read_seen(said.get("seen", said))  # notes from before have it beside the count
-            row_count = int(said["row_count"])
+            staged = _staged(home, chunk, ChunkRead.read(source, json.loads(note.read_text())))
+            pq.read_metadata(staged.path)
         except (FileNotFoundError, ValueError, LookupError, TypeError):  # not there, or of no use: it is read again
             continue
-        finished.append(StagedChunk(chunk=chunk, path=note.with_suffix(".parquet"), seen=seen, row_count=row_count))
+        finished.append(staged)
     return finished
 
 
@@ -238,11 +269,12 @@ def _write_json(path: Path, content: object) -> None:
 
 
 class _Progress:
-    """Counts rows over the readers of one relation."""
+    """Counts rows over the readers of one relation. `rows_read` of them were read before."""
 
     def __init__(self, relation: Relation, rows_read: int, listener: Listener) -> None:
         self._relation = relation
-        self._rows = rows_read
+        self._rows = self._rows_before = rows_read
+        self._began = time.monotonic()
         self._listener = listener
         self._lock = threading.Lock()
 
@@ -260,6 +292,7 @@ class _Progress:
                 relation=self._relation.name,
                 rows_read=self._rows,
                 rows_estimated=self._rows if finished else max(self._relation.row_estimate, self._rows),
+                rows_per_second=(self._rows - self._rows_before) / max(time.monotonic() - self._began, 0.001),
                 finished=finished,
             )
         )

@@ -22,6 +22,7 @@ from headwater.model.project import Project
 from headwater.observe.status import (
     MemoryStatus,
     MessageCount,
+    RelationReading,
     SelfMaintenanceCount,
     SourceState,
     SourceStatus,
@@ -77,6 +78,7 @@ def write_status(
             "error": "" if thread.error is None else _told(thread.error),
             "hint": "" if thread.error is None else thread.error.hint,
             "retry_at": thread.retry_at,
+            "reading": [asdict(one) for one in messages.reading(name)] if bootstrapping else [],
         }
         for name, thread in acceptor.threads().items()
     }
@@ -220,4 +222,5 @@ def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive
         last_error=str(said["error"]),
         hint=str(said.get("hint", "")),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
+        reading=tuple(RelationReading(**one) for one in said.get("reading", ())),
     )

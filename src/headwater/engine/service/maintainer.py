@@ -328,6 +328,7 @@ class Maintainer:
             rebuilt=self.plan.rebuilt,
             copied=self.plan.copied,
             adopted=adopted,
+            is_beside_views=bool(self.views),
             acceptor=self.acceptor,
             log=self.log,
             budget=self.budget,

@@ -68,7 +68,7 @@ class AcceptedLog(Generic[B]):
             case SawTicks():
                 return self._counted(relation, self.changes(relation, columns, tick, max(tick, sight.upto)))
             case SawTransactions():
-                known = self._known(relation.source, sight, tick, self._log.last_tick)
+                known = self.known(relation.source, sight, tick, self._log.last_tick)
                 return self._at(relation, columns, [at for at, seen in known if seen])
         assert_never(sight)
 
@@ -79,7 +79,7 @@ class AcceptedLog(Generic[B]):
                 return self._counted(relation, self.changes(relation, columns, min(tick, sight.upto), tick))
             case SawTransactions():
                 settled = min(sight.upto or self._settled_upto(relation.source), tick)
-                known = self._known(relation.source, sight, Tick(settled), tick)
+                known = self.known(relation.source, sight, Tick(settled), tick)
                 return self._at(relation, columns, [at for at, seen in known if not seen])
         assert_never(sight)
 
@@ -89,7 +89,7 @@ class AcceptedLog(Generic[B]):
         known = self._log.identities(source, settled, self._log.last_tick)
         self._settled[source] = seen_upto(known, sight.seen, settled)
 
-    def _known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
+    def known(self, source: str, sight: SawTransactions, after: Tick, upto: Tick) -> list[tuple[Tick, bool]]:
         """Return a source's ticks in (after, upto], and whether they were seen. One that was half seen is refused.
 
         A source has several transactions in one tick only where global transactions crossed. The log does not tell

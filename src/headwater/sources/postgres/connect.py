@@ -8,15 +8,18 @@ again less and less often, however many ask for it: servers may lock an account 
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import Conninfo
 
 from headwater.errors import HeadwaterError, LoginRefused, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.settings import CaptureSettings
@@ -160,6 +163,12 @@ class Address:
         """Return the place without user or password."""
         return f"Address({self.source!r}, {self.place!r})"
 
+    def login(self) -> str:
+        """Return a URL with all that libpq connects by from here, as it is kept now: it holds the password."""
+        kept = self._url()
+        self._read(kept)
+        return f"postgresql:///?{urlencode(_as_here(conninfo_to_dict(kept), os.environ), quote_via=quote)}"
+
     def open(self) -> Connection:
         """Open a plain connection, in autocommit."""
         return self._open(lambda parameters: psycopg.connect(**parameters, autocommit=True, prepare_threshold=None))
@@ -216,6 +225,21 @@ class Address:
         if failure is None:
             return SourceRefused(f"{summary} refuses a statement", code="HW-322", detail=detail)
         return failure.error(f"{summary} {failure.what}", code=failure.code, detail=detail, hint=failure.hint)
+
+
+def _as_here(said: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
+    """Return what a URL says, with what an environment adds to it. Where a service is named, that comes before it.
+
+    >>> _as_here({"host": "db", "user": "me"}, {"PGPASSWORD": "x", "PGHOST": "other", "HOME": "/root"})
+    {'password': 'x', 'host': 'db', 'user': 'me'}
+    >>> _as_here({"service": "shop"}, {"PGPASSWORD": "x"})
+    {'service': 'shop'}
+    """
+    named = ((one.keyword.decode(), (one.envvar or b"").decode()) for one in Conninfo.get_defaults())
+    added = {keyword: environment[variable] for keyword, variable in named if environment.get(variable)}
+    if "service" in said or "service" in added:
+        added = {keyword: value for keyword, value in added.items() if keyword == "service"}
+    return {name: str(value) for name, value in {**added, **said}.items() if value is not None}
 
 
 def _require_host_and_port(host: str, port: str) -> None:

@@ -1,7 +1,8 @@
 """One consistent moment of a PostgreSQL database, open for reading by several threads at once.
 
-The first connection exports its snapshot; further ones, opened when two threads read at once, import it. The position
-is read after the snapshot was taken, in the same statement: whatever the snapshot shows was logged before that.
+The first connection exports its snapshot; further ones, opened when two threads read at once, import it, and so do
+other processes. The position is read after the snapshot was taken, in the same statement: whatever the snapshot shows
+was logged before that. Servers number their exported snapshots alike, so who joins one makes sure of the server.
 
 A table that is rewritten (ALTER TABLE … TYPE, TRUNCATE) looks empty to older snapshots. Our snapshot knows which file
 the table had; once we have read the table, our lock keeps others from rewriting it. So if it has that file still, after
@@ -12,15 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 from psycopg import sql
 
 from headwater.deltas.extent import Remainder
-from headwater.errors import HeadwaterError, SourceUnavailable
+from headwater.errors import HeadwaterError, SourceRefused, SourceUnavailable
 from headwater.model.position import LSN, Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName
 from headwater.sources.postgres.chunking import chunk_query, divide
@@ -43,10 +44,33 @@ SELECT EXISTS (
     WHERE c.relfilenode <> coalesce(pg_relation_filenode(c.oid), 0))
 """
 """Whether tables have other files now than in the snapshot, in which `pg_class` is read; the function looks past it."""
+_SERVER = f"{HISTORY_SQL}, pg_postmaster_start_time()::text"
 _EXPORT = (
-    _BEGIN + "SELECT pg_current_snapshot()::text, pg_export_snapshot(), pg_current_wal_insert_lsn()::text,"
-    f" {HISTORY_SQL}, pg_postmaster_start_time()::text"
+    f"{_BEGIN}SELECT pg_current_snapshot()::text, pg_export_snapshot(), pg_current_wal_insert_lsn()::text, {_SERVER}"
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """What a snapshot shows (as PostgreSQL prints it), the name that it is exported by, and where it was taken."""
+
+    shown: str
+    exported: str
+    position: Position
+    started_at: str
+    """When the server started."""
+
+    def written(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        history, offset = self.position.history, self.position.offset
+        server = {"history": history, "started_at": self.started_at}
+        return {"shown": self.shown, "exported": self.exported, "offset": offset, **server}
+
+    @classmethod
+    def read(cls, source: str, said: Mapping[str, Any]) -> Self:
+        """Return what was written."""
+        position = Position(source=source, history=said["history"], offset=said["offset"])
+        return cls(shown=said["shown"], exported=said["exported"], position=position, started_at=said["started_at"])
 
 
 @dataclass(slots=True)
@@ -62,24 +86,22 @@ class PostgresSnapshot:
 
     def __init__(
         self,
+        moment: _Moment,
+        connection: Connection,
         *,
-        source: str,
         address: Address,
         pool: ConnectionPool,
         probe_timeout_seconds: float,
         connection_limit: int,
     ) -> None:
-        """Take the snapshot. At most `connection_limit` connections read it at once."""
+        """Wrap a connection that shows a moment. Use `take` or `join`."""
+        self._moment = moment
         self._address = address
         self._pool = pool
         self._probe_timeout_seconds = probe_timeout_seconds
-        connection, row = pool.begin(_EXPORT)
-        shown, self._exported, offset, history, started_at = row
-        self._started_at = str(started_at)
-        self._seen = parse_snapshot(shown)
-        self._position = Position(source=source, history=history, offset=LSN.parse(offset))
-        self._exporter = _Reader(connection=connection, timeout_seconds=0.0)
-        self._free = [self._exporter]
+        self._seen = parse_snapshot(moment.shown)
+        self._first = _Reader(connection=connection, timeout_seconds=0.0)
+        self._free = [self._first]
         self._broken = False
         self._closed = False
         self._probed: set[RelationName] = set()
@@ -87,6 +109,41 @@ class PostgresSnapshot:
         """Relations that were read, and had not been rewritten then; our locks keep them so until we close."""
         self._lock = threading.Lock()
         self._room = threading.Semaphore(connection_limit)
+
+    @classmethod
+    def take(
+        cls, *, address: Address, pool: ConnectionPool, probe_timeout_seconds: float, connection_limit: int
+    ) -> Self:
+        """Take a snapshot of now. At most `connection_limit` connections read it at once."""
+        connection, (shown, exported, offset, history, started_at) = pool.begin(_EXPORT)
+        position = Position(source=address.source, history=history, offset=LSN.parse(offset))
+        return cls(
+            _Moment(shown=shown, exported=exported, position=position, started_at=started_at),
+            connection,
+            address=address,
+            pool=pool,
+            probe_timeout_seconds=probe_timeout_seconds,
+            connection_limit=connection_limit,
+        )
+
+    @classmethod
+    def join(
+        cls, said: Mapping[str, Any], *, address: Address, pool: ConnectionPool, probe_timeout_seconds: float
+    ) -> Self:
+        """Join the snapshot that another process has exported, by one connection."""
+        moment = _Moment.read(address.source, said)
+        connection, found = _import(address, pool, moment.exported)
+        if found != (moment.shown, moment.position.history, moment.started_at):
+            connection.close()
+            raise _gone(address, "the address leads to another server now, or the server was restarted")
+        return cls(
+            moment,
+            connection,
+            address=address,
+            pool=pool,
+            probe_timeout_seconds=probe_timeout_seconds,
+            connection_limit=1,
+        )
 
     @property
     def seen(self) -> SeenTransactions:
@@ -96,17 +153,21 @@ class PostgresSnapshot:
     @property
     def position(self) -> Position:
         """Every transaction this snapshot shows commits at or before this position of the one log."""
-        return self._position
+        return self._moment.position
 
     @property
     def positions(self) -> Positions:
         """The position, by its log."""
-        return by_log([self._position])
+        return by_log([self._moment.position])
 
     @property
     def token(self) -> str:
         """When the server started that this was taken on."""
-        return self._started_at
+        return self._moment.started_at
+
+    def exported(self) -> Mapping[str, Any]:
+        """Return what `PostgresSource.join` is given in another process while this is open."""
+        return self._moment.written()
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[Self]:
@@ -162,7 +223,7 @@ class PostgresSnapshot:
                 as_before = self._are_as_they_were(connection, tuple(self._probed))
         except HeadwaterError:
             return False
-        return as_before and row == (self._started_at,)
+        return as_before and row == (self._moment.started_at,)
 
     def __enter__(self) -> Self:
         """Keep the snapshot open for a block."""
@@ -195,16 +256,10 @@ class PostgresSnapshot:
         with self._lock:
             assert not self._closed, "a closed snapshot is not read"
             if self._broken:
-                raise SourceUnavailable(
-                    f'a snapshot of source "{self._address.source}" is gone',
-                    code="HW-306",
-                    detail="the connection that held it failed",
-                    hint="it is taken again by itself",
-                )
+                raise _gone(self._address, "the connection that held it failed")
             if self._free:
                 return self._free.pop()
-            exported = sql.Literal(self._exported).as_string(None)
-        connection, _ = self._pool.begin(f"{_BEGIN}SET TRANSACTION SNAPSHOT {exported}; SELECT 1")
+        connection, _ = _import(self._address, self._pool, self._moment.exported)
         return _Reader(connection=connection, timeout_seconds=0.0)
 
     def _put_back(self, reader: _Reader, *, usable: bool) -> None:
@@ -212,5 +267,23 @@ class PostgresSnapshot:
             if usable and not self._closed:
                 self._free.append(reader)
                 return
-            self._broken = self._broken or (not usable and reader is self._exporter)
+            self._broken = self._broken or (not usable and reader is self._first)
         self._pool.give_back(reader.connection)
+
+
+def _import(address: Address, pool: ConnectionPool, exported: str) -> tuple[Connection, tuple[Any, ...]]:
+    """Return a connection inside an exported snapshot, what it shows, and the server that it is of."""
+    name = sql.Literal(exported).as_string(None)
+    try:
+        return pool.begin(f"{_BEGIN}SET TRANSACTION SNAPSHOT {name}; SELECT pg_current_snapshot()::text, {_SERVER}")
+    except SourceRefused as error:  # what else could it refuse
+        raise _gone(address, error.detail) from None
+
+
+def _gone(address: Address, detail: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        f'a snapshot of source "{address.source}" is gone',
+        code="HW-306",
+        detail=detail,
+        hint="it is taken again by itself",
+    )

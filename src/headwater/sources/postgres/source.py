@@ -63,7 +63,13 @@ _SET_LOCK_TIMEOUT = b"SET lock_timeout = 3000"
 class PostgresSource:
     """See `headwater.sources.source.Source`."""
 
-    abilities = Abilities(shares_snapshots=True, reads_as_of=False, holds_log=True, tells_every_transaction=True)
+    abilities = Abilities(
+        shares_snapshots=True,
+        exports_snapshots=True,
+        reads_as_of=False,
+        holds_log=True,
+        tells_every_transaction=True,
+    )
 
     def __init__(
         self,
@@ -250,6 +256,23 @@ class PostgresSource:
         assert at is None, "PostgreSQL shows the present only"
         return self._bootstrap_snapshot() if bootstrap else self._snapshot()
 
+    @contextlib.contextmanager
+    def join(self, said: Mapping[str, Any]) -> Iterator[PostgresSnapshot]:
+        """Lend a reader that shows a snapshot which another process has exported. Its connection ends with it."""
+        pool = ConnectionPool(self._address)
+        timeout_seconds = self._probe_timeout_seconds
+        with (
+            contextlib.closing(pool),
+            PostgresSnapshot.join(
+                said, address=self._address, pool=pool, probe_timeout_seconds=timeout_seconds
+            ) as joined,
+        ):
+            yield joined
+
+    def login(self) -> str:
+        """Return a URL by which another process of this machine connects as this one does, passwords and all."""
+        return self._address.login()
+
     def read_seen(self, said: Mapping[str, Any]) -> SeenTransactions:
         """Return what a snapshot of this source has `written` of what it saw."""
         return SeenTransactions.read(said)
@@ -397,8 +420,7 @@ class PostgresSource:
         return {**protocol, "publication_names": self._channel}
 
     def _snapshot(self) -> PostgresSnapshot:
-        return PostgresSnapshot(
-            source=self._name,
+        return PostgresSnapshot.take(
             address=self._address,
             pool=self._pool,
             probe_timeout_seconds=self._probe_timeout_seconds,

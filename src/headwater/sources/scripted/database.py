@@ -24,8 +24,10 @@ from headwater.model.transaction import SeenOfLogs, SeenUpTo
 from headwater.sources.scripted.rows import Changes, Values
 from headwater.sources.source import Abilities
 
-SERVER = Abilities(shares_snapshots=True, reads_as_of=False, holds_log=True, tells_every_transaction=True)
-"""What a database can do unless another kind is played."""
+SERVER = Abilities(
+    shares_snapshots=True, exports_snapshots=False, reads_as_of=False, holds_log=True, tells_every_transaction=True
+)
+"""What a database can do unless another kind is played. Its snapshots are exported to other clients in this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,8 @@ class ScriptedDatabase:
     """Held while anything here is read or changed. Every change notifies it."""
     followers: dict[str, object] = field(default_factory=dict)
     """The connections that follow now, by the name of the slot."""
+    exported: set[str] = field(default_factory=set)
+    """The names of the snapshots that other clients can join."""
     _hidden: set[tuple[str, int]] = field(default_factory=set)
     _failure: HeadwaterError | None = None
     _published: ClassVar[WeakValueDictionary[str, ScriptedDatabase]] = WeakValueDictionary()

@@ -10,8 +10,9 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -242,6 +243,19 @@ class ScriptedSource:
             source=self, relations=names, seen=seen, token=str(database.run), is_past=at is not None
         )
 
+    @contextmanager
+    def join(self, said: Mapping[str, Any]) -> Iterator[ScriptedReader]:
+        """Lend a reader that shows a snapshot which another client of the database has exported."""
+        if said["name"] not in self.database.exported:
+            raise _gone(self.name, "it was closed")
+        reader = ScriptedReader(source=self, seen=self.read_seen(said["seen"]), token=said["token"])
+        reader.require_valid()
+        yield reader
+
+    def login(self) -> str:
+        """Return a URL by which another client finds the database."""
+        return self.database.publish()
+
     def read_seen(self, said: Mapping[str, Any]) -> SeenUpTo | SeenOfLogs:
         """Return what a reader has `written` of what it saw."""
         return SeenOfLogs.read(said) if self.database.has_log_per_relation else SeenUpTo.read(said)
@@ -435,7 +449,7 @@ class ScriptedReader:
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`. Of all without columns."""
-        self._require_valid()
+        self.require_valid()
         rows: Mapping[tuple[object, ...], int] = self.source.database.state(relation.name, self.seen)
         if columns:
             sought = {
@@ -449,22 +463,18 @@ class ScriptedReader:
     def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
         """Yield the wanted columns of a chunk's rows."""
         del rows
-        self._require_valid()
+        self.require_valid()
         held: Mapping[tuple[object, ...], int] = self.source.database.state(relation.name, self.seen)
         if chunk.column is not None:
             place = relation.column_names.index(chunk.column)
             held = {row: n for row, n in held.items() if _is_within(row[place], chunk)}
         yield plain_rows(relation, held).select(list(wanted))
 
-    def _require_valid(self) -> None:
+    def require_valid(self) -> None:
+        """Refuse to go on once the database was restarted."""
         self.source.database.require_up()
         if self.token != str(self.source.database.run):
-            raise SourceUnavailable(
-                f'a snapshot of source "{self.source.name}" is gone',
-                code="HW-306",
-                detail="the database was restarted",
-                hint="it is taken again by itself",
-            )
+            raise _gone(self.source.name, "the database was restarted")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -477,6 +487,8 @@ class ScriptedSnapshot:
     """What was visible when it was opened."""
     token: str
     is_past: bool = False
+    name: str = field(default_factory=partial(secrets.token_hex, 4))
+    """The name that it is exported by."""
 
     @contextmanager
     def reader(self) -> Iterator[ScriptedReader]:
@@ -497,6 +509,12 @@ class ScriptedSnapshot:
             for number, (low, high) in enumerate(zip((None, *bounds), (*bounds, None), strict=True))
         )
 
+    def exported(self) -> Mapping[str, Any]:
+        """Return what `ScriptedSource.join` is given by another client."""
+        assert self.source.abilities.exports_snapshots, "its snapshots are for this client only"
+        self.source.database.exported.add(self.name)
+        return {"name": self.name, "seen": self.seen.written(), "token": self.token}
+
     def is_valid(self, log: LogView) -> bool:
         """Tell whether the database has not restarted since. One that cannot share snapshots lets the log come to now.
 
@@ -514,7 +532,14 @@ class ScriptedSnapshot:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Do nothing. There is nothing to close."""
+        """Let no other client join it any more."""
+        self.source.database.exported.discard(self.name)
+
+
+def _gone(source: str, detail: str) -> SourceUnavailable:
+    return SourceUnavailable(
+        f'a snapshot of source "{source}" is gone', code="HW-306", detail=detail, hint="it is taken again by itself"
+    )
 
 
 def _is_within(value: object, chunk: Chunk) -> bool:
