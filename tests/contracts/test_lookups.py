@@ -276,7 +276,7 @@ def replica_beyond_what_is_held(place: Place) -> Stages:
 
 def segment_beyond_what_is_held(place: Place) -> Stages:
     """A kept segment that reads much where it is stored."""
-    for tick, stored in _stored(place, 2, LAST, few_rows=0):
+    for tick, stored in _stored(place, 2, LAST, few_rows=0, held_rows=2):
         rows = [_counted(place, tick)]
         yield tick, SegmentReader.of_parts(RELATION, rows, Tick(tick), stored=lambda _, here=stored: here, held_rows=2)
 

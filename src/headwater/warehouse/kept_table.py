@@ -35,7 +35,7 @@ from headwater.deltas.on_arrow import ArrowBag, ArrowRestriction
 from headwater.errors import NotReadable
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
-from headwater.storage.data_file import describe, place
+from headwater.storage.data_file import describe, place, write_rows
 from headwater.storage.fenced_table import FencedTable
 from headwater.storage.few_rows import ROWS_PER_PART, read_few, read_in_parts
 from headwater.warehouse.checkpoint import ORDERED, Checkpoint, CheckpointSnapshot
@@ -49,6 +49,8 @@ if TYPE_CHECKING:  # small tables are read without Spark, and quicker without im
 Read = TypeVar("Read")
 
 BIRTH = "headwater.birth"
+_CARRIED_ROWS = 20_000
+"""A commit carries up to this many rows of a table. More are written to a file of the table, which the commit names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +150,8 @@ class KeptTable:
         assert ends["max"] <= upto, "a batch ends at its last tick"
         ordered = fresh.table.select(self._stamped.names)
         typed = ordered if ordered.schema.equals(self._stamped) else ordered.cast(self._stamped)
+        if typed.num_rows > _CARRIED_ROWS:
+            return TableChange(table=self.name, after=done, upto=upto, files=(write_rows(self.changes.path, typed),))
         return TableChange(table=self.name, after=done, upto=upto, rows=typed)
 
     def _stored_change(self, rows: StoredBag, upto: Tick, done: Tick) -> TableChange | None:

@@ -17,7 +17,7 @@ Views that need not show every tick have changes of their own making, and tables
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -116,7 +116,10 @@ class AuxiliaryTable:
 
     def _of_parts(self, parts: Iterable[pa.Table], tick: Tick) -> SegmentReader:
         folder = MappedFolder.below(self.table.folder, self.budget.rows)
-        return SegmentReader.of_parts(self.relation, parts, tick, folder, self.stored, self._held_rows)
+        return SegmentReader.of_parts(self.relation, parts, tick, folder, self._many, self._held_rows)
+
+    def _many(self, tick: Tick) -> StoredSegment:
+        return replace(self.stored(tick), finds_many=True)
 
     def advance(self, lo: Tick, parts: Iterable[pa.Table], upto: Tick) -> None:
         """Take the rows in memory along from one tick to another, if no view did before. The changes come in parts."""

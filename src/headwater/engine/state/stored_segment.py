@@ -41,6 +41,8 @@ class StoredSegment:
     held_rows: int = DEFAULTS.batch.held_rows
     """Up to this many rows are held. More stay on Spark."""
     origin: Origin = Origin.AUXILIARY_TABLE
+    finds_many: bool = False
+    """Whether it is known that too many are found to be held."""
     lookup_milliseconds: ClassVar[float] = costs.JOB
 
     def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
@@ -48,10 +50,10 @@ class StoredSegment:
         return [limited(self._found(request), request) for request in requests]
 
     def _found(self, request: BagRequest) -> BagResult:
-        rows: Bag | None = self._held(request)
+        rows: Bag | None = None if self.finds_many else self._held(request)
         if rows is None:
             stored = self._stored(request)
-            rows = stored if request.limit is not None else self._few_of(stored)
+            rows = stored if request.limit is not None or self.finds_many else self._few_of(stored)
         return RowResult(rows=rows, sight=SawTicks(upto=self.tick), origin=self.origin)
 
     def _held(self, request: BagRequest) -> ArrowBag | None:
