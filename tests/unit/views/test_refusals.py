@@ -79,6 +79,16 @@ REFUSED = (
         "SELECT COUNT(Name) FILTER (WHERE id > 1) OVER (PARTITION BY id) AS n FROM crm.customers",
         "COUNT(Name) FILTER (WHERE id > 1) OVER (PARTITION BY id)",
     ),
+    (
+        "HW-296",
+        "SELECT id, RANK() OVER (ORDER BY COUNT(*)) AS n FROM crm.customers GROUP BY id, CUBE(Name) HAVING Name = 'x'",
+        "RANK() OVER (ORDER BY COUNT(*))",
+    ),
+    (
+        "HW-296",
+        "SELECT id FROM crm.customers GROUP BY ROLLUP(id, Name) HAVING id > 1 QUALIFY RANK() OVER (ORDER BY id) = 1",
+        "RANK() OVER (ORDER BY id)",
+    ),
     ("HW-293", "SELECT id, max(last_value(Name)) OVER () AS n FROM crm.customers GROUP BY id", "last_value(Name)"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = :wanted", ":"),
     ("HW-242", "SELECT id FROM crm.customers WHERE id = ?", "?"),

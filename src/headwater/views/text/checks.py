@@ -146,6 +146,35 @@ def filters_no_windows(statement: Statement) -> None:
             raise statement.refusal(support.FILTERED_WINDOW, window)
 
 
+def leaves_groups_out_before_windows(statement: Statement) -> None:
+    """Refuse window functions over several groupings whose HAVING tests columns alone.
+
+    Spark 4.3 resolves such a HAVING late, and computes the windows over the groups that it should have left out.
+    """
+    for select in statement.tree.find_all(exp.Select):
+        group, having = select.args.get("group"), select.args.get("having")
+        if group is None or having is None or not _has_several_groupings(group):
+            continue
+        windows = [one for part in (*select.expressions, *_after(select)) for one in _own(part, exp.Window)]
+        if windows and not any(not isinstance(one, exp.Grouping) for one in _own(having, exp.AggFunc)):
+            raise statement.refusal(support.WINDOW_BEFORE_HAVING, windows[0])
+
+
+def _has_several_groupings(group: exp.Group) -> bool:
+    return any(group.args.get(kind) for kind in ("grouping_sets", "rollup", "cube")) or any(
+        isinstance(one, (exp.GroupingSets, exp.Rollup, exp.Cube)) for one in group.expressions
+    )
+
+
+def _after(select: exp.Select) -> list[exp.Expr]:
+    return [clause for name in ("qualify", "order") if (clause := select.args.get(name)) is not None]
+
+
+def _own(part: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
+    """Return the expressions of a kind that a clause has, without those of the queries in it."""
+    return [one for one in part.walk(prune=lambda node: isinstance(node, exp.Query)) if isinstance(one, kind)]
+
+
 def has_known_expressions(statement: Statement) -> None:
     """Refuse any other kind of expression that nobody has checked: lambdas, struct fields, COLLATE, AT TIME ZONE."""
     for node in statement.tree.walk():
@@ -183,4 +212,5 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     has_known_escapes,
     picks_rows_of_windows,
     filters_no_windows,
+    leaves_groups_out_before_windows,
 )

@@ -23,6 +23,7 @@ from headwater.views.text.checks import (
     has_known_escapes,
     has_known_expressions,
     has_no_parameters,
+    leaves_groups_out_before_windows,
 )
 from headwater.views.text.scope import relations_in
 from headwater.views.text.spark_text import spark_text
@@ -33,6 +34,7 @@ _CHECKS: tuple[Callable[[Statement], None], ...] = (
     calls_functions_for_readers,
     has_known_expressions,
     has_known_escapes,
+    leaves_groups_out_before_windows,
 )
 
 

@@ -207,6 +207,11 @@ FILTERED_WINDOW = Reason(
     summary="Spark has no FILTER in window functions",
     remedy="put the test into the argument: COUNT(CASE WHEN test THEN value END) OVER (...)",
 )
+WINDOW_BEFORE_HAVING = Reason(
+    code="HW-296",
+    summary="Spark computes these window functions before it has left out the groups that HAVING leaves out",
+    remedy="write HAVING ... AND COUNT(*) >= 0: with an aggregate in it HAVING comes first, as it should",
+)
 
 NO_STAR = "write COUNT(*), or name the columns"
 
@@ -244,4 +249,5 @@ REASONS: tuple[Reason, ...] = (
     SEVERAL_ORDERS,
     NO_WINDOW,
     FILTERED_WINDOW,
+    WINDOW_BEFORE_HAVING,
 )
