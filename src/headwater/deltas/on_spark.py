@@ -37,6 +37,8 @@ _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
 _ROWS_PER_PIECE = 65_536
 _COPIES = "_copies"
+_SHUFFLES_PER_CORE = 8
+"""Into how many partitions many rows are divided at first; small ones are put together again."""
 _numbers = itertools.count()
 _names_in_use = threading.Lock()
 
@@ -87,9 +89,14 @@ def small_session(spark: SparkSession) -> SparkSession:
     return _session(spark, small=True)
 
 
+@cache
 def large_session(spark: SparkSession) -> SparkSession:
-    """Return the session for queries over many rows, and for frames over them."""
-    return _session(spark, small=False)
+    """Return the session for queries over frames: it decides as it goes how rows are divided and joined."""
+    session = session_like(spark)
+    if not is_connect(spark):
+        session.conf.set("spark.sql.adaptive.enabled", value=True)
+        session.conf.set("spark.sql.shuffle.partitions", _SHUFFLES_PER_CORE * spark.sparkContext.defaultParallelism)
+    return session
 
 
 def to_small_dataframe(session: SparkSession, table: pa.Table) -> DataFrame:

@@ -32,6 +32,8 @@ from headwater.deltas.order import By, Order
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 
+_BROADCAST_BYTES = 32 * 2**20
+"""Held rows of no more bytes are sent to every task where they meet stored ones."""
 _BROADCAST_KEYS = 100_000
 """Up to this many keys are sent to every task instead of being shuffled."""
 
@@ -338,7 +340,8 @@ def as_frame(spark: SparkSession, rows: pa.Table | DataFrame) -> DataFrame:
     """Return held rows as a frame with their own types: timestamps without a zone stay so."""
     if not isinstance(rows, pa.Table):
         return rows
-    return to_dataframe(spark, rows).to(from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    frame = to_dataframe(spark, rows).to(from_arrow_schema(rows.schema, prefer_timestamp_ntz=True))
+    return F.broadcast(frame) if rows.nbytes <= _BROADCAST_BYTES else frame
 
 
 def _ordered(by: By) -> Column:
