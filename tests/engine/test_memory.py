@@ -12,6 +12,7 @@ from headwater.observe.status import MemoryStatus
 MEMORY = """
 [maintenance]
 memory = "100 kB"
+batch_ticks = 1
 [settings.batch]
 replica_behind_rows = 500
 [settings.upkeep]
