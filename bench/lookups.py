@@ -39,7 +39,7 @@ def main() -> None:
     report.say(f"# Lookups, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
     report.say()
     report.say(f"{os.cpu_count()} cores; load before: {os.getloadavg()[0]:.1f}. {ROWS:,} rows, keys are texts.")
-    for memory_bytes in (DEFAULT_BYTES, DEFAULT_BYTES // 10):
+    for memory_bytes in (DEFAULT_BYTES // 10, DEFAULT_BYTES):
         report.say()
         report.say(f'## `memory = "{memory_bytes / 10**6:,.0f} MB"`')
         report.say()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -159,10 +160,14 @@ def replica(
     return make_replica(spark, warehouse.path, SALES, content, rows, Tick(tick), budget=budget, settings=settings)
 
 
+@pytest.mark.parametrize("held_rows", [1, DEFAULTS.batch.held_rows])
 @pytest.mark.parametrize("name", EXTENTS)
-def test_it_is_brought_to_any_tick(spark: SparkSession, warehouse: Warehouse, history: History, name: str) -> None:
+def test_it_is_brought_to_any_tick(
+    spark: SparkSession, warehouse: Warehouse, history: History, name: str, held_rows: int
+) -> None:
+    """By rows that are handed to Spark, and by rows that it reads in the files of the replica and of the log."""
     content = Content(columns=("id", "n", "city"), rows=EXTENTS[name])
-    reader = replica(spark, warehouse, history, content)
+    reader = replica(spark, warehouse, history, content, settings=replace(DEFAULTS.batch, held_rows=held_rows))
     for tick in (0, MADE, 17):
         assert bag(reader.dataframe_at(warehouse.log, Tick(tick)), content) == history.rows(tick, content)
     reader.absorb(reader.change_parts(warehouse.log, reader.tick, Tick(15)), Tick(15))
