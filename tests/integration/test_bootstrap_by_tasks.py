@@ -80,6 +80,7 @@ def test_what_keeps_tasks_out_does_not_keep_views_from_being_born(
 
     monkeypatch.setattr("headwater.engine.bootstrap.task_reading.answered_logins", unanswered)
     world.write_project(KEPT, settings=CHUNKS)
+    world.note_before()
     with running(world, spark) as maintainer:
         maintainer.wait_until(lambda: len(maintainer.heard(ViewBorn)) == len(KEPT))
     warned = {event.source: event.sentence for event in maintainer.heard(SourceWarning)}  # type: ignore[attr-defined]
