@@ -30,6 +30,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, arrow_type
 from headwater.model.transaction import Seen
 from headwater.sources.source import Chunk
+from headwater.storage.spark_files import spark_schema
 from headwater.warehouse.log_rows import spark_rows
 
 _TICKS_TOGETHER = 100_000
@@ -153,17 +154,23 @@ class Corrections:
         """Return the signed rows: the wanted columns and `_count`. None if there are none, as far as that is known."""
         if self.is_few:
             found = self._few_rows()
-            return to_dataframe(self.spark, found.drop_columns([TICK])) if found.num_rows else None
-        whole, relation = F.lit(self.staged.is_of_one_sight), self.staged.relation
+            return self._typed(to_dataframe(self.spark, found)) if found.num_rows else None
+        is_whole, relation = self.staged.is_of_one_sight, self.staged.relation
         signed = F.lit(None).cast("bigint")
         for sight in self.sights:
-            is_here = whole | _in_ranges(relation, sight.ranges)
+            is_here = F.lit(True) if is_whole else _in_ranges(relation, sight.ranges)
             signed = F.when(is_here & _is_in(sight.missed.lacking), F.col(COUNT)).otherwise(signed)
             signed = F.when(is_here & _is_in(sight.missed.early), -F.col(COUNT)).otherwise(signed)
         rows = self.staged.rows
         is_left_out = F.coalesce(passing(rows.without), F.lit(False))
         found = self._logged().where(passing(rows.of) & ~is_left_out).withColumn(COUNT, signed)
-        return found.where(F.col(COUNT).isNotNull()).drop(TICK)
+        return self._typed(found.where(F.col(COUNT).isNotNull()))
+
+    def _typed(self, rows: DataFrame) -> DataFrame:
+        """Return rows in the types of what was staged: handed to Spark, timestamps without a zone have one."""
+        schema = spark_schema(self.staged.relation.arrow_schema(self.staged.wanted))
+        columns = zip(quoted(self.staged.wanted), schema, strict=True)
+        return rows.select(*(F.col(name).cast(one.dataType).alias(one.name) for name, one in columns), COUNT)
 
     def _few_rows(self) -> pa.Table:
         return pa.concat_tables(self._few_parts())
