@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from s3_server import IDENTITY, S3Server, s3_server
 from volume import THOROUGH
 
 from headwater.sources.embedded import EmbeddedServer
 from headwater.spark.session import spark_session
+from headwater.storage.object_store import reach
 from headwater.views.text.bounds import allow_depth
 
 allow_depth()  # now: hypothesis refuses a test in which the limit of calls changes
@@ -23,6 +25,8 @@ _numbers = itertools.count(1)
 
 # For a virtual machine that lives minutes, the best code is compiled too late; children inherit it.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+
+os.environ |= IDENTITY  # before Spark starts: tasks have it from there
 
 
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
@@ -89,6 +93,24 @@ def three_servers() -> Iterator[dict[str, EmbeddedServer]]:
         for server in servers.values():
             server.kill()  # as above
         shutil.rmtree(directory)
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[S3Server]:
+    """One server that speaks S3 for the whole run. Every test has an address of its own there."""
+    with s3_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["folder", "s3"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An address at which nothing is, once in a folder and once on an object store."""
+    if request.param == "folder":
+        return str(tmp_path / "warehouse")
+    server: S3Server = request.getfixturevalue("s3")
+    address = server.address()
+    reach(address, server.options)
+    return address
 
 
 @pytest.fixture(scope="session")

@@ -64,11 +64,22 @@ ONLY_IN = {
     ),
     "typer": ("cli/", "headwater_lab/cli/"),
     "rich": ("cli/", "demo"),
+    "obstore": ("storage/",),
     "msgspec": ("warehouse/", "prove/"),
     "tomlkit": ("advisor/",),
     "matplotlib": ("headwater_lab/charts.py", "headwater_lab/chart_style.py", "headwater_lab/papers/charts.py"),
 }
 """Which parts of the packages may import a library, as beginnings of paths."""
+
+ADDRESSED = ("storage/", "changelog/", "warehouse/", "engine/", "lineage/", "judge/")
+"""Where addresses are of folders or of object stores, and none is taken for a path of this machine."""
+
+PATHS_ONLY_IN = (
+    "storage/local_folder.py",  # objects in a folder
+    "storage/object_store.py",  # tells folders and object stores apart
+    "storage/local_copies.py",  # copies on this machine, wherever the warehouse is
+    "storage/mapped_rows.py",  # as above
+)
 
 COLLECT_ONLY_IN = ("cli/", "judge/", "deltas/compare_frames.py")
 """Rows become Python objects only where a person asked to see them, or a judge to compare them."""
@@ -167,6 +178,27 @@ def test_libraries_stay_where_they_are_the_point(file: Path) -> None:
         if not place(file).startswith(ONLY_IN.get(module.split(".")[0], ("",)))
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize("file", [one for one in MODULES if place(one).startswith(ADDRESSED)], ids=place)
+def test_addresses_are_not_taken_for_paths(file: Path) -> None:
+    """A warehouse may be on an object store: `pathlib` would make a folder that is called `s3:`."""
+    if place(file) in PATHS_ONLY_IN:
+        return
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    imported = [f"{place(file)}:{line} {name}" for line, name in imports(file) if name in ("pathlib", "shutil", "glob")]
+    opened = [
+        f"{place(file)}:{node.lineno} open"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open"
+    ]
+    named = [
+        f"{place(file)}:{node.lineno} os.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
+        if node.attr in ("path", "listdir", "scandir", "remove", "rename", "replace", "makedirs", "mkdir")
+    ]
+    assert not [*imported, *opened, *named]
 
 
 @pytest.mark.parametrize("file", MODULES, ids=place)

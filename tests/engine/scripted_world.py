@@ -127,6 +127,10 @@ class ScriptedWorld:
     events: list[Event] = field(default_factory=list)
     oracles: dict[str, Callable[[Bag, Bag], Bag]] = field(default_factory=dict)
     """By view, what gives its rows from those of sales and products, for views that are not the two above."""
+    address: str = ""
+    """Where the warehouse is, if not in the project's folder."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """How the object store there is reached."""
     _urls: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -149,7 +153,12 @@ class ScriptedWorld:
         shutil.rmtree(self.folder / "views", ignore_errors=True)
         (self.folder / "views").mkdir(parents=True)
         sources = "".join(f'[sources.{name}]\nurl = "{url}"\n' for name, url in self._urls.items())
-        (self.folder / "headwater.toml").write_text(f'[project]\nname = "scripted"\n{sources}{QUICK}{forms(settings)}')
+        stored = ""
+        if self.address:
+            said = "".join(f'{key} = "{value}"\n' for key, value in self.options.items())
+            stored = f'[warehouse]\npath = "{self.address}"\n[warehouse.storage]\n{said}'
+        text = f'[project]\nname = "scripted"\n{stored}{sources}{QUICK}{forms(settings)}'
+        (self.folder / "headwater.toml").write_text(text)
         for name, sql in views.items():
             of_sources = sql.replace(str(SALES), str(self.sales)).replace(str(PRODUCTS), str(self.products))
             (self.folder / "views" / f"{name}.sql").write_text(of_sources)
@@ -231,7 +240,7 @@ class ScriptedWorld:
 
     @property
     def warehouse(self) -> Warehouse:
-        return Warehouse.open(str(self.folder / "warehouse"))
+        return Warehouse.open(self.address or str(self.folder / "warehouse"))
 
     def assert_exact(self, *views: str) -> int:
         """Compare every state of views with what their queries give; return the newest tick. All ticks are there once.

@@ -25,6 +25,8 @@ from pyspark.find_spark_home import _find_spark_home
 _numbers = itertools.count()
 
 HERE = Path(__file__).parent
+SHARED = (HERE, HERE.parent / "properties", HERE.parent / "stores")
+"""Where programs find what tests share."""
 HOME = Path(_find_spark_home())
 _PATIENCE_SECONDS = 600.0
 _OWN = ("SPARK_MASTER", "SPARK_REMOTE", "SPARK_LOCAL_IP", "PYSPARK_SUBMIT_ARGS", "SPARK_CONNECT_MODE_ENABLED")
@@ -41,11 +43,11 @@ def options(*settings: str) -> str:
     return " ".join([_LESS, *(f"--conf {setting}" for setting in settings), "pyspark-shell"])
 
 
-def play_aside(folder: Path, said: Mapping[str, str], program: str = "one_story.py") -> dict[str, Any]:
+def play_aside(folder: Path, said: Mapping[str, str], program: str = "one_story.py", *arguments: str) -> dict[str, Any]:
     """Play a story in a process of its own, on the Spark that its environment names, and return what it found."""
     child = subprocess.run(
-        [sys.executable, str(HERE / program), str(folder)],
-        env=environment(said) | {"PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent / "properties")))},
+        [sys.executable, str(HERE / program), str(folder), *arguments],
+        env=environment(said) | {"PYTHONPATH": os.pathsep.join(map(str, SHARED))},
         capture_output=True,
         text=True,
         timeout=_PATIENCE_SECONDS,

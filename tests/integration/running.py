@@ -80,7 +80,7 @@ class Running(Beside):
             spark, resolve_project(project, spark), listen, rebuild, Consent.of(yes=True)
         )
         run = partial(self.maintainer.run, until_idle=False, ticks=None)
-        super().__init__(str(project.warehouse), events, run, self.maintainer.stop)
+        super().__init__(project.warehouse, events, run, self.maintainer.stop)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class World:
         project, events = self.open().project, self.events
         going = ProjectRun(self._spark, project, events.append)
         return Beside(
-            str(project.warehouse),
+            project.warehouse,
             events,
             lambda: going.run(until_idle=False, ticks=None, rebuild=(), fail_fast=False),
             going.stop,

@@ -180,11 +180,15 @@ def test_chunks_of_a_server_that_crashed_are_read_again(tmp_path: Path) -> None:
             server.execute("CHECKPOINT")
             server.execute("SET synchronous_commit = off; INSERT INTO t VALUES (10)")
             with source.snapshot() as snapshot:
-                before = stage_relation(tmp_path, source, snapshot, relation, ("id",), WHOLE, ignore_event, settings)
+                before = stage_relation(
+                    str(tmp_path), source, snapshot, relation, ("id",), WHOLE, ignore_event, settings
+                )
             server.kill()
             server.start()
             with source.snapshot() as snapshot:
-                after = stage_relation(tmp_path, source, snapshot, relation, ("id",), WHOLE, ignore_event, settings)
+                after = stage_relation(
+                    str(tmp_path), source, snapshot, relation, ("id",), WHOLE, ignore_event, settings
+                )
             assert len(before.chunks) > 1
             assert sum(chunk.row_count for chunk in before.chunks) == 10
             assert server.execute("SELECT count(*) FROM t") == [(9,)], "the server has lost it"

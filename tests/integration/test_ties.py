@@ -84,7 +84,7 @@ def test_the_newest_row_is_another_once_it_is_deleted(world: AuditedWorld, spark
 
     project = load(world.folder)
     resolved = resolve_project(project, spark)
-    entries = Warehouse.open(str(project.warehouse)).catalog().views
+    entries = Warehouse.open(project.warehouse).catalog().views
     old = {name: replace(entry, completed="") for name, entry in entries.items()}  # as an older version wrote them
     plan = make_plan(resolved, Kept(views=old, replicas={}))
     assert set(plan.changed) == set(VIEWS)

@@ -37,7 +37,7 @@ def advise_views(
             detail=f"there are {', '.join(ALGORITHMS)}",
             hint=did_you_mean(algorithm, tuple(ALGORITHMS), otherwise="leave it away: `exact` finds the cheapest"),
         )
-    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    warehouse = Warehouse.open(resolved.project.warehouse)
     sources = measure_sources(resolved)
     given: list[Advice] = []
     refused: list[Unadvised] = []

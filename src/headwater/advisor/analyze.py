@@ -38,7 +38,7 @@ from headwater.model.project import Reading
 from headwater.model.relation import RelationName
 from headwater.project.resolve import ResolvedProject, ResolvedView
 from headwater.spark.types import SelectTypes
-from headwater.storage.data_file import delete_folder
+from headwater.storage.object_store import store_at
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.steps.segments import SegmentedView
 from headwater.warehouse.folders import replica_folder, scratch_folder
@@ -96,7 +96,7 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 
 def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> ViewAnalysis:
     """Return what each kind of maintenance costs a view. Nothing of the warehouse is changed."""
-    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    warehouse = Warehouse.open(resolved.project.warehouse)
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
     scratch = scratch_folder(warehouse.path, f"analyze-{uuid.uuid4()}")
     runner = Runner(spark=spark, held_rows=resolved.project.settings.batch.held_rows, scratch=scratch)
@@ -113,7 +113,7 @@ def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> V
             if snapshots.are_valid():
                 return found
     finally:
-        delete_folder(scratch)
+        store_at(scratch).delete()
     raise SourceUnavailable(
         "a source restarted, or rewrote a table, while it was asked", code="HW-533", hint="try again"
     )

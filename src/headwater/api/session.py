@@ -49,6 +49,8 @@ from headwater.observe.status import (
     ViewStatus,
 )
 from headwater.project.file import load
+from headwater.storage.local_copies import use_cache
+from headwater.storage.object_store import reach
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import maintainer_is_alive, read_lease, refuse_if_held
@@ -84,7 +86,7 @@ def _naming_files(
 
     @wraps(verb)
     def wrapped(self: Headwater, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Answer:
-        with stored(str(self.project.warehouse)):
+        with stored(self.project.warehouse):
             return verb(self, *arguments, **named)
 
     return wrapped
@@ -103,6 +105,8 @@ class Headwater:
     def __init__(self, project: Project, listener: Listener, spark: SparkSession | None = None) -> None:
         """Keep what the project says. Spark and the sources are reached only when a method needs them."""
         self.project = project
+        reach(project.warehouse, project.storage.options)
+        use_cache(project.warehouse, project.storage.cache)
         self._listener = listener
         self._given_spark = spark
 
@@ -155,7 +159,7 @@ class Headwater:
 
     def _lost_sources(self, resolved: ResolvedProject) -> Iterator[str]:
         """Yield what the last maintainer said of sources that it lost for good, unless they have new logs."""
-        if not is_warehouse(str(self.project.warehouse)):
+        if not is_warehouse(self.project.warehouse):
             return
         warehouse = self._warehouse()
         for one in read_sources(self.project, warehouse):
@@ -183,7 +187,7 @@ class Headwater:
         """
         self._require_views(rebuild)
         self._require_own_warehouse()  # before Spark starts, which takes long
-        if is_warehouse(path := str(self.project.warehouse)):
+        if is_warehouse(path := self.project.warehouse):
             refuse_if_held(path)
         from headwater.engine.service.project_run import ProjectRun
         from headwater.project.plan import Consent
@@ -427,7 +431,7 @@ class Headwater:
             self.project.view(name)
 
     def _require_own_warehouse(self) -> None:
-        refuse_other_project(str(self.project.warehouse), self.project.name)
+        refuse_other_project(self.project.warehouse, self.project.name)
 
     def _readable(self, view: str, at: When | None) -> Moment | None:
         """Return the moment that is asked for. A view that cannot be read then is refused before Spark starts."""
@@ -447,7 +451,7 @@ class Headwater:
         return resolved
 
     def _warehouse(self) -> Warehouse:
-        path = str(self.project.warehouse)
+        path = self.project.warehouse
         if not is_warehouse(path):
             raise NotReadable(
                 "there is no warehouse yet",

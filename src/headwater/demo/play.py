@@ -56,7 +56,7 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
                 _write(servers, maintainer, seconds, listener)
             listener(Scene.RECOMPUTING)
             history = read_history(servers)
-        warehouse = Warehouse.open(str(resolved.project.warehouse))
+        warehouse = Warehouse.open(resolved.project.warehouse)
         last = warehouse.log.last_tick
         check = recompute(
             spark=spark.result(),

@@ -136,7 +136,7 @@ def explain_cost(resolved: ResolvedProject, name: str) -> ExplainedCost:
     view, readings = resolved.views[name].view, resolved.views[name].readings
     rows = {relation: resolved.relations[relation].row_estimate for relation in view.relations}
     probed = [relation for relation in view.relations if readings[relation] is Reading.PROBE]
-    path, batch, selected = str(resolved.project.warehouse), None, dict(rows)
+    path, batch, selected = resolved.project.warehouse, None, dict(rows)
     if is_warehouse(path):
         warehouse = Warehouse.open(path)
         selected |= {relation: count for relation, count in _held(warehouse).items() if relation in rows}

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from importlib.util import find_spec
-from pathlib import Path
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -46,11 +47,14 @@ from headwater.model.relation import RelationName
 from headwater.observe.events import CheckProgress, Listener, ignore_event
 from headwater.project.outdated_view import refuse_outdated
 from headwater.project.resolve import ResolvedProject
+from headwater.spark.executors import has_executors
 from headwater.spark.view_errors import is_contradiction, unchecked_error
+from headwater.storage.object_store import store_at
 from headwater.storage.spark_files import read_files
 from headwater.views.steps.segments import SegmentedView, described_relations
 from headwater.views.text.upstream_views import whole_text
 from headwater.warehouse.catalog import ViewEntry
+from headwater.warehouse.folders import passing_name
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 
@@ -68,15 +72,15 @@ def check_views(
 
     With `steps` every state is also computed by the view's steps, and has to be what its SQL gives.
     """
-    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    warehouse = Warehouse.open(resolved.project.warehouse)
     kept = warehouse.catalog().views
     names = [warehouse.view(view).name] if view is not None else [name for name in resolved.views if name in kept]
     if not names:
         raise NotReadable(
             "the warehouse has none of the project's views yet", code="HW-430", hint="run `headwater run` first"
         )
-    with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
-        staged_relations = _stage(spark, resolved, names, Path(folder), warehouse)
+    with _staging(spark, warehouse.path) as folder:
+        staged_relations = _stage(spark, resolved, names, folder, warehouse)
         warehouse.log.refresh()  # it is not looked at again: what happens from now on does not matter
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
         logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in staged_relations.items()}
@@ -90,8 +94,22 @@ def check_views(
     return CheckResult(views=checked)
 
 
+@contextmanager
+def _staging(spark: SparkSession, warehouse: str) -> Iterator[str]:
+    """Give a folder for what is read of sources: on this machine, or in the warehouse if tasks run elsewhere."""
+    if not has_executors(spark):
+        with tempfile.TemporaryDirectory(prefix="headwater-check-") as folder:
+            yield folder
+        return
+    shared = f"{warehouse}/{passing_name(datetime.now(UTC))}"
+    try:
+        yield shared
+    finally:
+        store_at(shared).delete()
+
+
 def _stage(
-    spark: SparkSession, resolved: ResolvedProject, names: list[str], folder: Path, warehouse: Warehouse
+    spark: SparkSession, resolved: ResolvedProject, names: list[str], folder: str, warehouse: Warehouse
 ) -> dict[RelationName, RelationInSnapshot]:
     """Read every relation whole, one snapshot per source, and wait until the change log knows all that was seen."""
     needed: dict[RelationName, set[str]] = {}
@@ -109,7 +127,7 @@ def _stage(
                 described = resolved.relations[relation]
                 wanted = tuple(column for column in described.column_names if column in needed[relation])
                 staged = stage_relation(folder, asked, snapshot, described, wanted, WHOLE, ignore_event, settings)
-                files = [str(chunk.path) for chunk in staged.chunks]
+                files = [chunk.path for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
                 staged_relations[relation] = RelationInSnapshot(name=relation, columns=wanted, rows=rows, seen=seen)
             wait_until_followed(resolved, warehouse, positions)

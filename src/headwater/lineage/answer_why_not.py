@@ -30,7 +30,7 @@ def find_why_not(
     spark: SparkSession, resolved: ResolvedProject, name: str, row: str, at: Moment | None
 ) -> WhyNotResult:
     """Return what keeps a row out of a view at a moment, and at its frontier also what is pending."""
-    warehouse = Warehouse.open(str(resolved.project.warehouse))
+    warehouse = Warehouse.open(resolved.project.warehouse)
     view = resolved.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))

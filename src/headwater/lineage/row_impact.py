@@ -35,7 +35,7 @@ def find_row_impact(
     """Return the rows of every view that derive from rows of a relation with given values, at a moment of each view."""
     described = _relation(resolved, relation)
     given = typed_row(spark, str(described.name), described.columns, row)
-    warehouse = Warehouse.open(str(resolved.project.warehouse), resolved.project.settings.reading)
+    warehouse = Warehouse.open(resolved.project.warehouse, resolved.project.settings.reading)
     kept = warehouse.catalog().views
     readers = [name for name, one in resolved.views.items() if name in kept and described.name in one.view.relations]
     return RowImpactResult(

@@ -52,7 +52,7 @@ def trace_view(
     With `whole_rows` source rows are shown with all their columns; what is kept of them has only those that views need,
     so that their sources may have to be asked.
     """
-    warehouse = Warehouse.open(str(resolved.project.warehouse), resolved.project.settings.reading)
+    warehouse = Warehouse.open(resolved.project.warehouse, resolved.project.settings.reading)
     view = resolved.views[name].view
     refuse_outdated(warehouse.view(name), view)
     tick = shown_tick(warehouse, name, warehouse.resolve_at(name, at))

@@ -80,15 +80,28 @@ class SourceDeclaration:
         >>> declaration.url({"PW": "secret"})
         'postgresql://me:secret@db/shop'
         """
-        unset = [name for name in VARIABLE.findall(self.url_text) if not environment.get(name)]
-        if unset:
-            raise InvalidProject(
-                f'environment variable "{unset[0]}" is not set',
-                code="HW-110",
-                detail=f'the url of source "{self.name}" needs it ({self.declared_in})',
-                hint=f"export {unset[0]}=…",
-            )
-        return VARIABLE.sub(lambda match: environment[match[1]], self.url_text)
+        return filled(self.url_text, environment, f'the url of source "{self.name}" needs it ({self.declared_in})')
+
+
+def filled(text: str, environment: Mapping[str, str], need: str) -> str:
+    """Return a text with its `${VARIABLE}`s filled in. An unset one is refused by its name."""
+    unset = [name for name in VARIABLE.findall(text) if not environment.get(name)]
+    if unset:
+        raise InvalidProject(
+            f'environment variable "{unset[0]}" is not set', code="HW-110", detail=need, hint=f"export {unset[0]}=…"
+        )
+    return VARIABLE.sub(lambda match: environment[match[1]], text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageDeclaration:
+    """How the object store that has the warehouse is reached, and which folder of this machine has copies of its rows.
+
+    Options still have their `${VARIABLE}`s. None: a folder that belongs to the warehouse.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    cache: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +159,8 @@ class Project:
 
     name: str
     file: Path
-    warehouse: Path
+    warehouse: str
+    """Its address: an absolute path, or the URL of an object store."""
     retention: Retention
     batch_ticks: int
     batch_interval_seconds: float
@@ -160,6 +174,7 @@ class Project:
     spark_memory_bytes: int | None = None
     """What Spark's virtual machine may use where we start it. None: nothing is said."""
     settings: Settings = DEFAULTS
+    storage: StorageDeclaration = field(default_factory=StorageDeclaration)
 
     @property
     def folder(self) -> Path:

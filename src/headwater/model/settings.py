@@ -142,6 +142,8 @@ class UpkeepSettings:
 
     interval_seconds: Seconds = 5.0
     """How often it is looked for something to do."""
+    remote_interval_seconds: Seconds = 30.0
+    """The same where the warehouse is on an object store: each look is a few requests for every table."""
     fold_commits: Count = 100
     """Commits after which their changes are moved from the journal into the tables of the views."""
     fold_interval_seconds: Seconds = 30.0
@@ -200,6 +202,11 @@ class ServiceSettings:
 
     status_interval_seconds: Seconds = 0.5
     """How often `run` writes how its sources are doing, for `status`."""
+    remote_look_interval_seconds: Seconds = 2.0
+    """How often `run` looks into a warehouse on an object store for messages, and says there how it is doing.
+
+    Each time is a few requests, which cost money; in a folder it looks ten times in a second.
+    """
     project_check_interval_seconds: Seconds = 0.7
     """How often the project's files are looked at for changes."""
     project_retry_interval_seconds: Seconds = 10.0

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from pathlib import Path
 
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Position, Tick
@@ -184,7 +183,7 @@ class StatusResult:
     `messages` is what was asked since `messages_since`, when the last maintainer began.
     """
 
-    warehouse: Path
+    warehouse: str
     sources: tuple[SourceStatus, ...]
     views: tuple[ViewStatus, ...]
     last_commit: CommitStatus | None

@@ -47,6 +47,7 @@ from headwater.model.project import (
 from headwater.model.relation import DEFAULT_SCHEMA, RelationName, is_reserved_source
 from headwater.model.settings import DEFAULTS, UNITS, Allowed, Settings, Unit, groups, settings_of
 from headwater.project.toml_table import TomlTable, read_toml, unreadable
+from headwater.project.warehouse_place import warehouse_place
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_SECONDS = 36_500 * 86_400.0
@@ -83,14 +84,16 @@ def load(path: Path) -> Project:
     named, warehouse = document.table("project"), document.table("warehouse")
     maintenance, defaults = document.table("maintenance"), document.table("defaults")
     named.allow("name")
-    warehouse.allow("path", "retention")
+    warehouse.allow("path", "retention", "cache", "storage")
     maintenance.allow("batch_ticks", "batch_interval", "memory", "spark_memory")
     defaults.allow("reading", "strict")
     sources = tuple(_source(name, table) for name, table in document.table("sources").tables())
+    address, storage = warehouse_place(warehouse, file.parent)
     return Project(
         name=_project_name(named),
         file=file,
-        warehouse=_warehouse(warehouse, file.parent),
+        warehouse=address,
+        storage=storage,
         retention=_retention(warehouse),
         batch_ticks=maintenance.number("batch_ticks", 10_000),
         batch_interval_seconds=_seconds(maintenance, "batch_interval", "0 s"),
@@ -146,22 +149,6 @@ def _project_name(table: TomlTable) -> str:
     if obstacle := name_obstacle(name):
         raise table.refusal("name", obstacle, hint='for instance name = "shop"')
     return name
-
-
-def _warehouse(table: TomlTable, folder: Path) -> Path:
-    """Return the warehouse's folder. A path that cannot be one, or would mix it with the project, is refused."""
-    value = table.words("path", "warehouse")
-    hint = 'name a folder of its own on this machine: path = "warehouse"'
-    if "://" in value:
-        raise table.refusal("path", f'"{value}" is not on this machine; object stores cannot be used yet', hint=hint)
-    path = Path(folder, Path(value).expanduser())
-    if not value.strip() or path.resolve() in (folder.resolve(), *folder.resolve().parents):
-        raise table.refusal("path", f'"{value}" is the project\'s own folder, or one around it', hint=hint)
-    if path.resolve() == (folder / VIEWS_FOLDER).resolve():
-        raise table.refusal("path", f'"{value}" is the folder of the views\' files', hint=hint)
-    if path.exists() and not path.is_dir():
-        raise table.refusal("path", f'"{path}" is not a folder', hint=hint)
-    return path
 
 
 def _source(name: str, table: TomlTable) -> SourceDeclaration:

@@ -161,7 +161,7 @@ def _settings(project: Project, name: str) -> SourceSettings:
         probe_timeout_seconds=source.statement_timeout_seconds,
         connection_limit=source.probe_connections,
         tells_prepared=name in prepared,
-        memory=SourceMemory(str(project.warehouse), name),
+        memory=SourceMemory(project.warehouse, name),
         project_settings=project.settings,
         spill_bytes=MemoryBudget.of(project.memory_bytes).spill_bytes(len(project.sources)),
         declared_in=source.declared_in,

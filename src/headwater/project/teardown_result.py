@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,5 +48,5 @@ class TeardownResult:
 
     dropped: tuple[Dropped, ...]
     failed: tuple[Dropped, ...]
-    warehouse: Path
+    warehouse: str
     left: tuple[LeftSlot, ...] = ()

@@ -159,7 +159,7 @@ def _resolved(
     project = Project(
         name="prove",
         file=folder / "headwater.toml",
-        warehouse=folder / "warehouse",
+        warehouse=str(folder / "warehouse"),
         retention=RetainTicks(count=1_000_000),
         batch_ticks=1_000,
         batch_interval_seconds=0.0,

@@ -1,8 +1,9 @@
-"""Executors on other machines: that they come, and that they see the warehouse's folder.
+"""Executors on other machines: that they come, and that they see the warehouse.
 
 A driver that no executor can reach waits for ever without a word, and so does one whose master has no free worker. A
-folder that is not shared loses rows: an executor writes files where nobody finds them. So the first job is waited for,
-for a while, and a file is read and written in the warehouse's folder by tasks before anything else is.
+folder that is not shared loses rows: an executor writes files where nobody finds them. An object store is shared by
+itself, but executors need our code and the right to use it. So the first job is waited for, for a while, and a file is
+read and written in the warehouse by tasks before anything else is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -23,8 +25,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from headwater.deltas.on_spark import is_connect
-from headwater.errors import HeadwaterError
+from headwater.errors import HeadwaterError, WarehouseRefused
 from headwater.spark.view_errors import said_by_spark
+from headwater.storage.object_store import is_remote, spark_address, store_at
+from headwater.storage.spark_files import read_files, write_files
+from headwater.storage.storage_errors import stored
+from headwater.warehouse.folders import passing_name
 
 _MOST_TASKS = 64
 _TASKS_OVER_CONNECT = 8
@@ -98,30 +104,77 @@ def _place(spark: SparkSession) -> str:
 
 
 @cache
-def require_shared(spark: SparkSession, folder: Path) -> None:
-    """Refuse a Spark whose executors do not read and write this folder, if tasks run elsewhere.
+def require_shared(spark: SparkSession, warehouse: str) -> None:
+    """Refuse a Spark whose executors do not read and write a warehouse, if tasks run elsewhere.
 
-    As many tasks as there are cores try it, which need not be every executor. A folder that we may not write to is
+    As many tasks as there are cores try it, which need not be every executor. A warehouse that we may not write to is
     only read, and a file that a task does not find there is an error of its own.
     """
-    if not has_executors(spark):
+    if is_remote(warehouse):
+        if has_executors(spark) or spark_address(warehouse) is not None:
+            _require_reachable(spark, warehouse)
+    elif has_executors(spark):
+        _require_folder(spark, Path(warehouse))
+
+
+def _require_reachable(spark: SparkSession, warehouse: str) -> None:
+    """Let tasks write to an object store, and read what they wrote."""
+    tasks = _task_count(spark)
+    probe = f"{warehouse}/{passing_name(datetime.now(UTC))}"
+    try:
+        with stored(probe):
+            store_at(probe).put("here", b"")
+    except WarehouseRefused:
         return
+    try:
+        written = write_files(spark.range(0, tasks, 1, tasks), probe)
+        files = [f"{probe}/{file.path}" for file in written]
+        read = read_files(spark, files, pa.schema([("id", pa.int64())])).count()
+    except (PySparkException, Py4JError, HeadwaterError) as error:
+        said = (
+            said_by_spark(error)
+            if isinstance(error, PySparkException | Py4JError)
+            else f"{error.summary}; {error.detail}"
+        )
+        raise _not_reachable(warehouse, f"Spark says: {said}") from None
+    finally:
+        store_at(probe).delete()
+    if read != tasks:
+        raise _not_reachable(warehouse, f"they read {read} of {tasks} rows that they wrote")
+
+
+def _not_reachable(warehouse: str, detail: str) -> HeadwaterError:
+    return HeadwaterError(
+        "Spark's executors cannot use the warehouse's object store",
+        code="HW-612",
+        detail=f'tasks have to read and write "{warehouse}" as this process does; {detail}',
+        hint="install this version of headwater where executors find it (PYSPARK_PYTHON), give them the store's "
+        "credentials in their own environment or by the machine's role, and let them reach its endpoint; "
+        "`spark_scheme` in [warehouse.storage] needs a Spark that knows this scheme",
+    )
+
+
+def _require_folder(spark: SparkSession, folder: Path) -> None:
     was_there = folder.exists()
-    probe = folder / f"spark-check-{uuid.uuid4()}"
+    probe = folder / f"{passing_name(datetime.now(UTC))}"
     try:
         probe.mkdir(parents=True)
     except PermissionError:
         return
     try:
-        _require_shared(spark, probe, folder)
+        _require_files(spark, probe, folder)
     finally:
         shutil.rmtree(probe, ignore_errors=True)
         if not was_there:
             folder.rmdir()
 
 
-def _require_shared(spark: SparkSession, probe: Path, folder: Path) -> None:
-    tasks = _TASKS_OVER_CONNECT if is_connect(spark) else min(spark.sparkContext.defaultParallelism, _MOST_TASKS)
+def _task_count(spark: SparkSession) -> int:
+    return _TASKS_OVER_CONNECT if is_connect(spark) else min(spark.sparkContext.defaultParallelism, _MOST_TASKS)
+
+
+def _require_files(spark: SparkSession, probe: Path, folder: Path) -> None:
+    tasks = _task_count(spark)
     files = [str(probe / f"{number}.parquet") for number in range(tasks)]
     for number, file in enumerate(files):
         pq.write_table(pa.table({"id": [number]}), file)

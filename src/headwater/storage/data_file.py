@@ -7,14 +7,11 @@ Every writer writes timestamps as TIMESTAMP_MICROS. An INT96 column (Spark's old
 from __future__ import annotations
 
 import json
-import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
-from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -22,10 +19,9 @@ import pyarrow.parquet as pq
 from deltalake.transaction import AddAction
 
 from headwater.model.relation import TICK
+from headwater.storage.object_store import store_at
 from headwater.storage.sought_values import noted_bounds
-from headwater.storage.storage_errors import parse_stored, stored
-
-Parsed = TypeVar("Parsed")
+from headwater.storage.storage_errors import stored
 
 ROWS_PER_GROUP = 65_536
 """A row group that is written part by part has at most this many rows: a small buffer, whatever is written."""
@@ -52,12 +48,9 @@ class DataFile:
         return AddAction(self.path, self.byte_count, {}, int(time.time() * 1000), data_change, json.dumps(stats))
 
 
-def place(root: str) -> tuple[pafs.FileSystem, str]:
-    """Return the file system that a table's address is on, and the path there."""
-    if "://" in root:
-        system, path = pafs.FileSystem.from_uri(root)
-        return system, str(path)
-    return pafs.LocalFileSystem(), str(Path(root).absolute())
+def place(address: str) -> tuple[pafs.FileSystem, str]:
+    """Return the file system by which Arrow reads what is at an address, and the path there."""
+    return store_at(address).files()
 
 
 _BOUNDED = (TICK, "sequence")
@@ -68,19 +61,17 @@ def write_rows(root: str, rows: pa.Table, *, bounded: Sequence[str] = _BOUNDED, 
 
     A file that is written quickly takes less time and more space: it is meant to be merged soon.
     """
-    system, base = place(root)
     path = f"part-{uuid.uuid4()}.parquet"
-    with stored(f"{root}/{path}"):
-        system.create_dir(base, recursive=True)
+    footers: list[pq.FileMetaData] = []
+    with stored(f"{root}/{path}"), store_at(root).writing(path) as sink:
         pq.write_table(
             rows,
-            f"{base}/{path}",
-            filesystem=system,
+            sink,
             compression="lz4" if quick else "zstd",
             use_dictionary=not quick,
+            metadata_collector=footers,
         )
-        sync(root, path)
-    return describe(root, path, bounded)
+        return described(path, footers[0], sink.tell(), bounded)
 
 
 def write_parts(
@@ -90,10 +81,10 @@ def write_parts(
 
     It is not part of the table yet.
     """
-    system, base = place(root)
     path = f"part-{uuid.uuid4()}.parquet"
-    with stored(f"{root}/{path}"):
-        with pq.ParquetWriter(f"{base}/{path}", schema, filesystem=system, compression="zstd") as writer:
+    footers: list[pq.FileMetaData] = []
+    with stored(f"{root}/{path}"), store_at(root).writing(path) as sink:
+        with pq.ParquetWriter(sink, schema, compression="zstd", metadata_collector=footers) as writer:
             waiting: list[pa.Table] = []
             for part in parts:
                 waiting.append(part)
@@ -102,8 +93,7 @@ def write_parts(
                     waiting = []
             if waiting:
                 writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
-        sync(root, path)
-    return describe(root, path, bounded)
+        return described(path, footers[0], sink.tell(), bounded)
 
 
 def _fill_a_group(parts: Sequence[pa.Table]) -> bool:
@@ -116,10 +106,15 @@ def _fill_a_group(parts: Sequence[pa.Table]) -> bool:
 
 def describe(root: str, path: str, bounded: Sequence[str] = _BOUNDED) -> DataFile:
     """Read a data file's footer: its size, its row count, and the bounds of some columns, where they are known."""
-    system, base = place(root)
-    file = f"{base}/{path}"
+    store = store_at(root)
+    system, base = store.files()
     with stored(f"{root}/{path}"):
-        footer = pq.read_metadata(file, filesystem=system)
+        footer = pq.read_metadata(f"{base}/{path}", filesystem=system)
+        return described(path, footer, store.size(path) or 0, bounded)
+
+
+def described(path: str, footer: pq.FileMetaData, byte_count: int, bounded: Sequence[str] = _BOUNDED) -> DataFile:
+    """Return what a footer says of a data file."""
     lowest: dict[str, int | str] = {}
     highest: dict[str, int | str] = {}
     nulls: dict[str, int] = {}
@@ -135,9 +130,9 @@ def describe(root: str, path: str, bounded: Sequence[str] = _BOUNDED) -> DataFil
         if len(bounds) == len(known):
             lowest[column.path] = _written(min(low for low, _ in bounds))
             highest[column.path] = _written(max(high for _, high in bounds))
-    size = system.get_file_info(file).size
-    rows = footer.num_rows
-    return DataFile(path=path, byte_count=size, row_count=rows, lowest=lowest, highest=highest, nulls=nulls)
+    return DataFile(
+        path=path, byte_count=byte_count, row_count=footer.num_rows, lowest=lowest, highest=highest, nulls=nulls
+    )
 
 
 def _written(bound: int | str | date) -> int | str:
@@ -147,58 +142,7 @@ def _written(bound: int | str | date) -> int | str:
 
 def move_in(root: str, file: str) -> DataFile:
     """Move a data file from elsewhere in the warehouse into a table's folder. It is not part of the table yet."""
-    system, base = place(root)
     path = f"part-{uuid.uuid4()}.parquet"
     with stored(file, f"{root}/{path}"):
-        system.move(place(file)[1], f"{base}/{path}")
-        sync(root, path)
+        store_at(root).move_in(file, path)
     return describe(root, path, ())
-
-
-def read_text(root: str, path: str) -> str | None:
-    """Return a small file's text, or None if it is not there."""
-    system, base = place(root)
-    with stored(f"{root}/{path}"):
-        try:
-            with system.open_input_stream(f"{base}/{path}") as stream:
-                return str(stream.read().decode(errors="replace"))
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-
-
-def read_note(root: str, path: str, parse: Callable[[Any], Parsed]) -> Parsed | None:
-    """Return what a small JSON file means, or None if it is not there. One that means nothing is refused by name."""
-    text = read_text(root, path)
-    return None if text is None else parse_stored(f"{root}/{path}", text, parse)
-
-
-def sync(root: str, *paths: str) -> None:
-    """Force files and the folders that name them to disk. Object stores do that before they answer."""
-    if "://" in root:
-        return
-    files = [Path(root, path) for path in paths]
-    for name in [*files, *sorted({file.parent for file in files})]:
-        descriptor = os.open(name, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def write_text(root: str, path: str, text: str) -> None:
-    """Replace a small file as a whole: a reader sees the old text or the new one, never a part."""
-    system, base = place(root)
-    file = f"{base}/{path}"
-    draft = f"{file}.{uuid.uuid4()}"
-    with stored(f"{root}/{path}"):
-        system.create_dir(str(Path(file).parent), recursive=True)
-        with system.open_output_stream(draft) as stream:
-            stream.write(text.encode())
-        system.move(draft, file)
-
-
-def delete_folder(root: str) -> None:
-    """Delete a folder and everything in it. One that is not there is fine."""
-    system, base = place(root)
-    if system.get_file_info(base).type == pafs.FileType.Directory:
-        system.delete_dir(base)

@@ -43,8 +43,10 @@ from deltalake.transaction import RemoveAction
 
 from headwater.errors import WarehouseRefused
 from headwater.model.relation import TICK
-from headwater.storage.data_file import DataFile, read_note, read_text, sync, write_rows
+from headwater.storage.data_file import DataFile, write_rows
 from headwater.storage.merge_files import merge_files
+from headwater.storage.notes import read_note, read_text
+from headwater.storage.object_store import delta_address, store_at
 from headwater.storage.sought_values import SoughtValues
 from headwater.storage.storage_errors import damaged, refuse_empty_entries, stored
 
@@ -78,13 +80,15 @@ class FencedTable:
     def create(cls, path: str, schema: pa.Schema, *, numbers: Mapping[str, int], mark: str, indexed: int = 1) -> Self:
         """Create an empty table. The statistics of its first `indexed` columns let readers skip files."""
         with stored(path):
+            address, options = delta_address(path)
             table = DeltaTable.create(
-                path,
+                address,
                 schema,
+                storage_options=options,
                 configuration={**_CONFIGURATION, "delta.dataSkippingNumIndexedCols": str(indexed)},
                 commit_properties=_properties(numbers, mark),
             )
-            sync(path, f"_delta_log/{0:020}.json")
+            store_at(path).sync(f"_delta_log/{0:020}.json")
         return cls(table, path)
 
     @classmethod
@@ -93,7 +97,7 @@ class FencedTable:
         with stored(path):
             refuse_empty_entries(path)
             try:
-                return cls(DeltaTable(path), path)
+                return cls(_load(path), path)
             except TableNotFoundError as missing:
                 raise WarehouseRefused(
                     "the warehouse is incomplete",
@@ -105,7 +109,8 @@ class FencedTable:
     @staticmethod
     def exists(path: str) -> bool:
         """Tell whether there is a Delta table."""
-        return bool(DeltaTable.is_deltatable(path))
+        with stored(path):
+            return any(name.endswith((".json", ".parquet")) for name in store_at(path).names("_delta_log"))
 
     @property
     def version(self) -> int:
@@ -136,7 +141,7 @@ class FencedTable:
         with self.lock, stored(self.path):
             mark = self._own_mark()
             if mark is None:
-                self._table = DeltaTable(self.path)
+                self._table = _load(self.path)
                 mark = self._own_mark()
         if mark is not None:
             return mark
@@ -172,7 +177,7 @@ class FencedTable:
                 self._table.update_incremental()
             except DeltaError:  # the versions in between were cleaned up: start from the newest checkpoint
                 with stored(self.path):
-                    self._table = DeltaTable(self.path)
+                    self._table = _load(self.path)
 
     def files(self, *, after: int | None = None, upto: int | None = None, column: str = TICK) -> list[str]:
         """Return where the data files are that may hold rows with after < column <= upto, lowest first."""
@@ -346,7 +351,7 @@ class FencedTable:
                     raise
                 return False
             if not self._counts(expected):
-                self._table = DeltaTable(self.path)
+                self._table = _load(self.path)
                 return False
             if expected % CHECKPOINT_EVERY == 0:
                 self._table.create_checkpoint()
@@ -355,10 +360,15 @@ class FencedTable:
     def _counts(self, version: int) -> bool:
         """Force a version's entry to disk, and tell whether it is certain that the table's history has it."""
         try:
-            sync(self.path, f"_delta_log/{version:020}.json")
+            store_at(self.path).sync(f"_delta_log/{version:020}.json")
         except FileNotFoundError:
             return False
         return self.version == version and _checkpoint_version(self.path) < version
+
+
+def _load(path: str) -> DeltaTable:
+    address, options = delta_address(path)
+    return DeltaTable(address, storage_options=options)
 
 
 def _may_hold(entry: Mapping[str, Any], sought: SoughtValues) -> bool:

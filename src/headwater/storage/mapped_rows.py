@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from headwater.deltas.indexed_rows import IndexedRows, Numbers
 from headwater.model.memory_budget import Share
+from headwater.storage.local_copies import clear_copies, copies_folder
 from headwater.storage.storage_errors import stored
 
 _FOLDER = "mapped"
@@ -37,8 +38,8 @@ class MappedFolder:
 
     @classmethod
     def below(cls, table: str, share: Share) -> Self:
-        """Return a new folder below that of a table."""
-        return cls(Path(table) / _FOLDER / str(uuid.uuid4()), share)
+        """Return a new folder for a table, on this machine wherever the table is."""
+        return cls(copies_folder(table) / _FOLDER / str(uuid.uuid4()), share)
 
     def place(self, schema: pa.Schema, parts: Iterable[pa.Table]) -> IndexedRows:
         """Return rows of a schema in memory if there is room for all, and else mapped from a new file."""
@@ -73,8 +74,9 @@ class MappedFolder:
 
 def clear_mapped(warehouse: str) -> None:
     """Delete what earlier processes mapped. Only the process that maintains a warehouse does so."""
-    for folder in Path(warehouse).glob(f"*/*/*/{_FOLDER}"):
+    for folder in copies_folder(warehouse).glob(f"*/*/*/{_FOLDER}"):
         shutil.rmtree(folder, ignore_errors=True)
+    clear_copies(warehouse)
 
 
 def is_mapped(rows: IndexedRows) -> bool:

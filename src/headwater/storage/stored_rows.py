@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.stored_bag import Bag, StoredBag, held
 from headwater.model.relation import COUNT, TICK
-from headwater.storage.data_file import delete_folder
 from headwater.storage.few_rows import read_in_parts
+from headwater.storage.object_store import store_at
 from headwater.storage.spark_files import read_files, spark_schema, write_files
 
 
@@ -28,7 +28,7 @@ def write_bag(frame: DataFrame, schema: pa.Schema, root: str, held_rows: int) ->
         return of_files(frame.sparkSession, paths, schema, row_count)
     rows = pa.concat_tables([schema.empty_table(), *read_in_parts(paths, schema)])
     for folder in {path.rpartition("/")[0] for path in paths}:
-        delete_folder(folder)
+        store_at(folder).delete()
     return ArrowBag(rows.combine_chunks())
 
 

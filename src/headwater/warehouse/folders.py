@@ -1,19 +1,31 @@
-"""Where everything is in a warehouse's folder.
+"""Where everything is in a warehouse, below its address.
 
-A generation is a folder of its own, so that a changed view starts afresh while the old one stays readable.
+A generation is a folder of its own, so that a changed view starts afresh while the old one stays readable. Its number
+is reserved before anything is written there, and never given again: a maintainer that lost its lease, or a dead one's
+last job on Spark, cannot write into what another is filling.
 
     format.json  project.json  lease.json  changelog/  journal/
     views/<name>/<generation>/{changes,checkpoint}/
     segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
-    sources/<source>.json
+    sources/<source>.json  status.json  staging/
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import uuid
+from datetime import datetime, timedelta
 
 from headwater.model.relation import RelationName
+from headwater.storage.object_store import store_at
+from headwater.storage.storage_errors import stored
+
+RESERVED = "reserved"
+"""What stands in the folder of a generation from the start, so that its number is taken."""
+PASSING = "check-"
+"""How the names begin of what is needed for a while."""
+STATUS = "status.json"
+"""Where the maintainer says how it is doing."""
 
 
 def changelog_folder(warehouse: str) -> str:
@@ -76,9 +88,9 @@ def replica_folder(warehouse: str, relation: RelationName, generation: int) -> s
     return f"{warehouse}/replicas/{relation}/{generation}"
 
 
-def staging_folder(warehouse: str) -> Path:
+def staging_folder(warehouse: str) -> str:
     """Return where a bootstrap puts what it has read so far."""
-    return Path(warehouse) / "staging"
+    return f"{warehouse}/staging"
 
 
 BATCH_SCRATCH = "batch"
@@ -90,12 +102,31 @@ def scratch_folder(warehouse: str, name: str) -> str:
     return f"{warehouse}/scratch/{name}"
 
 
-def status_file(warehouse: str) -> Path:
-    """Return where the maintainer says how it is doing."""
-    return Path(warehouse) / "status.json"
+def passing_name(now: datetime) -> str:
+    """Return a new name for what is needed for a while. Housekeeping deletes it if its process did not."""
+    return f"{PASSING}{now:%Y-%m-%d}-{uuid.uuid4()}"
 
 
-def next_generation(folder: str) -> int:
-    """Return the number after the highest generation beside this one, even one that a crash left behind."""
-    siblings = Path(folder).parent.glob("[0-9]*")
-    return 1 + max((int(one.name) for one in siblings), default=0)
+def is_past(name: str, now: datetime) -> bool:
+    """Tell whether a name is of something that was needed for a while, days ago.
+
+    >>> is_past("check-2026-11-18-1f", datetime(2026, 11, 19)), is_past("check-2026-11-18-1f", datetime(2026, 11, 22))
+    (False, True)
+    """
+    return PASSING <= name < f"{PASSING}{now - timedelta(days=2):%Y-%m-%d}"
+
+
+def generations_beside(folder: str) -> list[int]:
+    """Return the numbers of the generations beside a folder, also of those that a crash left behind."""
+    with stored(folder):
+        return sorted(int(name) for name in store_at(folder.rpartition("/")[0]).names() if name.isdecimal())
+
+
+def reserve_generation(folder: str) -> int:
+    """Return a number that no generation beside this one has, and that nobody else is given."""
+    number = 1 + max(generations_beside(folder), default=0)
+    beside = folder.rpartition("/")[0]
+    with stored(folder):
+        while not store_at(beside).put_if_absent(f"{number}/{RESERVED}", b""):
+            number += 1
+    return number

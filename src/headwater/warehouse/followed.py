@@ -11,13 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from headwater.model.position import Positions, read_positions
-from headwater.storage.data_file import read_note
-from headwater.warehouse.folders import status_file
+from headwater.storage.notes import read_note
+from headwater.warehouse.folders import STATUS
 
 
 def noted_status(warehouse: str) -> Mapping[str, Any]:
     """Return what the maintainer last said, or nothing if none ever did."""
-    return read_note(warehouse, status_file(warehouse).name, _checked) or {}
+    return read_note(warehouse, STATUS, _checked) or {}
 
 
 def _checked(note: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,23 +12,23 @@ Only `run` upgrades, and says so first. Readers read an older warehouse as it is
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from headwater.errors import WarehouseRefused
-from headwater.storage.data_file import read_note, read_text, sync, write_text
+from headwater.storage.notes import read_note, read_text, write_text
+from headwater.storage.object_store import store_at
 from headwater.storage.storage_errors import stored
+from headwater.warehouse.folders import PASSING
 
 FORMAT = 4
 _READABLE = (2, 3, FORMAT)
 """What is read as it is: in format 2 replicas hold all rows; up to format 3 nothing is in a journal."""
 _FILE = "format.json"
-_HALF_MADE = (".", "lost+found", "changelog", "commits", "journal", "format.json", "project.json")
+_HALF_MADE = (".", PASSING, "lost+found", "changelog", "commits", "journal", "format.json", "project.json")
 
 
 def write_format(warehouse: str) -> None:
     """Mark a folder as a warehouse of this format."""
-    write_text(warehouse, _FILE, json.dumps({"format": FORMAT}))
-    sync(warehouse, _FILE)
+    write_text(warehouse, _FILE, json.dumps({"format": FORMAT}), durable=True)
 
 
 def is_warehouse(warehouse: str) -> bool:
@@ -38,11 +38,10 @@ def is_warehouse(warehouse: str) -> bool:
 
 def refuse_occupied(warehouse: str) -> None:
     """Refuse to make a warehouse in a folder that holds something else. What a killed maker left is no obstacle."""
-    folder = Path(warehouse)
-    if is_warehouse(warehouse) or not folder.is_dir():
+    if is_warehouse(warehouse):
         return
     with stored(warehouse):
-        others = sorted(one.name for one in folder.iterdir() if not one.name.startswith(_HALF_MADE))
+        others = [name for name in store_at(warehouse).names() if not name.startswith(_HALF_MADE)]
     if others:
         raise WarehouseRefused(
             f'"{warehouse}" is not empty and is not a warehouse',

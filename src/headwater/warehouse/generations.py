@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
 
-from headwater.storage.data_file import delete_folder
+from headwater.storage.object_store import store_at
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import CommitKind
-from headwater.warehouse.folders import replica_folder, segment_folder, view_folder
+from headwater.warehouse.folders import RESERVED, generations_beside, replica_folder, segment_folder, view_folder
 from headwater.warehouse.query import Warehouse
 
 
@@ -41,18 +40,11 @@ def abandoned(warehouse: Warehouse, before: datetime) -> list[str]:
 def clear_unnamed(warehouse: Warehouse) -> list[str]:
     """Empty the folders that no catalog ever named, and return them: a bootstrap was killed before its commit.
 
-    For a maintainer that has just taken the lease and fills nothing yet. The folders stay: a number is never given
-    twice, so that a dead maintainer's last job on Spark cannot write into what the next maintainer is filling.
+    For a maintainer that has just taken the lease and fills nothing yet. Their numbers stay reserved.
     """
     head = warehouse.head()
-    found = {
-        str(one) for kind in ("views", "replicas", "segments") for one in Path(warehouse.path, kind).glob("*/[0-9]*")
-    }
-    unknown = sorted(
-        folder
-        for folder in found - folders(warehouse.path, warehouse.commits.catalog(head))
-        if any(Path(folder).iterdir())
-    )
+    found = _generations(warehouse.path) - folders(warehouse.path, warehouse.commits.catalog(head))
+    unknown = sorted(folder for folder in found if set(store_at(folder).names()) - {RESERVED})
     if not unknown:
         return []
     named: set[str] = set()
@@ -61,6 +53,16 @@ def clear_unnamed(warehouse: Warehouse) -> list[str]:
             named |= folders(warehouse.path, warehouse.commits.catalog(commit))
     unnamed = [folder for folder in unknown if folder not in named]
     for folder in unnamed:
-        for content in Path(folder).iterdir():
-            delete_folder(str(content))
+        store = store_at(folder)
+        store.put_if_absent(RESERVED, b"")  # older versions did not
+        for name in store.names():
+            if name != RESERVED:
+                store.delete(name)
     return unnamed
+
+
+def _generations(warehouse: str) -> set[str]:
+    """Return the folders of all generations that are there."""
+    kinds = (f"{warehouse}/{kind}" for kind in ("views", "replicas", "segments"))
+    tables = [f"{kind}/{name}" for kind in kinds for name in store_at(kind).names()]
+    return {f"{table}/{number}" for table in tables for number in generations_beside(f"{table}/0")}

@@ -18,8 +18,8 @@ from headwater.changelog.change_log import HORIZON
 from headwater.errors import HeadwaterError
 from headwater.fail_points import reach
 from headwater.model.position import Tick
-from headwater.storage.data_file import delete_folder
 from headwater.storage.fenced_table import FencedTable
+from headwater.storage.object_store import store_at
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.chores import (
     Chore,
@@ -39,6 +39,7 @@ from headwater.warehouse.commit_record import Commit, CommitRecord
 from headwater.warehouse.commits import REFERRED
 from headwater.warehouse.folders import (
     changelog_folder,
+    is_past,
     older_commits_folder,
     replica_folder,
     segment_folder,
@@ -251,6 +252,9 @@ class Housekeeper:
         return Tick(0) if commit is None else commit.tick
 
     def _sweep(self, now: datetime) -> None:
-        delete_folder(older_commits_folder(self._warehouse.path))  # an upgrade has carried them over
+        store_at(older_commits_folder(self._warehouse.path)).delete()  # an upgrade has carried them over
+        for name in store_at(self._warehouse.path).names():
+            if is_past(name, now):
+                store_at(f"{self._warehouse.path}/{name}").delete()
         for folder in abandoned(self._warehouse, now - (self._policy.keep_for or timedelta(days=1))):
-            delete_folder(folder)
+            store_at(folder).delete()

@@ -27,7 +27,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import Any, Self
 
 import pyarrow as pa
@@ -122,7 +121,7 @@ def table_name(folder: str) -> str:
     >>> table_name("/data/w/views/sold/3")
     'views/sold/3'
     """
-    return "/".join(PurePosixPath(folder).parts[-3:])
+    return "/".join(folder.split("/")[-3:])
 
 
 class Journal:

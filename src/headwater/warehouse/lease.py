@@ -16,7 +16,11 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from headwater.errors import WarehouseRefused
-from headwater.storage.data_file import read_note, write_text
+from headwater.storage.local_copies import is_running
+from headwater.storage.notes import read_note, write_text
+from headwater.storage.object_store import is_remote, store_at
+from headwater.storage.storage_errors import stored
+from headwater.warehouse.folders import passing_name
 
 ALIVE_FOR = timedelta(seconds=30)
 _FILE = "lease.json"
@@ -39,15 +43,7 @@ class Lease:
 def _is_known_dead(holder: str) -> bool:
     """Tell whether a holder was a process of this machine that has ended, for instance by `kill -9`."""
     host, _, pid = holder.rpartition(":")
-    if host != socket.gethostname() or not pid.isdecimal():
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return False
+    return host == socket.gethostname() and pid.isdecimal() and not is_running(pid)
 
 
 def own_name() -> str:
@@ -94,3 +90,26 @@ def refuse_if_held(warehouse: str) -> None:
         detail=f"its last heartbeat was {age:.0f} s ago",
         hint=f"stop it, or wait: it counts as gone {ALIVE_FOR.total_seconds():.0f} s after its last sign",
     )
+
+
+def require_fencing(warehouse: str) -> None:
+    """Refuse an object store that replaces what should be made only if it is absent: two maintainers could commit.
+
+    Delta makes the file of a version in the same way. Of a folder on this machine it is known.
+    """
+    if not is_remote(warehouse):
+        return
+    store, name = store_at(warehouse), passing_name(datetime.now(UTC))
+    with stored(f"{warehouse}/{name}"):
+        try:
+            outcome = [store.put_if_absent(name, content) for content in (b"first", b"second")]
+        finally:
+            store.delete(name)
+    if outcome != [True, False]:
+        raise WarehouseRefused(
+            f'the object store of "{warehouse}" replaces what it should only make if it is absent',
+            code="HW-444",
+            detail="a commit is the file of the next version, made only if nobody else has made it (If-None-Match); "
+            "without that two maintainers could commit at once",
+            hint="use a store that has conditional writes, in a version that has them, or a folder of this machine",
+        )

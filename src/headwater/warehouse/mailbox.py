@@ -14,15 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow.fs as pafs
-
 from headwater.errors import WarehouseRefused
 from headwater.model.position import Positions, Tick, of_source, read_positions, written_positions
-from headwater.storage.data_file import place, read_note, sync, write_text
+from headwater.storage.notes import read_note, write_text
+from headwater.storage.object_store import look_seconds, store_at
+from headwater.storage.storage_errors import stored
 
 _AWAITED = "awaited"
 _REFRESHES = "refreshes"
@@ -67,20 +68,25 @@ def _request(note: Mapping[str, Any]) -> tuple[str, Tick]:
 def note_release(warehouse: str, global_id: str) -> None:
     """Write down, durably, that the parts of a global transaction need not wait for each other."""
     path = f"{_RELEASED}/{hashlib.sha256(global_id.encode()).hexdigest()[:32]}.json"
-    write_text(warehouse, path, json.dumps({"id": global_id, "released_at": datetime.now(UTC).isoformat()}))
-    sync(warehouse, path)
+    text = json.dumps({"id": global_id, "released_at": datetime.now(UTC).isoformat()})
+    write_text(warehouse, path, text, durable=True)
 
 
 class Releases:
     """What was released in a warehouse, looked at again and again. Each file is read once."""
 
-    def __init__(self, warehouse: str) -> None:
+    def __init__(self, warehouse: str, remote_look_seconds: float = 0.0) -> None:
         """Know nothing yet."""
         self._warehouse = warehouse
+        self._look_seconds = look_seconds(warehouse, 0.0, remote_look_seconds)
+        self._looked_at = float("-inf")
         self._read: set[str] = set()
 
     def look(self) -> list[str]:
         """Return the ids that were released since the last look."""
+        if time.monotonic() - self._looked_at < self._look_seconds:
+            return []
+        self._looked_at = time.monotonic()
         names = _messages(self._warehouse, _RELEASED)
         found = []
         for name in sorted({*names} - self._read):
@@ -93,6 +99,5 @@ class Releases:
 
 def _messages(warehouse: str, folder: str) -> list[str]:
     """Return the names of the files in a folder of messages."""
-    system, base = place(warehouse)
-    selector = pafs.FileSelector(f"{base}/{folder}", allow_not_found=True)
-    return [file.base_name for file in system.get_file_info(selector) if file.extension == "json"]
+    with stored(f"{warehouse}/{folder}"):
+        return [name for name in store_at(warehouse).names(folder) if name.endswith(".json")]

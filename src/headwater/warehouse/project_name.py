@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from headwater.errors import WarehouseRefused
-from headwater.storage.data_file import read_note, sync, write_text
+from headwater.storage.notes import read_note, write_text
 
 FILE = "project.json"
 
@@ -21,8 +21,7 @@ def project_of(warehouse: str) -> str | None:
 
 def note_project(warehouse: str, name: str) -> None:
     """Write down, durably, which project a warehouse belongs to."""
-    write_text(warehouse, FILE, json.dumps({"project": name}))
-    sync(warehouse, FILE)
+    write_text(warehouse, FILE, json.dumps({"project": name}), durable=True)
 
 
 def refuse_other_project(warehouse: str, name: str) -> None:

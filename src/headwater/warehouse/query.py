@@ -19,7 +19,7 @@ from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import Position, Tick, of_source
 from headwater.model.settings import DEFAULTS, ReadingSettings
 from headwater.observe.status import HistoryEntry
-from headwater.storage.data_file import delete_folder
+from headwater.storage.object_store import store_at
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.commits import Commits
@@ -58,7 +58,7 @@ class Warehouse:
         if not is_warehouse(path):
             if not ChangeLog.exists(changelog_folder(path)):
                 ChangeLog.create(changelog_folder(path))
-            delete_folder(older_commits_folder(path))  # an older version began here, and came to nothing
+            store_at(older_commits_folder(path)).delete()  # an older version began here, and came to nothing
             if not Commits.exists(journal_folder(path)):
                 Commits.create(journal_folder(path))
             write_format(path)

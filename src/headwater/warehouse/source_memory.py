@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.storage.data_file import read_text, sync, write_text
+from headwater.storage.notes import read_text, write_text
 from headwater.storage.storage_errors import parse_stored
 
 
@@ -24,5 +24,4 @@ class SourceMemory:
     def write(self, text: str) -> None:
         """Replace the text, durably. What is there already is not written again."""
         if text != read_text(self._warehouse, self._file):
-            write_text(self._warehouse, self._file, text)
-            sync(self._warehouse, self._file)
+            write_text(self._warehouse, self._file, text, durable=True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headwater.storage.data_file import read_note, write_text
+from headwater.storage.notes import read_note, write_text
 
 _FOLDER = "traces"
 _HOURS = 7 * 24

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import queue
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +23,7 @@ from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone, SourceWarning
 from headwater.observe.messages import Messages
 from headwater.observe.status import MemoryStatus, SourceState
-from headwater.warehouse.folders import status_file
+from headwater.warehouse.followed import noted_status
 
 REFUSED = LoginRefused('source "shop" refuses the connection', code="HW-320")
 CHANGED = SourceRefused('relation "shop.t" changed its shape', code="HW-331", detail="a is gone", hint="change v")
@@ -197,8 +196,6 @@ def test_stopping_does_not_make_healthy_sources_lost(follow: Callable[..., Sourc
     wait_until(lambda: acceptor._threads["shop"].lost and acceptor._threads["crm"].is_connected)
     for thread in acceptor.threads().values():
         thread.stop()
-    file = status_file(str(tmp_path))
-    file.parent.mkdir(exist_ok=True, parents=True)
     memory = MemoryStatus(
         limit_bytes=8,
         used_bytes=0,
@@ -211,7 +208,7 @@ def test_stopping_does_not_make_healthy_sources_lost(follow: Callable[..., Sourc
         mapped_bytes=0,
     )
     write_status(str(tmp_path), acceptor, Messages(), memory, bootstrapping=False)
-    said = json.loads(file.read_text())["sources"]
+    said = noted_status(str(tmp_path))["sources"]
     closing = {name: _status(name, one, {}, alive=True) for name, one in said.items()}
     assert {name: one.state for name, one in closing.items()} == {
         "shop": SourceState.LOST,

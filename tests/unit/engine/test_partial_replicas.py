@@ -224,7 +224,7 @@ def test_what_is_read_of_it_is_rebased_by_the_same_rows(
     path = tmp_path / "chunk.parquet"
     pq.write_table(remaining(history.table(MADE), remainder), path)
     seen = SeenUpTo(last=MADE - 1)
-    chunk = StagedChunk(chunk=Chunk(number=0), path=path, seen=seen, row_count=0)
+    chunk = StagedChunk(chunk=Chunk(number=0), path=str(path), seen=seen, row_count=0)
     staged = StagedRelation(relation=SALES, wanted=SALES.column_names, rows=remainder, chunks=(chunk,))
     every = Content(columns=SALES.column_names)
     corrections = Corrections.find(spark, staged, MissedTicks(log=warehouse.log, tick=Tick(LAST)), few)

@@ -47,6 +47,8 @@ reading = "probe"
 guarantee = "strong"
 """
 
+REMOTE = '[project]\nname = "a"\n[warehouse]\npath = "s3://bucket/shop"\n'
+
 
 def write(folder: Path, text: str, **views: str) -> Path:
     (folder / "headwater.toml").write_text(text)
@@ -63,7 +65,7 @@ def load_text(folder: Path, text: str, **views: str) -> Project:
 def test_a_whole_project(tmp_path: Path) -> None:
     project = load_text(tmp_path, WHOLE, orders="SELECT 1", parts="SELECT 2")
     assert project.name == "shop"
-    assert project.warehouse == tmp_path / "kept"
+    assert project.warehouse == str(tmp_path / "kept")
     assert project.retention == RetainTicks(count=1_000_000)
     assert (project.batch_ticks, project.batch_interval_seconds) == (500, 0.25)
     assert (project.memory_bytes, project.spark_memory_bytes) == (1_500_000_000, 4 * 2**30)
@@ -80,7 +82,7 @@ def test_a_whole_project(tmp_path: Path) -> None:
 
 def test_what_is_not_said_has_a_default(tmp_path: Path) -> None:
     project = load_text(tmp_path, '[project]\nname = "shop"\n')
-    assert project.warehouse == tmp_path / "warehouse"
+    assert project.warehouse == str(tmp_path / "warehouse")
     assert project.retention == RetainFor(seconds=7 * 86_400)
     assert project.default_reading is Reading.REPLICA
     assert project.batch_ticks == 10_000
@@ -131,8 +133,15 @@ def test_variables_are_needed_only_when_connecting(tmp_path: Path) -> None:
         ('[project]\nname = "a"\n[warehouse]\npath = "../.."', "HW-103", "or one around it"),
         ('[project]\nname = "a"\n[warehouse]\npath = "views"', "HW-103", "the folder of the views' files"),
         ('[project]\nname = "a"\n[warehouse]\npath = "headwater.toml"', "HW-103", "is not a folder"),
-        ('[project]\nname = "a"\n[warehouse]\npath = "s3://b/x"', "HW-103", '"s3://b/x" is not on this machine'),
-        ('[project]\nname = "a"\n[warehouse]\npath = "file:///tmp/x"', "HW-103", "is not on this machine"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "ftp://b/x"', "HW-103", '"ftp" names no store that can be used'),
+        ('[project]\nname = "a"\n[warehouse]\npath = "memory://x"', "HW-103", "there are s3://, gs://, az://"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "s3://"', "HW-103", 'write path = "s3://BUCKET/NAME"'),
+        ('[project]\nname = "a"\n[warehouse]\npath = "s3://me:secret@b/x"', "HW-103", "without a login"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "s3a://b/x?region=y"', "HW-103", "or a query"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "s3://b/../x"', "HW-103", "headwater.toml:4"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "file://host/x"', "HW-103", "names no file of this machine"),
+        ('[project]\nname = "a"\n[warehouse]\npath = "file:///"', "HW-103", "or one around it"),
+        ('[project]\nname = "a"\n[warehouse.storage]\nregion = "x"', "HW-103", "is a folder of this machine"),
         ('[project]\nname = "a"\n[warehouse]\nretention = "0 ticks"', "HW-103", 'the least is "1 tick"'),
         ('[project]\nname = "a"\n[warehouse]\nretention = "_ ticks"', "HW-103", "not a length of time"),
         ('[project]\nname = "a"\n[warehouse]\nretention = "0 days"', "HW-103", '"0 days" is too short'),
@@ -273,3 +282,44 @@ def test_when_a_view_is_refreshed(tmp_path: Path, said: str, meant: Refresh | No
         load_text(tmp_path, text, orders="SELECT 1")
     assert refused.value.code == "HW-103"
     assert "headwater.toml:4" in refused.value.summary
+
+
+def test_a_warehouse_is_a_folder_or_an_object_store(tmp_path: Path) -> None:
+    def place(said: str) -> str:
+        return load_text(tmp_path, f'[project]\nname = "a"\n[warehouse]\npath = "{said}"\n').warehouse
+
+    elsewhere = tmp_path.parent / "a folder"
+    assert place(elsewhere.as_uri()) == str(elsewhere)
+    assert place(str(elsewhere)) == str(elsewhere)
+    assert place("s3://bucket/shop/") == "s3://bucket/shop"
+    assert place("s3a://bucket") == "s3://bucket"
+    assert (place("gs://b-1/x_y"), place("az://c/x.y")) == ("gs://b-1/x_y", "az://c/x.y")
+
+
+def test_how_a_store_is_reached_has_no_secrets_in_it(tmp_path: Path) -> None:
+    said = 'endpoint = "http://127.0.0.1:9000"\nallow_http = true\nsecret_access_key = "${KEY}"\nregion = "${R}-1"\n'
+    project = load_text(tmp_path, f'{REMOTE}cache = "copies"\n[warehouse.storage]\n{said}')
+    assert project.storage.cache == tmp_path / "copies"
+    assert project.storage.options == {
+        "endpoint": "http://127.0.0.1:9000",
+        "allow_http": "true",
+        "secret_access_key": "${KEY}",
+        "region": "${R}-1",
+    }
+    assert load_text(tmp_path, REMOTE).storage.cache is None
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (f'{REMOTE}[warehouse.storage]\nregoin = "x"', "HW-101", 'did you mean "region"?'),
+        (f'{REMOTE}[warehouse.storage]\naccount_key = "x"', "HW-101", "[warehouse.storage] knows endpoint"),
+        (f'{REMOTE}[warehouse.storage]\nsecret_access_key = "geheim"', "HW-173", "headwater.toml:6"),
+        (f'{REMOTE}[warehouse.storage]\nsecret_access_key = "${{A}}geheim"', "HW-173", "${NAME}"),
+        (f'{REMOTE}[warehouse.storage]\nregion = "$A"', "HW-103", 'a "$" stands alone'),
+    ],
+)
+def test_a_store_is_reached_by_what_it_knows(tmp_path: Path, text: str, code: str, says: str) -> None:
+    with pytest.raises(InvalidProject) as refused:
+        load_text(tmp_path, text)
+    assert (refused.value.code, says in str(refused.value), "geheim" in str(refused.value)) == (code, True, False)

@@ -2,15 +2,21 @@ from __future__ import annotations
 
 import errno
 import json
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from deltalake.exceptions import CommitFailedError, DeltaError
+from s3_server import S3Server
 
 from headwater.errors import HeadwaterError, WarehouseRefused
-from headwater.storage.data_file import read_text, write_rows, write_text
+from headwater.storage.data_file import write_rows
 from headwater.storage.fenced_table import FencedTable
+from headwater.storage.few_rows import read_few
+from headwater.storage.notes import read_text, write_text
+from headwater.storage.object_store import reach, store_at
 from headwater.storage.storage_errors import storage_error, stored
 from headwater.warehouse.format import check_format, refuse_occupied
 from headwater.warehouse.lease import read_lease
@@ -117,3 +123,69 @@ def test_a_warehouse_is_made_only_in_a_folder_of_its_own(tmp_path: Path) -> None
     assert refused.value.code == "HW-438"
     (tmp_path / "format.json").write_text(json.dumps({"format": 3}))
     refuse_occupied(str(tmp_path))
+
+
+def refusal(work: Callable[[], object]) -> HeadwaterError:
+    with pytest.raises(HeadwaterError) as refused:
+        work()
+    return refused.value
+
+
+def test_what_an_object_store_says_is_told_by_name(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each way that we use a store has exceptions of its own: ours, Delta's and Arrow's."""
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "kanarienvogel7")
+    address = s3.address()
+    reach(address, s3.options)
+    table = FencedTable.create(address, pa.schema([("_tick", pa.int64())]), numbers={}, mark="{}")
+    assert table.append(pa.table({"_tick": [1]}), numbers={})
+    [file] = table.files()
+    elsewhere = "s3://headwater-no-bucket/warehouse"
+    reach(elsewhere, s3.options)
+    silent = "s3://headwater-silent/warehouse"
+    reach(silent, {**s3.options, "endpoint": "http://127.0.0.1:1"})
+    encrypted = "s3://headwater-encrypted/warehouse"
+    reach(encrypted, {key: value for key, value in s3.options.items() if key != "allow_http"})
+
+    def each(root: str, most: int = 9) -> list[HeadwaterError]:
+        ways = (
+            lambda: FencedTable.open(root),
+            lambda: read_text(root, "lease.json"),
+            lambda: write_text(root, "lease.json", "{}"),
+            lambda: FencedTable.create(f"{root}/new", pa.schema([("_tick", pa.int64())]), numbers={}, mark="{}"),
+            lambda: read_few([f"{root}/part-1.parquet"], pa.schema([("_tick", pa.int64())]), None, 10),
+            lambda: write_rows(root, pa.table({"_tick": [1]})),
+        )
+        return [refusal(way) for way in ways[:most]]
+
+    told = {elsewhere: each(elsewhere), encrypted: each(encrypted), silent: each(silent, 2)}  # it is asked for seconds
+    with s3.failing("refuse"):
+        told[address] = each(address)
+    codes = {root: {error.code for error in errors} for root, errors in told.items()}
+    assert codes == {elsewhere: {"HW-440"}, silent: {"HW-443"}, encrypted: {"HW-442"}, address: {"HW-441"}}
+    for root, errors in told.items():
+        assert all(root in error.summary and error.hint and "\x1b" not in str(error) for error in errors)
+        assert not [error for error in errors if "kanarienvogel7" in str(error)]
+    missing = refusal(lambda: read_few([f"{address}/part-1.parquet"], table.schema(), None, 10))
+    assert (missing.code, f'"{address}/part-1.parquet" is missing' in str(missing)) == ("HW-433", True)
+    root, _, name = file.rpartition("/")
+    store_at(root).put(name, b"PAR1 and nothing else")
+    broken = refusal(lambda: read_few([file], table.schema(), None, 10))
+    assert (broken.code, f'"{file}" is damaged' in str(broken)) == ("HW-432", True)
+    store_at(address).put("_delta_log/00000000000000000001.json", b"garbage{")
+    broken = refusal(lambda: FencedTable.open(address))
+    assert (broken.code, "00000000000000000001.json" in broken.summary) == ("HW-432", True)
+    store_at(address).put("lease.json", b"")
+    assert refusal(lambda: read_lease(address)).summary == f'"{address}/lease.json" is damaged'
+
+
+def test_a_full_disk_is_never_that_of_a_store() -> None:
+    told = storage_error(OSError(errno.ENOSPC, "No space left on device"), "s3://bucket/warehouse/part-1.parquet")
+    assert told is not None
+    assert (told.code, tempfile.gettempdir() in told.summary) == ("HW-434", True)
+
+
+def test_the_query_of_a_url_is_left_out() -> None:
+    signed = "Generic MicrosoftAzure error: Error performing GET https://x.example/c/a?sv=1&sig=kanarienvogel7 in 3ms"
+    told = storage_error(RuntimeError(signed), "az://c/warehouse")
+    assert told is not None
+    assert (told.code, "kanarienvogel7" in str(told)) == ("HW-443", False)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
+from headwater.storage.data_file import place
 from headwater.warehouse.commit_record import CommitKind, CommitRecord
 from headwater.warehouse.commits import Commits
 from headwater.warehouse.journal import Journal
@@ -44,7 +45,9 @@ def rows_at(table: KeptTable, tick: int) -> Counter[tuple[Any, ...]]:
     snapshot = table.checkpoint.snapshot()
     counted: Counter[tuple[Any, ...]] = Counter()
     for file in snapshot.files:
-        counted.update(tuple(row.values()) for row in pq.read_table(file).select(table.schema.names).to_pylist())
+        system, path = place(file)
+        rows = pq.read_table(path, filesystem=system).select(table.schema.names)
+        counted.update(tuple(row.values()) for row in rows.to_pylist())
     changes = table.few_changes(Tick(min(tick, snapshot.tick)), Tick(max(tick, snapshot.tick)), 1_000_000)
     assert changes is not None
     for row in changes.drop_columns(TICK).to_pylist():

@@ -13,10 +13,11 @@ from headwater.errors import LeaseLost, NotReadable
 from headwater.model.position import Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
+from headwater.storage.object_store import store_at
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.chores import CleanLog, Compact, DropRows, Fold, Policy, Trim, Vacuum
 from headwater.warehouse.commit_record import CommitKind, CommitRecord
-from headwater.warehouse.folders import next_generation, replica_folder, view_folder
+from headwater.warehouse.folders import RESERVED, replica_folder, reserve_generation, view_folder
 from headwater.warehouse.generations import abandoned, clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
 from headwater.warehouse.kept_table import KeptTable
@@ -138,9 +139,9 @@ def test_what_a_killed_bootstrap_left_goes_and_its_number_stays(world: World) ->
     KeptTable.create(left[0], world.journal, SCHEMA, Tick(0))
     KeptTable.create(left[1], world.journal, SCHEMA, Tick(0))
     assert clear_unnamed(Warehouse.open(path)) == sorted(left)
-    assert [list(Path(folder).iterdir()) for folder in left] == [[], []]
-    assert next_generation(left[0]) == 4
-    assert next_generation(left[1]) == 2
+    assert [store_at(folder).names() for folder in left] == [[RESERVED], [RESERVED]]
+    assert reserve_generation(left[0]) == 4
+    assert reserve_generation(left[1]) == 2
     for generation in (1, 2):  # what a commit names, or named: readers may still be in it
         assert KeptTable.open(view_folder(path, "v", generation), world.journal).birth() == 0
     assert clear_unnamed(Warehouse.open(path)) == []

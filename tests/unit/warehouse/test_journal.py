@@ -10,8 +10,9 @@ from journaled import rows_at
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.errors import WarehouseRefused
 from headwater.model.position import Tick
-from headwater.storage.data_file import DataFile, delete_folder, write_rows
+from headwater.storage.data_file import DataFile, write_rows
 from headwater.storage.fenced_table import FencedTable
+from headwater.storage.object_store import store_at
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.chores import DropRows, Policy, is_fold_due
 from headwater.warehouse.commit_record import CommitKind, CommitRecord
@@ -224,7 +225,7 @@ def test_a_dropped_generation_blocks_nothing(world: World) -> None:
     world.commit(1, v=delta(1, tick=1), w=delta(2, tick=1))
     world.catalog("v")
     world.commit(2, v=delta(3, tick=2))
-    delete_folder(world.tables["w"].folder)
+    store_at(world.tables["w"].folder).delete()
     keeper = world.keeper(Policy(journal_files=1))
     assert keeper.fold() == {"views/v/1": 2}
     assert keeper._journal.trim(keeper._is_covered, 1)

@@ -10,11 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from journaled import rows_at
+from s3_server import S3Server
 
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
+from headwater.storage.object_store import reach, store_at
 from headwater.warehouse.query import Warehouse
 
+PROGRAM = str(Path(__file__).parent / "killed.py")
 SALES = RelationName(source="shop", name="sales")
 STEPS = ("log append", "changes append", "commit", "checkpoint write", "journal trim")
 CHORES = ("Fold", "Trim", "Compact", "DropRows", "Vacuum", "CleanLog")
@@ -25,10 +28,9 @@ POINTS = [
 ]
 
 
-def run(path: str, target: int, point: str | None = None) -> int:
-    environment = {**os.environ, "HEADWATER_FAIL_POINT": point or ""}
-    program = str(Path(__file__).parent / "killed.py")
-    return subprocess.run([sys.executable, program, path, str(target)], env=environment, check=False).returncode
+def run(path: str, target: int, point: str | None = None, s3: S3Server | None = None) -> int:
+    environment = {**os.environ, **(s3.environment if s3 else {}), "HEADWATER_FAIL_POINT": point or ""}
+    return subprocess.run([sys.executable, PROGRAM, path, str(target)], env=environment, check=False).returncode
 
 
 def kept(path: str, tick: Tick) -> list[int]:
@@ -57,15 +59,33 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("point", POINTS)
 def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path, begun: Path, point: str) -> None:
-    path = str(shutil.copytree(begun, tmp_path / "warehouse"))
-    assert run(path, 15, point) == -signal.SIGKILL
+    assert_survives(str(shutil.copytree(begun, tmp_path / "warehouse")), point)
+
+
+IN_EVERY_BUILD = ("before commit", "after commit", "after changes append")
+
+
+@pytest.mark.parametrize(
+    "point",
+    [point if point in IN_EVERY_BUILD else pytest.param(point, marks=pytest.mark.thorough) for point in POINTS[:10]],
+)
+def test_nothing_is_lost_on_an_object_store_either(s3: S3Server, begun: Path, point: str) -> None:
+    path = s3.address()
+    reach(path, s3.options)
+    for name in store_at(str(begun)).sizes():
+        store_at(path).put(name, (begun / name).read_bytes())
+    assert_survives(path, point, s3)
+
+
+def assert_survives(path: str, point: str, s3: S3Server | None = None) -> None:
+    assert run(path, 15, point, s3) == -signal.SIGKILL
     seen = Warehouse.open(path).head().tick
     assert seen >= 9
     assert kept(path, seen) == list(range(1, seen + 1))
     # first hardly further than the batch at hand, so that retention has not yet dropped what may be there twice
-    assert run(path, Warehouse.open(path).log.last_tick + 1) == 0
+    assert run(path, Warehouse.open(path).log.last_tick + 1, s3=s3) == 0
     assert_exact(path)
-    assert run(path, 18) == 0
+    assert run(path, 18, s3=s3) == 0
     assert_exact(path)
     reader = Warehouse.open(path)
     assert reader.head().tick == 18
@@ -73,12 +93,13 @@ def test_nothing_is_lost_and_nothing_happens_twice(tmp_path: Path, begun: Path, 
     assert sequences == list(range(1, len(sequences) + 1))
 
 
-def test_two_maintainers_at_once_leave_one_history(tmp_path: Path) -> None:
-    path = str(tmp_path / "warehouse")
-    assert run(path, 1) == 0
-    program = str(Path(__file__).parent / "killed.py")
+def test_two_maintainers_at_once_leave_one_history(place: str, s3: S3Server) -> None:
+    path = place
+    assert run(path, 1, s3=s3) == 0
+    environment = {**os.environ, **s3.environment}
     both = [
-        subprocess.Popen([sys.executable, program, path, "40"], stderr=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen([sys.executable, PROGRAM, path, "40"], stderr=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
     ]
     errors = [process.communicate()[1] for process in both]
     assert sorted(process.returncode for process in both) in ([0, 0], [0, 1])

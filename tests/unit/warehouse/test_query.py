@@ -18,9 +18,10 @@ from headwater.model.moment import AtPosition, AtTick, AtTime, Moment
 from headwater.model.position import LSN, Position, Tick
 from headwater.model.relation import RelationName
 from headwater.model.transaction import Capture, Transaction
+from headwater.storage.notes import write_text
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import BatchStatistics, CommitKind, CommitRecord, Stopped, ViewDelta
-from headwater.warehouse.folders import status_file, view_folder
+from headwater.warehouse.folders import STATUS, view_folder
 from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.log_rows import spark_rows
 from headwater.warehouse.query import Warehouse
@@ -147,7 +148,7 @@ def test_a_view_cannot_be_read_at_a_time_when_it_was_another(path: str) -> None:
 def say_followed(path: str, offset: int) -> None:
     shop = {"position": ["1:1", offset], "state": "following", "retry_at": None, "error": ""}
     said = {"sources": {"shop": shop}, "messages": {"since": "2026-11-18T04:00:00+00:00", "counts": [], "tested": []}}
-    status_file(path).write_text(json.dumps(said))
+    write_text(path, STATUS, json.dumps(said))
 
 
 def test_what_was_followed_has_come(path: str) -> None:

@@ -19,8 +19,8 @@ from headwater.errors import LeaseLost
 from headwater.fail_points import VARIABLE
 from headwater.model.position import Tick
 from headwater.observe.events import Event, WarehouseUpgraded
-from headwater.storage.data_file import write_text
 from headwater.storage.fenced_table import FencedTable
+from headwater.storage.notes import write_text
 from headwater.warehouse import upgrade
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.checkpoint import Checkpoint

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from headwater.engine.state.live_view import LiveView
 from headwater.model.keeping import Continuous, Every, next_refresh
 from headwater.model.position import Tick
+from headwater.storage.object_store import look_seconds
 from headwater.warehouse.mailbox import requested_refreshes
 
 _LOOK_SECONDS = 0.3
@@ -21,9 +22,10 @@ _LOOK_SECONDS = 0.3
 class Timetable:
     """Knows when views were last brought up to date, and what was asked for. One thread uses it."""
 
-    def __init__(self, warehouse: str, refreshed_at: Mapping[str, datetime]) -> None:
+    def __init__(self, warehouse: str, refreshed_at: Mapping[str, datetime], remote_look_seconds: float = 0.0) -> None:
         """Go on from what the last commit says."""
         self._warehouse = warehouse
+        self._look_seconds = look_seconds(warehouse, _LOOK_SECONDS, remote_look_seconds)
         self._refreshed_at = dict(refreshed_at)
         self._targets: dict[str, Tick] = {}
         self._demanded: frozenset[str] = frozenset()
@@ -63,6 +65,6 @@ class Timetable:
         return due_at is None or datetime.now(UTC) >= due_at
 
     def _look(self) -> None:
-        if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
+        if time.monotonic() - self._looked_at >= self._look_seconds:
             self._looked_at = time.monotonic()
             self._requested = requested_refreshes(self._warehouse)

@@ -12,12 +12,10 @@ any other.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -30,7 +28,7 @@ from headwater.engine.bootstrap.corrections import Corrections, MissedTicks
 from headwater.engine.bootstrap.kept_segments import BornTables
 from headwater.engine.bootstrap.make_replica import filled, is_made_of_chunks, keep_chunks, make_replica
 from headwater.engine.bootstrap.recompute import recompute, rows_at
-from headwater.engine.bootstrap.staging import StagedRelation, stage_relation
+from headwater.engine.bootstrap.staging import StagedRelation, forget_staged, stage_relation
 from headwater.engine.bootstrap.task_reading import TaskReading, reading_by_tasks
 from headwater.engine.bootstrap.whole_view import require_same_rows, require_same_types
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
@@ -47,7 +45,7 @@ from headwater.sources.source import Snapshot, Source
 from headwater.spark.view_errors import contradiction_error, is_contradiction, is_view_error, unborn_error
 from headwater.views.steps.segment_names import shape
 from headwater.warehouse.catalog import ViewEntry
-from headwater.warehouse.folders import next_generation, staging_folder, view_folder
+from headwater.warehouse.folders import reserve_generation, staging_folder, view_folder
 from headwater.warehouse.journal import Journal
 from headwater.warehouse.kept_table import KeptTable
 
@@ -114,10 +112,9 @@ class Bootstrap:
             Wish(relation=self.resolved.relations[name], wanted=read.columns, rows=read.rows)
             for name, read in sorted(reads.items())
         )
-        staging = Path(staging_folder(self.warehouse))
-        staged = self._stage(staging, wishes)
+        staged = self._stage(staging_folder(self.warehouse), wishes)
         tick = self.log.last_tick
-        corrections = self._corrections(staged, tick, staging)
+        corrections = self._corrections(staged, tick)
         frames = {name: rows_at(self.spark, one, corrections[name]) for name, one in staged.items()}
         counts = {name: one.row_count for name, one in staged.items()}
         made = {
@@ -149,7 +146,7 @@ class Bootstrap:
             found = dict(
                 zip(self.views, pool.map(lambda name: self._bear(name, inputs, born), self.views), strict=True)
             )
-        shutil.rmtree(staging, ignore_errors=True)
+        forget_staged(self.warehouse)
         return Bootstrapped(
             tick=tick,
             views=tuple(one for one in found.values() if isinstance(one, NewView)),
@@ -158,7 +155,7 @@ class Bootstrap:
             auxiliary=born.made,
         )
 
-    def _stage(self, folder: Path, wishes: tuple[Wish, ...]) -> dict[RelationName, StagedRelation]:
+    def _stage(self, folder: str, wishes: tuple[Wish, ...]) -> dict[RelationName, StagedRelation]:
         """Read the wished relations, one snapshot per source, and wait until the log knows all that was seen."""
         settings = self.resolved.project.settings.bootstrap
         staged: dict[RelationName, StagedRelation] = {}
@@ -213,7 +210,7 @@ class Bootstrap:
             return unborn_error(name, error, born.tick)
 
     def _corrections(
-        self, staged: Mapping[RelationName, StagedRelation], tick: Tick, staging: Path
+        self, staged: Mapping[RelationName, StagedRelation], tick: Tick
     ) -> dict[RelationName, Corrections]:
         """Return by what each relation is brought to the tick. Where the log does not say, everything is read again."""
         missed, few = MissedTicks(log=self.log, tick=tick), self.resolved.project.settings.bootstrap.small_rows
@@ -222,7 +219,7 @@ class Bootstrap:
             for corrections in found.values():
                 corrections.require_untruncated()
         except SourceUnavailable:  # a part of a tick was seen, or a TRUNCATE was not: those chunks are of no use
-            shutil.rmtree(staging, ignore_errors=True)
+            forget_staged(self.warehouse)
             raise
         return found
 
@@ -283,7 +280,7 @@ class Bootstrap:
     def _compute(self, name: str, born_inputs: BornInputs, born: BornTables) -> NewView:
         resolved, tick = self.resolved.views[name], born.tick
         inputs = born_inputs.of_view(resolved.needs)
-        generation = next_generation(view_folder(self.warehouse, name, 0))
+        generation = reserve_generation(view_folder(self.warehouse, name, 0))
         folder = view_folder(self.warehouse, name, generation)
         with born.tables_for(resolved, inputs, is_rebuilt=name in self.rebuilt) as made:
             table = KeptTable.create(folder, self.journal, resolved.schema, tick)

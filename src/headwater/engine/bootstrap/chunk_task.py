@@ -11,7 +11,6 @@ import os
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -26,6 +25,8 @@ from headwater.model.transaction import Seen
 from headwater.sources.registry import connect
 from headwater.sources.source import Chunk, Reader, Source, SourceSettings
 from headwater.spark.task_login import ask_login
+from headwater.storage.object_store import reach, store_at
+from headwater.storage.storage_errors import stored as naming
 
 _ROWS_PER_GROUP = 65_536
 
@@ -38,7 +39,7 @@ class ChunkRequest:
     wanted: tuple[str, ...]
     rows: Remainder
     chunk: Chunk
-    folder: Path
+    folder: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,8 @@ class Joining:
     exported: Mapping[str, Any]
     asked_at: str
     """Where a task on the driver's machine asks for the login."""
+    options: Mapping[str, str]
+    """How the warehouse's object store is reached."""
 
     def login(self) -> str:
         """Return the source's URL: from the driver, or else as this executor's own environment completes it."""
@@ -85,7 +88,11 @@ def write_chunk(reader: Reader, request: ChunkRequest, tell: Callable[[int], Non
     stored = pa.schema([*schema, pa.field(COUNT, pa.int64())])
     file = f"chunk-{request.chunk.number}-{uuid.uuid4()}.parquet"
     row_count = 0
-    with pq.ParquetWriter(request.folder / file, stored, compression="zstd") as writer:
+    with (
+        naming(f"{request.folder}/{file}"),
+        store_at(request.folder).writing(file) as sink,
+        pq.ParquetWriter(sink, stored, compression="zstd") as writer,
+    ):
         for table in reader.read(request.relation, request.wanted, request.chunk, request.rows):
             rows = remaining(table.select(list(request.wanted)).cast(schema), request.rows)
             counts = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
@@ -97,6 +104,7 @@ def write_chunk(reader: Reader, request: ChunkRequest, tell: Callable[[int], Non
 
 def run_task(joining: Joining, request: ChunkRequest, _: int) -> str:
     """Write a chunk in a task of Spark, and return what became of it, as JSON."""
+    reach(request.folder, joining.options)
     return json.dumps(_outcome(joining, request))
 
 

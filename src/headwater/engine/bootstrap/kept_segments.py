@@ -19,7 +19,7 @@ from headwater.model.relation import RelationName
 from headwater.model.settings import BatchSettings
 from headwater.project.resolve import ResolvedView
 from headwater.views.steps.segments import Segment, SegmentedView
-from headwater.warehouse.folders import next_generation, segment_folder, segment_table
+from headwater.warehouse.folders import reserve_generation, segment_folder, segment_table
 from headwater.warehouse.journal import Journal
 from headwater.warehouse.kept_table import KeptTable
 
@@ -122,7 +122,7 @@ class BornTables:
 
     def _write(self, segment: Segment, rows: BornRows) -> AuxiliaryTable:
         first = segment_folder(self.warehouse, segment_table(segment.name.name, 0))
-        name = segment_table(segment.name.name, next_generation(first))
+        name = segment_table(segment.name.name, reserve_generation(first))
         folder, schema = segment_folder(self.warehouse, name), segment.relation.arrow_schema()
         table = KeptTable.create(folder, self.journal, schema, self.tick, ordered=len(segment.looked_up_by))
         rows.write(table.checkpoint, self.tick)

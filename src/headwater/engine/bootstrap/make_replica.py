@@ -26,7 +26,7 @@ from headwater.project.fill import Fill, Way
 from headwater.storage.data_file import move_in
 from headwater.storage.spark_files import spark_schema, write_files
 from headwater.warehouse.catalog import ReplicaEntry
-from headwater.warehouse.folders import next_generation, replica_folder
+from headwater.warehouse.folders import replica_folder, reserve_generation
 from headwater.warehouse.replica import Replica
 
 
@@ -101,14 +101,14 @@ def keep_chunks(
     if others.chunks:
         rows = rows_at(spark, others, corrections)
         written = write_files(_netted(replica, entry, rows), root)
-    moved = [move_in(root, str(one.path)) for one in untouched]
+    moved = [move_in(root, one.path) for one in untouched]
     replica.checkpoint.write_files([*(file for file in moved if file.row_count), *written], tick)
     return load_replica(spark, staged.relation, entry, replica, budget, settings)
 
 
 def _new_replica(warehouse: str, relation: Relation, content: Content) -> tuple[Replica, ReplicaEntry]:
     key = tuple(column for column in relation.key if column in content.columns)
-    generation = next_generation(replica_folder(warehouse, relation.name, 0))
+    generation = reserve_generation(replica_folder(warehouse, relation.name, 0))
     entry = ReplicaEntry(
         relation=relation.name, generation=generation, columns=content.columns, key=key, rows=content.rows
     )

@@ -24,7 +24,7 @@ from headwater.warehouse.state import roll
 
 def rows_at(spark: SparkSession, staged: StagedRelation, corrections: Corrections) -> DataFrame:
     """Return what was staged of a relation, with its corrections."""
-    files = [str(chunk.path) for chunk in staged.chunks]
+    files = [chunk.path for chunk in staged.chunks]
     rows = read_files(spark, files, staged.relation.arrow_schema(staged.wanted))
     missed = corrections.rows()
     return rows if missed is None else roll(rows, missed, back=False)

@@ -13,14 +13,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import Any, Self
 
 import pyarrow as pa
@@ -38,6 +36,10 @@ from headwater.model.settings import BootstrapSettings
 from headwater.model.transaction import Seen
 from headwater.observe.events import BootstrapProgress, Listener
 from headwater.sources.source import Chunk, LogView, Reader, Snapshot, Source
+from headwater.storage.data_file import place
+from headwater.storage.notes import read_text, write_text
+from headwater.storage.object_store import store_at
+from headwater.warehouse.folders import staging_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class StagedChunk:
     """A chunk's file, and what was seen when it was read."""
 
     chunk: Chunk
-    path: Path
+    path: str
     seen: Seen
     row_count: int
 
@@ -149,6 +151,12 @@ class _OneReader:
         """Leave the snapshot open. The code that opened it closes it."""
 
 
+def forget_staged(warehouse: str) -> None:
+    """Delete all that was staged, as far as no task that was given up is writing there still."""
+    with suppress(OSError):
+        store_at(staging_folder(warehouse)).delete()
+
+
 @contextmanager
 def one_moment(source: Source, snapshot: Snapshot) -> Iterator[Snapshot]:
     """Return a snapshot whose readers all see the same: the snapshot itself, or a single reader of it."""
@@ -160,7 +168,7 @@ def one_moment(source: Source, snapshot: Snapshot) -> Iterator[Snapshot]:
 
 
 def stage_relation(
-    folder: Path,
+    folder: str,
     source: Source,
     snapshot: Snapshot,
     relation: Relation,
@@ -175,13 +183,13 @@ def stage_relation(
     The columns of the remainder are among the wanted ones. A single chunk is not worth a task.
     """
     with snapshot.reader() as reader:
-        home = folder / _folder_name(relation, wanted, rows, reader.positions, snapshot.token)
+        name = _folder_name(relation, wanted, rows, reader.positions, snapshot.token)
+        home = f"{folder}/{name}"
     plan = _remembered_chunks(home)
     if plan is None:
-        shutil.rmtree(home, ignore_errors=True)
-        home.mkdir(parents=True)
+        store_at(home).delete()
         plan = snapshot.chunks(relation, settings.chunk_rows)
-        _write_json(home / "chunks.json", [asdict(chunk) for chunk in plan])
+        write_text(home, "chunks.json", json.dumps([asdict(chunk) for chunk in plan]))
     is_resumable = _are_ranges(plan, relation, wanted)
     finished = _finished_chunks(home, plan, source) if is_resumable else []
     progress = _Progress(relation, sum(staged.row_count for staged in finished), listener)
@@ -229,43 +237,37 @@ def _stage_chunk(
             read = write_chunk(reader, request, progress.add)
     else:
         progress.add(read.row_count)
-    _write_json(_note(request.folder, request.chunk), read.written())
+    write_text(request.folder, _note(request.chunk), json.dumps(read.written()))
     reach("chunk staged")
     return _staged(request.folder, request.chunk, read)
 
 
-def _staged(home: Path, chunk: Chunk, read: ChunkRead) -> StagedChunk:
-    return StagedChunk(chunk=chunk, path=home / read.file, seen=read.seen, row_count=read.row_count)
+def _staged(home: str, chunk: Chunk, read: ChunkRead) -> StagedChunk:
+    return StagedChunk(chunk=chunk, path=f"{home}/{read.file}", seen=read.seen, row_count=read.row_count)
 
 
-def _note(home: Path, chunk: Chunk) -> Path:
-    return home / f"chunk-{chunk.number}.json"
+def _note(chunk: Chunk) -> str:
+    return f"chunk-{chunk.number}.json"
 
 
-def _remembered_chunks(home: Path) -> tuple[Chunk, ...] | None:
+def _remembered_chunks(home: str) -> tuple[Chunk, ...] | None:
     try:
-        return tuple(Chunk(**chunk) for chunk in json.loads((home / "chunks.json").read_text()))
-    except (FileNotFoundError, ValueError, TypeError):  # not there, or of no use: all is read again
+        return tuple(Chunk(**chunk) for chunk in json.loads(read_text(home, "chunks.json") or ""))
+    except (ValueError, TypeError):  # not there, or of no use: all is read again
         return None
 
 
-def _finished_chunks(home: Path, plan: Sequence[Chunk], source: Source) -> list[StagedChunk]:
+def _finished_chunks(home: str, plan: Sequence[Chunk], source: Source) -> list[StagedChunk]:
     finished = []
     for chunk in plan:
-        note = _note(home, chunk)
         try:
-            staged = _staged(home, chunk, ChunkRead.read(source, json.loads(note.read_text())))
-            pq.read_metadata(staged.path)
+            staged = _staged(home, chunk, ChunkRead.read(source, json.loads(read_text(home, _note(chunk)) or "")))
+            system, path = place(staged.path)
+            pq.read_metadata(path, filesystem=system)
         except (FileNotFoundError, ValueError, LookupError, TypeError):  # not there, or of no use: it is read again
             continue
         finished.append(staged)
     return finished
-
-
-def _write_json(path: Path, content: object) -> None:
-    writing = path.with_suffix(".writing-json")
-    writing.write_text(json.dumps(content))
-    writing.replace(path)
 
 
 class _Progress:

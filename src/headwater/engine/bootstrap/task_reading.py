@@ -81,7 +81,13 @@ def reading_by_tasks(
     if not is_connect(spark):  # it does not say how many cores it has
         at_once = min(at_once, max(1, spark.sparkContext.defaultParallelism - spared_cores))
     with answered_logins(source.login) as place:
-        joining = Joining(project=project.name, source=declared, exported=dict(snapshot.exported()), asked_at=place)
+        joining = Joining(
+            project=project.name,
+            source=declared,
+            exported=dict(snapshot.exported()),
+            asked_at=place,
+            options=project.storage.options,
+        )
         yield TaskReading(
             spark=spark, source=source, joining=joining, listener=listener, room=threading.Semaphore(at_once)
         )

@@ -13,10 +13,12 @@ from collections.abc import Callable
 
 from headwater.changelog.accept import Acceptor
 from headwater.engine.service.live_status import write_status
+from headwater.errors import HeadwaterError
 from headwater.model.position import Position
 from headwater.model.settings import ServiceSettings
 from headwater.observe.messages import Messages
 from headwater.observe.status import MemoryStatus
+from headwater.storage.object_store import look_seconds
 from headwater.warehouse.lease import release_lease, renew_lease
 from headwater.warehouse.mailbox import awaited_positions
 
@@ -46,7 +48,8 @@ class SignsOfLife:
         self._messages = messages
         self._memory = memory
         self._is_bootstrapping = is_bootstrapping
-        self._settings = settings
+        self._look_seconds = look_seconds(warehouse, _LOOK_SECONDS, settings.remote_look_interval_seconds)
+        self._status_seconds = max(self._look_seconds, settings.status_interval_seconds)
         self._told: dict[str, Position] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
@@ -63,17 +66,17 @@ class SignsOfLife:
         try:
             write_status(self._warehouse, self._acceptor, self._messages, self._memory(), bootstrapping=False)
             release_lease(self._warehouse, self._epoch)
-        except OSError:
+        except (OSError, HeadwaterError):
             _log.warning("cannot say that this maintainer has stopped", exc_info=True)
 
     def _run(self) -> None:
         renewed_at = said_at = 0.0
-        while not self._stop.wait(_LOOK_SECONDS):
+        while not self._stop.wait(self._look_seconds):
             try:
                 if time.monotonic() - renewed_at > _LEASE_SECONDS:
                     renew_lease(self._warehouse, self._epoch)
                     renewed_at = time.monotonic()
-                if self._is_awaited() or time.monotonic() - said_at > self._settings.status_interval_seconds:
+                if self._is_awaited() or time.monotonic() - said_at > self._status_seconds:
                     bootstrapping, memory = self._is_bootstrapping(), self._memory()
                     write_status(self._warehouse, self._acceptor, self._messages, memory, bootstrapping=bootstrapping)
                     said_at = time.monotonic()

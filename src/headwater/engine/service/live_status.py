@@ -28,7 +28,8 @@ from headwater.observe.status import (
     SourceStatus,
     WaitingPart,
 )
-from headwater.warehouse.folders import status_file
+from headwater.storage.notes import write_text
+from headwater.warehouse.folders import STATUS
 from headwater.warehouse.followed import noted_positions, noted_status
 from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
@@ -89,14 +90,7 @@ def write_status(
     }
     waiting = [_waiting_part(one) for one in acceptor.holding.waiting]
     said = {"said_at": now.isoformat(), "sources": sources, "messages": asked, "waiting_parts": waiting}
-    _write(warehouse, {**said, "memory": asdict(memory)})
-
-
-def _write(warehouse: str, said: Mapping[str, object]) -> None:
-    file = status_file(warehouse)
-    writing = file.with_suffix(".writing")
-    writing.write_text(json.dumps(said))
-    writing.replace(file)
+    write_text(warehouse, STATUS, json.dumps({**said, "memory": asdict(memory)}))
 
 
 def _waiting_part(one: Incomplete[Piece]) -> dict[str, object]:
@@ -160,7 +154,7 @@ def forget_sources(warehouse: str, names: Collection[str]) -> None:
     said = dict(noted_status(warehouse))
     if names & said.get("sources", {}).keys():
         said["sources"] = {name: one for name, one in said["sources"].items() if name not in names}
-        _write(warehouse, said)
+        write_text(warehouse, STATUS, json.dumps(said))
 
 
 def read_messages(warehouse: Warehouse) -> tuple[datetime | None, tuple[MessageCount, ...]]:

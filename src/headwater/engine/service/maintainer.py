@@ -12,7 +12,6 @@ Invariants
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,6 +30,7 @@ from headwater.engine.batch.timetable import Timetable
 from headwater.engine.bootstrap.adoption import Adoption, adoptable_tables, come_to, decide_adoption
 from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
 from headwater.engine.bootstrap.kept_segments import with_own_rows
+from headwater.engine.bootstrap.staging import forget_staged
 from headwater.engine.bootstrap.thread import BootstrapThread
 from headwater.engine.published.driver import Correspondences
 from headwater.engine.service.heartbeat import SignsOfLife
@@ -67,12 +67,12 @@ from headwater.project.slot_claims import slot_warnings, take_slot
 from headwater.sources.source import Source, shown_positions
 from headwater.spark.jobs import SparkJobs
 from headwater.spark.session import memory_limit
-from headwater.storage.data_file import delete_folder
+from headwater.storage.object_store import store_at
 from headwater.storage.storage_errors import stored
 from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
 from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
-from headwater.warehouse.folders import BATCH_SCRATCH, scratch_folder, staging_folder
+from headwater.warehouse.folders import BATCH_SCRATCH, scratch_folder
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.lease import own_name
 from headwater.warehouse.mailbox import Releases
@@ -112,11 +112,13 @@ class Maintainer:
         self.epoch = epoch
         self.views = {view.name: view for view in views}
         self.replicas = replicas
-        self.timetable = Timetable(warehouse.path, warehouse.head().record.refreshed_at)
+        look_seconds = settings.service.remote_look_interval_seconds
+        self.timetable = Timetable(warehouse.path, warehouse.head().record.refreshed_at, look_seconds)
         self._auxiliary = {auxiliary.name: auxiliary for view in views for auxiliary in view.segments.values()}
         self._messages = Messages()
         self.listener = listener = fan_out(self._messages, listener)
-        holding = Holding(global_sources(resolved), Releases(warehouse.path).look, settings.capture, budget)
+        releases = Releases(warehouse.path, look_seconds)
+        holding = Holding(global_sources(resolved), releases.look, settings.capture, budget)
         self.acceptor = Acceptor(warehouse.log, listener, self._resolve, holding, settings.capture, budget)
         self._correspondences = Correspondences(spark, resolved, warehouse.log, self.acceptor, listener)
         self.upkeep = Upkeep(
@@ -261,7 +263,7 @@ class Maintainer:
             for name in self.plan.dropped:
                 self.listener(ViewDropped(view=name))
         if self.plan.lost_sources:  # chunks from before the gap cannot be brought to a tick after it
-            shutil.rmtree(staging_folder(self.warehouse.path), ignore_errors=True)
+            forget_staged(self.warehouse.path)
 
     def step(self) -> bool:
         """Do the next thing: bring new views in, or maintain a batch. False: there is nothing to do now."""
@@ -423,7 +425,7 @@ class Maintainer:
         self._settled = dict(found.settled)
         self._take_over(found, jobs)
         self._absorb()
-        delete_folder(self._runner.scratch)
+        store_at(self._runner.scratch).delete()
         return True
 
     def _find(self, due: Sequence[LiveView]) -> RoundResult:

@@ -29,7 +29,7 @@ def refresh_views(
     spark: SparkSession, resolved: ResolvedProject, names: Sequence[str], listener: Listener
 ) -> RefreshResult:
     """Bring views up to date, and say from where to where they have come."""
-    started, path = time.perf_counter(), str(resolved.project.warehouse)
+    started, path = time.perf_counter(), resolved.project.warehouse
     before = _frontiers(path, names)
     maintained = maintainer_is_alive(path) and _ask(resolved, path, names)
     if not maintained:

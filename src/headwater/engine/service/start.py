@@ -24,8 +24,8 @@ from headwater.project.fill import is_meant
 from headwater.project.plan import Consent, Kept, RunPlan, make_plan
 from headwater.project.resolve import ResolvedProject
 from headwater.project.slot_claims import SlotOrigin, claim_slots
-from headwater.storage.data_file import delete_folder
 from headwater.storage.mapped_rows import clear_mapped
+from headwater.storage.object_store import store_at
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import ReplicaEntry
 from headwater.warehouse.chores import Policy
@@ -41,7 +41,7 @@ from headwater.warehouse.format import is_warehouse, refuse_occupied
 from headwater.warehouse.generations import clear_unnamed
 from headwater.warehouse.housekeeping import Housekeeper
 from headwater.warehouse.journal import table_name
-from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease
+from headwater.warehouse.lease import own_name, refuse_if_held, release_lease, renew_lease, require_fencing
 from headwater.warehouse.project_name import note_project, project_of, refuse_other_project
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
@@ -66,19 +66,20 @@ def start_maintainer(
 
     History that would be lost is refused, before anything is changed, unless there is consent.
     """
-    with stored(str(resolved.project.warehouse)):
+    with stored(resolved.project.warehouse):
         return _started(spark, resolved, listener, rebuild, consent)
 
 
 def _started(
     spark: SparkSession, resolved: ResolvedProject, listener: Listener, rebuild: Sequence[str], consent: Consent
 ) -> Maintainer:
-    path = str(resolved.project.warehouse)
+    path = resolved.project.warehouse
     resolved.require_rights()  # before anything is made anywhere
     if is_warehouse(path):
         refuse_if_held(path)
     plan, kept = _plan(resolved, rebuild)
     plan.require(consent)
+    require_fencing(path)
     _take_for_project(path, resolved.project.name, listener)
     if is_warehouse(path):
         upgrade(path, listener)
@@ -89,7 +90,7 @@ def _started(
         warehouse.log.take_over(epoch, budget.tail_bytes)
         clear_unnamed(warehouse)
         clear_mapped(path)
-        delete_folder(scratch_folder(path, BATCH_SCRATCH))
+        store_at(scratch_folder(path, BATCH_SCRATCH)).delete()
         _fold(warehouse, plan.kept)
         warehouse.commits.journal.hold()
         auxiliary: dict[str, AuxiliaryTable] = {}
@@ -140,7 +141,7 @@ def _take_for_project(path: str, name: str, listener: Listener) -> None:
 
 def _plan(resolved: ResolvedProject, rebuild: Sequence[str]) -> tuple[RunPlan, Kept]:
     """Return what has to be done, and what the project's warehouse keeps. Another project's is refused."""
-    path = str(resolved.project.warehouse)
+    path = resolved.project.warehouse
     refuse_other_project(path, resolved.project.name)
     if not is_warehouse(path):
         kept = Kept(views={}, replicas={}, claims=claim_slots(None, resolved.sources, ()))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Collection
 
 from headwater.changelog import ChangeLog
+from headwater.engine.bootstrap.staging import forget_staged
 from headwater.engine.service.live_status import forget_sources
 from headwater.errors import HeadwaterError
 from headwater.model.position import of_source
@@ -14,7 +14,6 @@ from headwater.project.resolve import connect_source
 from headwater.project.slot_claims import left_slot
 from headwater.project.teardown_result import Dropped, LeftSlot, TeardownResult
 from headwater.sources.source import Source, TornDown
-from headwater.warehouse.folders import staging_folder
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.lease import refuse_if_held
 from headwater.warehouse.query import Warehouse
@@ -22,7 +21,7 @@ from headwater.warehouse.query import Warehouse
 
 def tear_down(project: Project, only: Collection[str]) -> TeardownResult:
     """Drop what was made at the sources, or at some of them. The warehouse folder stays readable."""
-    path = str(project.warehouse)
+    path = project.warehouse
     log: ChangeLog | None = None
     if is_warehouse(path):
         refuse_if_held(path)
@@ -39,7 +38,7 @@ def tear_down(project: Project, only: Collection[str]) -> TeardownResult:
         dropped += [Dropped(source=name, what=what) for what in done.dropped]
         left += [left_slot(name, slot) for slot in done.left]
     forget_sources(path, {one.source for one in dropped})
-    shutil.rmtree(staging_folder(path), ignore_errors=True)
+    forget_staged(path)
     return TeardownResult(dropped=tuple(dropped), failed=tuple(failed), left=tuple(left), warehouse=project.warehouse)
 
 

@@ -24,6 +24,7 @@ from headwater.model.project import RetainFor, RetainTicks, Retention
 from headwater.model.relation import RelationName
 from headwater.model.settings import Settings, UpkeepSettings
 from headwater.observe.events import CheckpointRolled, Housekept, Listener
+from headwater.storage.object_store import look_seconds
 from headwater.warehouse.chores import Policy
 from headwater.warehouse.folders import replica_folder
 from headwater.warehouse.housekeeping import Housekeeper
@@ -66,6 +67,9 @@ class Upkeep:
         self._listener = listener
         self._settings = settings.upkeep
         self._batch = settings.batch
+        self._interval_seconds = look_seconds(
+            path, settings.upkeep.interval_seconds, settings.upkeep.remote_interval_seconds
+        )
         self._policy = _policy(retention, settings.upkeep)
         self._next_roll: dict[str, float] = {}
         self._stop = threading.Event()
@@ -88,7 +92,7 @@ class Upkeep:
         opened: tuple[Warehouse, Housekeeper] | None = None
         is_last = False
         while not is_last:
-            is_last = self._stop.wait(self._settings.interval_seconds)
+            is_last = self._stop.wait(self._interval_seconds)
             try:
                 warehouse, housekeeper = opened = opened or self._open(started_at)
                 if is_last:  # the next maintainer, and every reader, finds all in the tables
