@@ -38,7 +38,8 @@ MAKE = {
     "facts": f"""
         CREATE TABLE facts (id bigint PRIMARY KEY, dim bigint NOT NULL, amount numeric(12, 2), note text);
         ALTER TABLE facts REPLICA IDENTITY FULL;
-        INSERT INTO facts SELECT n, n % {DIMS}, (n % 9973) / 10.0, 'note of fact ' || n FROM generate_series(1, {{rows}}) n;
+        INSERT INTO facts SELECT n, n % {DIMS}, (n % 9973) / 10.0, 'note of fact ' || n
+            FROM generate_series(1, {{rows}}) n;
         ANALYZE facts""",
     "dims": f"""
         CREATE TABLE dims (id bigint PRIMARY KEY, name text, region text);
