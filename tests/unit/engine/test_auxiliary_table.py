@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowKeys
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
-from headwater.model.memory_budget import MemoryBudget
+from headwater.model.memory_budget import MemoryBudget, Share
 from headwater.model.position import Tick
 from headwater.model.relation import Column, Relation, SegmentName
 from headwater.model.settings import DEFAULTS
@@ -72,14 +73,14 @@ class Kept:
             fold(self.table)
 
 
-def auxiliary(kept: Kept, memory_bytes: int) -> AuxiliaryTable:
+def auxiliary(kept: Kept, share_bytes: int) -> AuxiliaryTable:
     return AuxiliaryTable(
         name="s1/1",
         relation=RELATION,
         table=KeptTable.open(kept.table.folder, kept.table.journal),
         spark=cast("SparkSession", None),
         settings=DEFAULTS.batch,
-        budget=MemoryBudget.of(memory_bytes),
+        budget=replace(MemoryBudget.of(2**20), rows=Share(share_bytes)),
     )
 
 
@@ -94,14 +95,14 @@ def assert_shows(table: AuxiliaryTable, kept: Kept, tick: int) -> None:
         assert Counter({tuple(row[name] for name in SCHEMA.names): row["_count"] for row in found}) == expected
 
 
-@pytest.mark.parametrize("memory_bytes", [0, 2**20])
+@pytest.mark.parametrize("share_bytes", [0, 2**18])
 @pytest.mark.parametrize("seed", range(4))
 def test_oracle_at_any_tick_before_and_after_the_checkpoint(
-    seed: int, memory_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    seed: int, share_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(few_rows, "ROWS_PER_PART", 7)
     kept = Kept(tmp_path, seed)
-    going = auxiliary(kept, memory_bytes)
+    going = auxiliary(kept, share_bytes)
     going.at(Tick(1))
     for tick in range(2, LAST + 1):
         kept.go_on(tick)
@@ -111,7 +112,7 @@ def test_oracle_at_any_tick_before_and_after_the_checkpoint(
         if tick in (10, 20):
             kept.roll(tick)
     assert rows_at(kept.table, LAST) == kept.states[LAST]
-    opened = auxiliary(kept, memory_bytes)
+    opened = auxiliary(kept, share_bytes)
     for tick in (1, 9, 20, 21, LAST):
         assert_shows(opened, kept, tick)
     for table in (going, opened):
@@ -120,10 +121,10 @@ def test_oracle_at_any_tick_before_and_after_the_checkpoint(
         assert (share.held_bytes, share.mapped_bytes) == (0, 0)
 
 
-@pytest.mark.parametrize("memory_bytes", [0, 2**20])
-def test_rows_are_read_again_once_many_changes_lie_on_them(tmp_path: Path, memory_bytes: int) -> None:
+@pytest.mark.parametrize("share_bytes", [0, 2**18])
+def test_rows_are_read_again_once_many_changes_lie_on_them(tmp_path: Path, share_bytes: int) -> None:
     kept = Kept(tmp_path, 5)
-    table = auxiliary(kept, memory_bytes)
+    table = auxiliary(kept, share_bytes)
     assert_shows(table, kept, 1)
 
     def go_to(tick: int) -> None:

@@ -38,7 +38,8 @@ def test_pieces_together_change_a_view_as_the_whole_does(seed: int, monkeypatch:
     bags = {name: to_arrow(world.changes(name, columns, 0, TICKS)) for name, columns in view.relations.items()}
     state: Counter[tuple[Any, ...]] = Counter()
     ends = []
-    for after, upto, part in pieces(view, bags, Tick(0), Tick(TICKS), most=3):
+    for piece in pieces(view, bags, Tick(0), Tick(TICKS), estimate_combinations, most=3):
+        after, upto, part = piece.after, piece.upto, piece.bags
         change = change_in_memory(view, {name: to_memory(bag) for name, bag in part.items()}, after)
         for tick in range(after + 1, upto + 1):
             for (at, row), count in change.entries.items():
@@ -68,7 +69,9 @@ def test_pieces_of_what_was_reached_need_no_more_than_that(seed: int, monkeypatc
     random = Random(seed)
     world, view, lo = random_world(random, TICKS), random_view(random), TICKS // 2
     state = ORACLE.state(world, view, lo)
-    for after, upto, part in pieces(view, reached(world, view, random, lo), Tick(lo), Tick(TICKS), most=2):
+    bags = reached(world, view, random, lo)
+    for piece in pieces(view, bags, Tick(lo), Tick(TICKS), estimate_combinations, most=2):
+        after, upto, part = piece.after, piece.upto, piece.bags
         change = change_in_memory(view, {name: to_memory(bag) for name, bag in part.items()}, after)
         for tick in range(after + 1, upto + 1):
             for (at, row), count in change.entries.items():
@@ -84,14 +87,15 @@ def test_a_hot_key_on_both_sides_of_a_join_is_cut() -> None:
         name: to_arrow(world.changes(name, columns, 0, TICKS_OF_A_HOT_KEY)) for name, columns in view.relations.items()
     }
     whole = estimate_combinations(view, bags)
-    parts = list(pieces(view, bags, Tick(0), Tick(TICKS_OF_A_HOT_KEY), most=whole // 20))
+    parts = list(pieces(view, bags, Tick(0), Tick(TICKS_OF_A_HOT_KEY), estimate_combinations, most=whole // 20))
     assert whole > 1_000_000
     assert len(parts) > 4
-    assert sum(estimate_combinations(view, part) for _, _, part in parts) < whole / 4
+    assert sum(estimate_combinations(view, part.bags) for part in parts) < whole / 4
 
 
 def test_few_rows_are_never_cut() -> None:
     view = declare("v", "SELECT r.a AS x FROM s0.r r JOIN s1.t t ON r.a = t.a", CATALOG)
     world = random_world(Random(1), TICKS)
     bags = {name: to_arrow(world.changes(name, columns, 0, TICKS)) for name, columns in view.relations.items()}
-    assert [(after, upto) for after, upto, _ in pieces(view, bags, Tick(0), Tick(TICKS))] == [(0, TICKS)]
+    parts = pieces(view, bags, Tick(0), Tick(TICKS), estimate_combinations)
+    assert [(part.after, part.upto) for part in parts] == [(0, TICKS)]
