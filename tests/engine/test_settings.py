@@ -12,7 +12,7 @@ lookup_rows = 7
 [settings.upkeep]
 interval = "1 h"
 [settings.service]
-status_interval = "10 ms"
+status_interval = "7 s"
 """
 
 
@@ -33,7 +33,7 @@ def test_a_maintainer_has_the_settings_of_its_project(world: ScriptedWorld) -> N
             assert all(table.budget is budget for table in tables)
             assert maintainer.log.tail.most_bytes == budget.tail_bytes
             assert maintainer.upkeep._settings == said.upkeep
-            assert maintainer._signs._settings == said.service
+            assert maintainer._signs._status_seconds == said.service.status_interval_seconds
             assert maintainer.acceptor._settings == maintainer.acceptor.holding._settings == said.capture
             assert said.capture.reconnect_first_seconds == 0.01
         finally:

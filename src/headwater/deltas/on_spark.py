@@ -35,6 +35,7 @@ from headwater.model.relation import COUNT
 
 _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
+_MOST_LIMIT = 2**31 - 1
 _ROWS_PER_PIECE = 65_536
 _COPIES = "_copies"
 _SHUFFLES_PER_CORE = 8
@@ -80,7 +81,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 def collect_few(frame: DataFrame, few: int) -> pa.Table | None:
     """Run a query and return its rows, None if they are more than few. No more are fetched."""
-    found = to_arrow(frame.limit(few + 1))
+    found = to_arrow(frame.limit(few + 1) if few < _MOST_LIMIT else frame)
     return found if found.num_rows <= few else None
 
 

@@ -62,15 +62,16 @@ def pieces(
     view: JoinView, bags: Bags, lo: Tick, hi: Tick, estimate: Estimate, most: int = MOST_COMBINATIONS
 ) -> Iterator[BatchPiece]:
     """Yield consecutive parts of a batch, each with few enough combinations."""
+    left = bags
     while lo < hi:
         upto = hi
-        part = _upto(bags, upto)
+        part = _upto(left, upto)
         while (found := estimate(view, part)) > most and upto - lo > 1:
             upto = Tick(lo + (upto - lo) // 2)
-            part = _upto(bags, upto)
+            part = _upto(left, upto)
         yield BatchPiece(after=lo, upto=upto, bags=part, combinations=found)
-        if upto < hi:
-            bags = {relation: _fold(bag, upto) for relation, bag in bags.items()}
+        if upto < hi:  # from the whole: on what was left before, the plan of a stored bag would double with every piece
+            left = {relation: _fold(bag, upto) for relation, bag in bags.items()}
         lo = upto
 
 

@@ -13,6 +13,7 @@ is what Spark finds, or what `SPARK_LOCAL_IP`, `spark.driver.host` and `spark.dr
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
@@ -140,8 +141,15 @@ def _beside(given: SparkSession, wait_seconds: float) -> SparkSession:
         if fresh.get(key) != value:
             apply_setting(made, key, value)
     pin(made)
+    _close_at_exit(made)
     require_executors(made, wait_seconds)
     return made
+
+
+def _close_at_exit(session: SparkSession) -> None:
+    """Close the channel of Spark Connect while its threads run. PySpark closes it after they are gone, and may hang."""
+    if is_connect(session):
+        atexit.register(session.client.close)
 
 
 def _connect(remote: str, wait_seconds: float) -> SparkSession:
@@ -170,6 +178,7 @@ def _connect(remote: str, wait_seconds: float) -> SparkSession:
         if _PARTITIONS not in session.conf.getAll:
             apply_setting(session, _PARTITIONS, _REMOTE_PARTITIONS)
         pin(session)
+        _close_at_exit(session)
         return session
 
     try:

@@ -290,9 +290,14 @@ class _Batch:
         else:
             before = self._run_whole(segment, rows)
         changed: Bag = ArrowBag(empty_table(segment.relation.arrow_schema()))
-        for tick in self._ticks(behind.values()):
-            rows = {name: bag.changed_by(self._at(behind[name], tick), tick) for name, bag in rows.items()}
-            after = self._run_whole(segment, rows)
+        ticks = self._ticks(behind.values())
+        for (
+            tick
+        ) in ticks:  # each from the rows before the batch: a plan on top of the tick before doubles with every tick
+            shown = {name: bag.changed_by(self.changes[behind[name]].upto(tick), tick) for name, bag in rows.items()}
+            after = self._run_whole(segment, shown)
+            if tick != ticks[-1]:
+                after = self.runner.settled(after)  # it is needed twice
             differs = after.plus(before.negated()).restamped(tick).net()
             changed = changed.plus(self.runner.settled(differs, self.folders.get(segment.name)))
             before = after
@@ -301,10 +306,6 @@ class _Batch:
     def _ticks(self, names: Iterable[RelationName]) -> list[Tick]:
         """Return the ticks at which some relation or segment changes."""
         return sorted({tick for name in names for tick in self.changes[name].ticks()})
-
-    def _at(self, name: RelationName, tick: Tick) -> Bag:
-        """Return how a relation or segment changes at a tick."""
-        return self.changes[name].upto(tick).after(Tick(tick - 1))
 
     def _behind(self, name: RelationName) -> RelationName:
         """Return what is to be read for an input: itself, or the relation that it copies if the copy is not kept."""
