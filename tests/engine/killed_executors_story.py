@@ -68,7 +68,7 @@ def main(folder: Path) -> None:
         runner.write_bag = killing  # type: ignore[assignment]
         for number in range(9, 9 + 2 * KILLS):
             world.sell(number)
-            world.price(number % 3, number)
+            world.price(number % 3, 100 + number)
             project.run(until_idle=True)
         last = world.assert_exact("sold", "totals")
     sys.stdout.write(json.dumps({"killed": killed, "last": last}) + "\n")

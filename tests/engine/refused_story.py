@@ -13,10 +13,17 @@ from scripted_world import SOLD, ScriptedWorld
 
 import headwater
 
-world = ScriptedWorld(None, Path(sys.argv[1]))  # type: ignore[arg-type]  # it is opened by its folder
-world.write_project({"sold": SOLD}, '[settings.service]\nexecutor_wait = "10 s"\n')
-try:
-    with headwater.open(sys.argv[1]) as project:
-        project.run(until_idle=True)
-except headwater.HeadwaterError as error:
-    sys.stdout.write(json.dumps({"code": error.code, "detail": error.detail, "text": str(error)}) + "\n")
+
+def main(folder: Path) -> None:
+    """Run a project, and print why it is refused."""
+    world = ScriptedWorld(None, folder)  # type: ignore[arg-type]  # it is opened by its folder
+    world.write_project({"sold": SOLD}, '[settings.service]\nexecutor_wait = "10 s"\n')
+    try:
+        with headwater.open(folder) as project:
+            project.run(until_idle=True)
+    except headwater.HeadwaterError as error:
+        sys.stdout.write(json.dumps({"code": error.code, "detail": error.detail, "text": str(error)}) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
