@@ -142,7 +142,7 @@ def _resolved(spark: SparkSession, texts: Mapping[str, str], folder: Path, sourc
     project = Project(
         name="bench",
         file=folder / "headwater.toml",
-        warehouse=folder / "warehouse",
+        warehouse=str(folder / "warehouse"),
         retention=RetainTicks(count=1_000_000),
         batch_ticks=1_000,
         batch_interval_seconds=0.0,

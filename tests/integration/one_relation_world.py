@@ -54,7 +54,7 @@ def resolved(
     project = Project(
         name="catch_up",
         file=folder / "headwater.toml",
-        warehouse=folder / "warehouse",
+        warehouse=str(folder / "warehouse"),
         retention=RetainTicks(count=1_000_000),
         batch_ticks=batch_ticks,
         batch_interval_seconds=0.0,

@@ -15,6 +15,8 @@ from running import Running, running
 from writers import busy_writers
 
 from headwater.deltas.compare import difference
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import Bag, held
 from headwater.errors import HeadwaterError
 from headwater.judge.result import ViewCheck
 from headwater.model.guarantee import Guarantee
@@ -58,8 +60,9 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[pa.Table], pa.Table
     """Change what is appended to the view "probing"; whoever appends to another never notices."""
     change_of = KeptTable.change
 
-    def spoilt(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
-        return change_of(table, change(rows) if "/probing/" in table.folder else rows, upto, after)
+    def spoilt(table: KeptTable, rows: Bag, upto: Tick, after: Tick | None = None) -> TableChange | None:
+        spoils = "/probing/" in table.folder
+        return change_of(table, ArrowBag(change(held(rows).table)) if spoils else rows, upto, after)
 
     monkeypatch.setattr(KeptTable, "change", spoilt)
 

@@ -21,6 +21,7 @@ from headwater.errors import HeadwaterError
 from headwater.model.position import LSN
 from headwater.sources.embedded import EmbeddedServer
 from headwater.storage.fenced_table import FencedTable
+from headwater.warehouse.folders import RESERVED
 from headwater.warehouse.lease import read_lease
 from headwater.warehouse.mailbox import note_awaited, note_refresh, note_release
 from headwater.warehouse.query import Warehouse
@@ -109,7 +110,7 @@ def kinds(whole: Path) -> dict[str, list[Path]]:
     for file in sorted(file.relative_to(whole) for file in whole.rglob("*") if file.is_file()):
         parts = file.parts
         table = re.sub(r"(views|segments|replicas)/[^/]+/[0-9]+/", r"\1/", str(file.parent)).split("/_delta_log")[0]
-        if file.suffix == ".crc" or file.name == "_SUCCESS" or file.name.startswith("."):
+        if file.suffix == ".crc" or file.name in ("_SUCCESS", RESERVED) or file.name.startswith("."):
             continue
         if "_delta_log" in parts:
             kind = "log" if file.suffix == ".json" else "hint" if file.name == "_last_checkpoint" else "log checkpoint"

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from headwater.api.session import Headwater, open_project
+from headwater.changelog import change_log
 from headwater.errors import HeadwaterError
 from headwater.sources.embedded import EmbeddedServer
-from headwater.storage import fenced_table
+from headwater.storage import data_file, fenced_table
 from headwater.storage.data_file import DataFile
 from headwater.warehouse import journal
 
@@ -80,7 +82,6 @@ def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(
     world.open().run(until_idle=True)
     before = world.truth()
     world.insert_many()
-    write_rows = fenced_table.write_rows
     for place, error, code in (
         ("changelog", FULL, "HW-434"),
         ("changelog", DENIED, "HW-435"),
@@ -90,9 +91,9 @@ def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(
         written: list[str] = []
 
         def fail(
+            write: Callable[..., DataFile],
             root: str,
-            rows: pa.Table,
-            *,
+            *rows: Any,
             place: str = place,
             error: Exception = error,
             written: list[str] = written,
@@ -102,11 +103,12 @@ def test_a_run_fails_at_every_place_that_cannot_be_written_and_the_next_goes_on(
             if f"/{place}" in root and not is_lease:
                 raise error
             written.append(root)
-            return write_rows(root, rows, **options)
+            return write(root, *rows, **options)
 
         with monkeypatch.context() as failing:
-            failing.setattr(fenced_table, "write_rows", fail)
-            failing.setattr(journal, "write_rows", fail)
+            for module in (fenced_table, journal):
+                failing.setattr(module, "write_rows", partial(fail, data_file.write_rows))
+            failing.setattr(change_log, "write_parts", partial(fail, data_file.write_parts))
             failed = world.failed_run()
         assert (place, failed.code) == (place, code)
         assert any("/changelog" in one for one in written) == (place == "journal")

@@ -82,9 +82,8 @@ def write_parts(
     It is not part of the table yet.
     """
     path = f"part-{uuid.uuid4()}.parquet"
-    footers: list[pq.FileMetaData] = []
     with stored(f"{root}/{path}"), store_at(root).writing(path) as sink:
-        with pq.ParquetWriter(sink, schema, compression="zstd", metadata_collector=footers) as writer:
+        with pq.ParquetWriter(sink, schema, compression="zstd") as writer:
             waiting: list[pa.Table] = []
             for part in parts:
                 waiting.append(part)
@@ -93,7 +92,7 @@ def write_parts(
                     waiting = []
             if waiting:
                 writer.write_table(pa.concat_tables(waiting), row_group_size=ROWS_PER_GROUP)
-        return described(path, footers[0], sink.tell(), bounded)
+        return described(path, writer.writer.metadata, sink.tell(), bounded)  # a collector of it hides what went wrong
 
 
 def _fill_a_group(parts: Sequence[pa.Table]) -> bool:
