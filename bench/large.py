@@ -1,9 +1,10 @@
 """`python -m bench.large`: one transaction that changes a million rows, and three million, of a view over two tables.
 
 Facts in one database join dims in another, both read as replicas. An UPDATE changes facts; the batch is timed from when
-the change log has it until it is committed, and compared with Spark computing the same view anew from the replicas'
-own files, result written, in the same session. What the driver's Python process holds is sampled all the while (memory
-of its own, without mapped files), and compared with what it held when idle. Writes bench/results/large.md.
+the change log has it until it is committed, and compared with Spark computing the same view anew from files of both
+tables, result written, in the same session. So is one changed row of a view that is recomputed as a whole. What the
+driver's Python process holds is sampled all the while (memory of its own, without mapped files), and compared with
+what it held when idle. Writes bench/results/large.md.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Self
@@ -27,11 +27,13 @@ from pyspark.sql import SparkSession
 
 from bench.report import Report
 from bench.setting import SERVER, Setting, setting
-from headwater.model.relation import RelationName
 from headwater.sources.embedded import EmbeddedServer
-from headwater.storage.spark_files import read_files
 
 VIEW = "SELECT f.id, f.amount, f.note, d.name, d.region FROM sales.facts f JOIN crm.dims d ON d.id = f.dim"
+RECOMPUTED = (
+    "SELECT f.dim, count(*) AS n, max(f.note) AS last, sum(f.amount) AS total FROM sales.facts f GROUP BY f.dim"
+)
+AS_A_WHOLE = '[views.again]\nmaintenance = "recompute-self"\n'
 FACTS, DIMS = 3_000_000, 100_000
 PLACES = {"facts": "sales", "dims": "crm"}
 MAKE = {
@@ -97,17 +99,24 @@ def servers(facts: int) -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def recompute(place: Setting, folder: Path) -> float:
-    """Compute the view from the files of its replicas on Spark, and write it."""
-    for name, relation in place.resolved.relations.items():
-        reader = place.maintainer.replicas[name]
-        files = list(reader.files)
-        assert files, "the replica is stored"
-        frame = read_files(place.spark, files, relation.arrow_schema(reader.columns))
-        frame.createOrReplaceTempView(f"whole_{name.name}")
-    sql = VIEW.replace("sales.facts", "whole_facts").replace("crm.dims", "whole_dims")
+def store(spark: SparkSession, facts: int, folder: Path) -> None:
+    """Write both tables as files for Spark, which then needs nobody to recompute the view."""
+    of_facts = (
+        "id", f"id % {DIMS} AS dim", "CAST(id % 9973 / 10 AS decimal(12, 2)) AS amount",
+        "concat('note of fact ', id) AS note",
+    )  # fmt: skip
+    of_dims = "id", "concat('dimension ', id) AS name", "concat('region ', id % 10) AS region"
+    spark.range(1, facts + 1).selectExpr(*of_facts).write.parquet(str(folder / "facts"), compression="zstd")
+    spark.range(DIMS).selectExpr(*of_dims).write.parquet(str(folder / "dims"), compression="zstd")
+
+
+def recompute(spark: SparkSession, folder: Path, sql: str) -> float:
+    """Compute a view from files on Spark, and write it."""
+    for name in PLACES:
+        spark.read.parquet(str(folder / name)).createOrReplaceTempView(f"whole_{name}")
+    sql = sql.replace("sales.facts", "whole_facts").replace("crm.dims", "whole_dims")
     started = time.perf_counter()
-    place.spark.sql(sql).write.mode("overwrite").parquet(str(folder / "result"))
+    spark.sql(sql).write.mode("overwrite").parquet(str(folder / "result"), compression="zstd")
     return time.perf_counter() - started
 
 
@@ -149,13 +158,58 @@ def change(place: Setting, statement: str) -> Measured:
 
 
 def require_exact(place: Setting) -> None:
-    """Compare the view with its SQL over its replicas as they are now: counts and a sum tell enough here."""
+    """Compare the view with the table it shows: counts and a sum tell enough here."""
     view = place.maintainer.views["joined"]
     shown = view.table.state_dataframe(place.spark, view.frontier)
-    name = RelationName(source="sales", name="facts")
     [(count, total)] = shown.selectExpr("count(*)", "sum(amount)").collect()
     row = place.connections["sales"].execute("SELECT count(*), sum(amount) FROM facts").fetchone()
-    assert row == (count, total), f"the view of {name} is wrong: {row} and {(count, total)}"
+    assert row == (count, total), f"the view is wrong: {row} and {(count, total)}"
+
+
+def compare(report: Report, place: Setting, folder: Path, counts: list[int], repeats: int) -> None:
+    """Measure transactions that change so many facts, and recomputing in turns with them."""
+    change(place, f"UPDATE facts SET amount = amount + 1 WHERE id <= {counts[0]}")  # the virtual machine warms up
+    whole = [recompute(place.spark, folder, VIEW) for _ in range(2)]
+    report.table(
+        "changed rows", "capture s", "batch s", "probe s", "law s", "commit s", "recompute s", "ratio", "view rows",
+        "MB in capture", "MB in batch",
+    )  # fmt: skip
+    for count in counts:
+        runs = []
+        for _ in range(repeats):
+            runs.append(change(place, f"UPDATE facts SET amount = amount + 1 WHERE id <= {count}"))
+            whole.append(recompute(place.spark, folder, VIEW))
+        require_exact(place)
+        one = sorted(runs, key=lambda run: run.batch_seconds)[len(runs) // 2]
+        again = median(whole[2:])
+        report.row(
+            f"{count:,}",
+            f"{one.capture_seconds:.1f}",
+            f"{one.batch_seconds:.1f} ({', '.join(f'{run.batch_seconds:.1f}' for run in runs)})",
+            f"{one.parts['probe']:.1f}",
+            f"{one.parts['spark']:.1f}",
+            f"{one.parts['commit']:.1f}",
+            f"{again:.1f}",
+            f"{one.batch_seconds / again:.2f}",
+            f"{one.view_rows:,}",
+            f"{max(run.capture_megabytes for run in runs):.0f}",
+            f"{max(run.batch_megabytes for run in runs):.0f}",
+        )
+
+
+def change_one(report: Report, place: Setting, folder: Path, repeats: int) -> None:
+    """Measure a transaction that changes one fact, for a view that is recomputed as a whole."""
+    runs, whole = [], []
+    for number in range(repeats + 1):
+        one = change(place, f"UPDATE facts SET amount = amount + 1 WHERE id = {number + 7}")
+        again = recompute(place.spark, folder, RECOMPUTED)
+        if number:
+            runs.append(one)
+            whole.append(again)
+    seconds, again = median(run.batch_seconds for run in runs), median(whole)
+    report.table("a recomputed view, one changed row", "batch s", "recompute s", "ratio", "MB in batch")
+    held = max(run.batch_megabytes for run in runs)
+    report.row("", f"{seconds:.1f}", f"{again:.1f}", f"{seconds / again:.2f}", f"{held:.0f}")
 
 
 def main() -> None:
@@ -163,51 +217,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.large", description=__doc__)
     parser.add_argument("--facts", type=int, default=FACTS)
     parser.add_argument("--changes", type=int, nargs="+", default=[1_000_000, 3_000_000])
+    parser.add_argument("--recomputed", type=int, default=1_000_000, help="facts of the view that is recomputed, or 0")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--report", default="large.md")
     options = parser.parse_args()
     os.environ.setdefault("SPARK_DRIVER_MEMORY", "6g")
 
     from headwater.spark.session import spark_session  # noqa: PLC0415 - after the memory is set
 
-    spark: SparkSession = spark_session()
-    report = Report("large.md")
-    report.say(f"# Large transactions, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC")
-    report.say()
-    report.say(
-        f"{os.cpu_count()} cores; load before: {os.getloadavg()[0]:.1f}. {options.facts:,} facts, {DIMS:,} dims."
-    )
-    folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
-    with servers(options.facts) as urls, setting(spark, urls, "replica", {"joined": VIEW}) as place:
-        report.say(f"Bootstrap: {place.bootstrap_seconds:.1f} s.")
-        change(place, "UPDATE facts SET amount = amount + 1 WHERE id <= 400000")  # the virtual machine warms up
-        whole = [recompute(place, folder) for _ in range(3)]
-        report.say()
-        report.table(
-            "changed rows", "capture s", "batch s", "probe s", "law s", "commit s", "recompute s", "ratio", "view rows",
-            "MB in capture", "MB in batch",
-        )  # fmt: skip
-        for count in options.changes:
-            runs = []
-            for _ in range(options.repeats):
-                runs.append(change(place, f"UPDATE facts SET amount = amount + 1 WHERE id <= {count}"))
-                whole.append(recompute(place, folder))
-            require_exact(place)
-            one = sorted(runs, key=lambda run: run.batch_seconds)[len(runs) // 2]
-            again = median(whole[3:])
-            report.row(
-                f"{count:,}",
-                f"{one.capture_seconds:.1f}",
-                f"{one.batch_seconds:.1f} ({', '.join(f'{run.batch_seconds:.1f}' for run in runs)})",
-                f"{one.parts['probe']:.1f}",
-                f"{one.parts['spark']:.1f}",
-                f"{one.parts['commit']:.1f}",
-                f"{again:.1f}",
-                f"{one.batch_seconds / again:.2f}",
-                f"{one.view_rows:,}",
-                f"{max(run.capture_megabytes for run in runs):.0f}",
-                f"{max(run.batch_megabytes for run in runs):.0f}",
-            )
-    shutil.rmtree(folder, ignore_errors=True)
+    spark = spark_session()
+    report = Report(options.report)
+    about = f"Spark at {spark.sparkContext.master}. {DIMS:,} dims."
+    report.begin("Large transactions", spark, about)
+    for facts in filter(None, (options.facts, options.recomputed)):
+        whole = facts == options.facts
+        views, settings = ({"joined": VIEW}, "") if whole else ({"again": RECOMPUTED}, AS_A_WHOLE)
+        folder = Path(tempfile.mkdtemp(prefix="headwater-bench-"))
+        with servers(facts) as urls, setting(spark, urls, "replica", views, settings) as place:
+            store(spark, facts, folder)
+            report.say()
+            report.say(f"## {facts:,} facts")
+            report.say()
+            report.say(f"Bootstrap: {place.bootstrap_seconds:.1f} s.")
+            if whole:
+                compare(report, place, folder, options.changes, options.repeats)
+            else:
+                change_one(report, place, folder, options.repeats)
+        shutil.rmtree(folder, ignore_errors=True)
     report.write()
 
 

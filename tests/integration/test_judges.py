@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
-import pyarrow as pa
 import pytest
 from one_relation_world import R, resolved, settle, started_source, stepped, write
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import Bag, held
 from headwater.judge import check as checking
 from headwater.judge.check import check_views
 from headwater.judge.result import ViewCheck
@@ -32,8 +33,8 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """Return a maintained project whose view "tops" lost what changed at one tick."""
     change = KeptTable.change
 
-    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
-        added = rows if "/tops/" not in table.folder else rows.slice(0, 0)
+    def forgetful(table: KeptTable, rows: Bag, upto: Tick, after: Tick | None = None) -> TableChange | None:
+        added = rows if "/tops/" not in table.folder else ArrowBag(held(rows).table.slice(0, 0))
         return change(table, added, upto, after)
 
     source = started_source()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from volume import volume
 
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.stored_bag import Bag, held
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.prove.campaign import Campaign
@@ -47,10 +48,11 @@ def test_a_wrong_state_is_found_made_small_and_played_again(
 ) -> None:
     change = KeptTable.change
 
-    def forgetful(table: KeptTable, rows: pa.Table, upto: Tick, after: Tick | None = None) -> TableChange | None:
+    def forgetful(table: KeptTable, rows: Bag, upto: Tick, after: Tick | None = None) -> TableChange | None:
         """Lose the rows of x = 1, as a wrong law would."""
-        kept = rows.filter(pc.not_equal(rows["x"], 1).fill_null(True)) if "x" in rows.column_names else rows
-        return change(table, kept, upto, after)
+        entries = held(rows).table
+        kept = entries.filter(pc.not_equal(entries["x"], 1).fill_null(True)) if "x" in rows.columns else entries
+        return change(table, ArrowBag(kept), upto, after)
 
     trial = draw_history(5, 40).with_views([TOTALS])
     proof = campaign(spark, tmp_path)

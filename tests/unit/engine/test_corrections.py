@@ -114,7 +114,7 @@ def staged(story: Story, folder: Path, sights: tuple[SeenUpTo, ...], remainder: 
         counts = pa.array([1] * len(rows), pa.int64())
         pq.write_table(pa.table(columns, schema=schema).append_column(COUNT, counts), path)
         chunk = Chunk(number=number, column="key", low=low, high=high)
-        chunks.append(StagedChunk(chunk=chunk, path=path, seen=seen, row_count=len(rows)))
+        chunks.append(StagedChunk(chunk=chunk, path=str(path), seen=seen, row_count=len(rows)))
     assert len(chunks) > len(sights)
     return StagedRelation(relation=story.relation, wanted=("key", "n"), rows=remainder, chunks=tuple(chunks))
 
