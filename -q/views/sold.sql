@@ -1,1 +1,0 @@
-SELECT s.id, s.store, p.price FROM shop.sales s JOIN stock.products p ON p.id = s.product
