@@ -7,6 +7,7 @@ Prints one line of JSON: what was found, and where it ran.
 
 from __future__ import annotations
 
+import atexit
 import json
 import sys
 from pathlib import Path
@@ -64,6 +65,8 @@ def play(folder: Path) -> dict[str, Any]:
     with headwater.open(folder) as project:
         project.run(until_idle=True)
         given = project.spark.newSession()
+    if is_connect(given):
+        atexit.register(given.client.close)  # PySpark closes it after its threads are gone, and may hang
     given.conf.set("spark.sql.ansi.enabled", "false")
     with headwater.open(folder, spark=given) as project:
         for number in range(21, 28):
