@@ -172,7 +172,9 @@ def test_files_of_chunks_become_those_of_a_replica(
     for found in (reader.dataframe_at(warehouse.log, Tick(TICK)).toArrow(), reader.rows.entries()):
         rows = zip(found["key"].to_pylist(), found["n"].to_pylist(), strict=True)
         assert dict(zip(rows, found[COUNT].to_pylist(), strict=True)) == expected
-    assert [chunk for chunk in one.chunks if not Path(chunk.path).exists()] == list(untouched), "they were moved, not copied"
+    assert [chunk for chunk in one.chunks if not Path(chunk.path).exists()] == list(untouched), (
+        "they were moved, not copied"
+    )
     if sights == SIGHTS[:1]:
         assert untouched == one.chunks, "what lacks nothing is kept"
     elif few:
