@@ -264,6 +264,12 @@ def replica_stored(place: Place) -> Stages:
     yield LAST, stored_replica(place.spark, RELATION, entry, replica)
 
 
+def replica_stored_beyond_what_is_held(place: Place) -> Stages:
+    """A stored replica that leaves what it finds to Spark."""
+    replica, entry = _kept_replica(place, LAST)
+    yield LAST, stored_replica(place.spark, RELATION, entry, replica, held_rows=1)
+
+
 def replica_beyond_what_is_held(place: Place) -> Stages:
     """A replica that leaves what it finds to Spark: its base, and changes laid on top."""
     replica, entry = _kept_replica(place, 1)
@@ -425,7 +431,7 @@ IN_MEMORY = (
 ON_SPARK = (replica_mapped, replica_stored, stored_read_here, stored_on_spark)
 BEYOND = (
     replica_beyond_what_is_held, segment_beyond_what_is_held, stored_beyond_what_is_held, computed_beyond_what_is_held,
-    source_beyond_what_is_held,
+    source_beyond_what_is_held, replica_stored_beyond_what_is_held,
 )  # fmt: skip
 """What stays on Spark."""
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections import Counter
 from pathlib import Path
+from typing import Never
 
 import pytest
 from scripted_world import SOLD, TOTALS, Bag, FailPoints, ScriptedWorld
 from test_stopped import stopped
 
+from headwater.engine.batch import join_batch
+from headwater.engine.state import runner
+from headwater.engine.state.replica_reader import refresh_replica
+from headwater.errors import WarehouseRefused
+from headwater.storage.storage_errors import stored
 from headwater.warehouse.commits import REFERRED
+from headwater.warehouse.folders import replica_folder
+from headwater.warehouse.replica import Replica
 
 pytestmark = pytest.mark.filterwarnings("ignore:Exception in thread upkeep")  # it died, as it was told
 
@@ -80,6 +90,70 @@ def test_a_view_that_is_recomputed_is_compared_where_its_rows_are(fresh: Scripte
         fresh.sell(number, number + 10)
         fresh.run()
         fresh.assert_newest("totals", "ranked")
+
+
+@pytest.mark.parametrize("maintenance", ["recompute-self", "self"])
+def test_parts_of_one_batch_may_give_few_rows_or_many(
+    fresh: ScriptedWorld, maintenance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ticks of a view that is recomputed, and pieces of a join that is cut for a hot key."""
+    monkeypatch.setattr(join_batch, "most_combinations", lambda _: 6)
+    fresh.write_project({"sold": SOLD}, f'{holding(4, sold=maintenance)}guarantee = "complete"\n')
+    fresh.sell(*range(10, 34))
+    fresh.run()
+    fresh.sell(34)
+    fresh.price(1, 11)
+    fresh.sell(35)
+    fresh.run()
+    assert refers(fresh)
+    assert fresh.assert_exact("sold")
+
+
+def test_partitions_that_change_at_every_tick_are_not_held(fresh: ScriptedWorld) -> None:
+    """The changes and the old rows are few, but each change alters the ranks of many."""
+    fresh.oracles |= ORACLES
+    fresh.write_project({"ranked": RANKED}, holding(40))
+    fresh.sell(*range(40, 58))
+    fresh.run()
+    fresh.sell(9, 6, 3, 12, 15)
+    fresh.run()
+    assert refers(fresh)
+    assert fresh.assert_exact("ranked")
+
+
+def test_a_full_disk_ends_the_run_and_stops_no_view(fresh: ScriptedWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    fresh.write_project({"sold": SOLD}, holding(1))
+    fresh.run()
+    fresh.sell(*range(10, 16))
+
+    def full(*_: object) -> Never:
+        with stored("/somewhere"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(runner, "write_bag", full)
+        with pytest.raises(WarehouseRefused) as raised:
+            fresh.run()
+        assert raised.value.code == "HW-434"
+    assert not fresh.warehouse.head().record.stopped
+    fresh.run()
+    assert fresh.assert_exact("sold")
+
+
+def test_a_replica_that_was_stored_again_is_taken_over_while_nothing_changes(fresh: ScriptedWorld) -> None:
+    """The files of the one before are deleted some time later, and a large batch would read them."""
+    fresh.write_project({"sold": SOLD})
+    fresh.run()
+    maintainer = fresh.start()
+    try:
+        name, reader = next(iter(maintainer.replicas.items()))
+        replica = Replica.open(replica_folder(maintainer.warehouse.path, name, reader.entry.generation))
+        maintainer.upkeep.refreshed[name] = fresh_one = refresh_replica(reader, replica, maintainer.log)
+        assert not maintainer.step()
+        assert maintainer.replicas[name] is fresh_one
+    finally:
+        maintainer.close()
+        maintainer.release()
 
 
 @pytest.mark.parametrize("name", ["rows written", "before commit", "after commit", "before changes append"])

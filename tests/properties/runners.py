@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
+from volume import HELD_ROWS
 
 from headwater.engine.state.runner import Runner
 
-HELD, STORED, MIXED = 10**9, 0, 3
-"""How many rows are held: all, none, or as few as make bags of both forms meet."""
+HELD, STORED, MIXED = int(HELD_ROWS or 10**9), 0, 3
+"""How many rows are held: all (or what this run says), none, or as few as make bags of both forms meet."""
 
 
 @contextmanager

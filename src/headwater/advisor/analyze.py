@@ -1,14 +1,14 @@
 """Paper 002 for this warehouse: what each kind of maintenance would cost a view, predicted and measured.
 
 Predicted by the corrected formulas, from the rows, widths, distinct values and selections of its relations as they are
-now; measured by replaying its recent batches (`kind_replay`). Relations are read whole into memory for it.
+now; measured by replaying its recent batches (`kind_replay`). Relations are read whole for it, many rows into files.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import pairwise
 
 from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ from headwater.spark.types import SelectTypes
 from headwater.storage.object_store import store_at
 from headwater.views.compile.compile_view import compile_view
 from headwater.views.steps.segments import SegmentedView
-from headwater.warehouse.folders import replica_folder, scratch_folder
+from headwater.warehouse.folders import passing_name, replica_folder
 from headwater.warehouse.query import Warehouse
 from headwater.warehouse.replica import Replica
 
@@ -95,10 +95,10 @@ KINDS: tuple[tuple[MaintenanceKind | None, Maintenance], ...] = (
 
 
 def analyze_view(spark: SparkSession, resolved: ResolvedProject, name: str) -> ViewAnalysis:
-    """Return what each kind of maintenance costs a view. Nothing of the warehouse is changed."""
+    """Return what each kind of maintenance costs a view. No table of the warehouse is changed."""
     warehouse = Warehouse.open(resolved.project.warehouse)
     following = MaintainersLog(resolved=resolved, warehouse=warehouse)
-    scratch = scratch_folder(warehouse.path, f"analyze-{uuid.uuid4()}")
+    scratch = f"{warehouse.path}/{passing_name(datetime.now(UTC))}"
     runner = Runner(spark=spark, held_rows=resolved.project.settings.batch.held_rows, scratch=scratch)
     try:
         with Snapshots(resolved.sources, resolved.relations, following, runner=runner) as snapshots:
@@ -211,7 +211,7 @@ class _Analysis:
         replicas: dict[RelationName, BagLookup] = {}
         if entry is not None and entry.content.covers(Content(columns=columns)):
             folder = replica_folder(self.warehouse.path, name, entry.generation)
-            replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder))
+            replicas[name] = stored_replica(self.spark, relation, entry, Replica.open(folder), self.runner.held_rows)
         request: BagRequest = RowRequest(relation=name, wanted=columns)
         lookup = RelationLookup(relations=self.resolved.relations, replicas=replicas, snapshots=self.snapshots)
         return self.runner.settled(look_up(RebasedLookup(others=lookup, log=log, tick=tick), request).rows)

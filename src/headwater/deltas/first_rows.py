@@ -77,7 +77,7 @@ class FirstRows:
             if came.rows is None:
                 is_last = True
                 break
-            went = [part.filter(pc.less(part[COUNT], 0)) for part in parts()]
+            went = (part.filter(pc.less(part[COUNT], 0)) for part in parts())
             left = summed_up(pa.concat_tables([came.rows, *(came.among(part) for part in went if part.num_rows)]))
             assert not pc.any(pc.less(left[COUNT], 0)).as_py(), "the count of a row is never negative"
             found.append(in_order(left, order))

@@ -201,13 +201,14 @@ def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) 
         found = spark.sql(f"WITH {', '.join(named)} (\n{text}\n)", **given) if frames else spark.sql(sql)
         assert found.schema is not None, "Spark tells the columns of what it can run"
         return found
-    try:
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(name)
-        return spark.sql(sql)
-    finally:
-        for name in frames:
-            spark.catalog.dropTempView(name)
+    with _names_in_use:  # a text is looked at as soon as it is given
+        try:
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(name)
+            return spark.sql(sql)
+        finally:
+            for name in frames:
+                spark.catalog.dropTempView(name)
 
 
 def session_like(spark: SparkSession) -> SparkSession:

@@ -40,6 +40,8 @@ _BROADCAST_KEYS = 100_000
 
 UNKNOWN = 2**62
 """The bound of what is not known to have one."""
+ALL_ROWS = 2**62
+"""The number of rows that are held by a caller that holds whatever it finds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

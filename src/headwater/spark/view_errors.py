@@ -49,7 +49,9 @@ def is_view_error(error: Exception) -> bool:
     match error:
         case ImpossibleRow():
             return True
-        case HeadwaterError() | NotHeldError() | OSError() | MemoryError() | EOFError() | StorageError():
+        case (
+            HeadwaterError() | NotHeldError() | OSError() | ImportError() | MemoryError() | EOFError() | StorageError()
+        ):
             return False
         case PySparkException() if _is_of_connection(error):
             return False

@@ -11,6 +11,7 @@ import os
 import shutil
 import socket
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from headwater.storage.object_store import is_remote
@@ -45,13 +46,16 @@ def clear_copies(warehouse: str) -> None:
         return
     shutil.rmtree(copies_folder(warehouse), ignore_errors=True)
     for folder in _caches[warehouse].glob(f"*/{socket.gethostname()}-*"):
-        if not is_running(folder.name.rpartition("-")[2]):
+        host, _, process = folder.name.rpartition("-")
+        if host == socket.gethostname() and not is_running(process):  # the cache may be on a disk that hosts share
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _default_cache() -> Path:
     said = os.environ.get("XDG_CACHE_HOME")
     base = Path(said) if said else Path.home() / ".cache"
+    with suppress(OSError):
+        base.mkdir(parents=True, exist_ok=True)
     return (base if os.access(base, os.W_OK) else Path(tempfile.gettempdir())) / "headwater"
 
 

@@ -92,7 +92,8 @@ class LocalFolder:
     def sync(self, *names: str) -> None:
         """Force files, and the folders that name them, to disk."""
         files = [Path(self.path, name) for name in names]
-        for place in [*files, *sorted({file.parent for file in files})]:
+        folders = {folder for file in files for folder in file.parents if folder.is_relative_to(self.path)}
+        for place in [*files, *sorted(folders)]:
             _sync(place)
 
     def files(self) -> tuple[pafs.FileSystem, str]:

@@ -55,6 +55,7 @@ _FROM_STORE = re.compile(r"Generic (S3|GCS|MicrosoftAzure|HTTP) error|Error perf
 _NOT_THERE = re.compile(r"404 Not Found")
 _NOT_ALLOWED = re.compile(r"40[13] (Forbidden|Unauthorized)|AccessDenied|169\.254\.16|metadata\.google|no credentials")
 _ENCRYPTED_ONLY = re.compile(r"scheme is not allowed|BadScheme")
+_BEFALLING_ALL = {"HW-434", "HW-435", "HW-436", "HW-440", "HW-441", "HW-442", "HW-443"}
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m|\s*↳")
 _QUERY = re.compile(r"\?[^\s\"')]*")
 
@@ -71,6 +72,17 @@ def stored(*paths: str) -> Iterator[None]:
         if told is None:
             raise
         raise told from error
+
+
+def befalls_all(error: BaseException) -> bool:
+    """Tell whether an error is of a disk or a store as a whole, and so gone once that is mended.
+
+    >>> befalls_all(WarehouseRefused("there is no space left", code="HW-434"))
+    True
+    >>> befalls_all(damaged("w/part-1", "it is empty"))
+    False
+    """
+    return isinstance(error, WarehouseRefused) and error.code in _BEFALLING_ALL
 
 
 def storage_error(error: BaseException, *paths: str) -> HeadwaterError | None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, PySparkRuntimeError
+from pyspark.errors import AnalysisException, PySparkException, PySparkImportError, PySparkRuntimeError
 
 from headwater.errors import HeadwaterError, ImpossibleRow
 from headwater.model.position import Position, Tick
@@ -77,6 +77,7 @@ def test_what_comes_of_a_query_stops_its_view(error: Exception) -> None:
         OverConnect("failed to connect to all addresses", None, None, "UNAVAILABLE"),
         OverConnect("[INVALID_HANDLE.SESSION_CHANGED]", "HY000", "INVALID_HANDLE.SESSION_CHANGED", "INTERNAL"),
         ConnectionRefusedError(),
+        PySparkImportError(message="pandas must be installed"),
         OSError("disk"),
         MemoryError(),
         StorageError("the table's log cannot be read"),

@@ -16,7 +16,7 @@ from headwater.deltas.lookup import B, Lookup
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import stamped_names
 from headwater.deltas.stored_bag import Bag, BagLookup, rows_of
-from headwater.engine.state.runner import Runner, existing
+from headwater.engine.state.runner import Runner, Spool, existing
 from headwater.maintenance.batched_sweep import batched_sweep
 from headwater.maintenance.combinations import combinations_sql, estimate_combinations, most_combinations, pieces
 from headwater.maintenance.published.messages import ViewHistory
@@ -132,14 +132,14 @@ def join_in_pieces(
     old self was not reached, because nothing that changes in the batch joins it.
     """
     there = {relation: existing(bag, str(relation), span[0]) for relation, bag in bags.items()}
-    found: Bag = ArrowBag(schema.empty_table())
+    found = Spool(schema=schema, runner=runner, folder=folder)
     for piece in pieces(view, there, *span, partial(_combinations, runner, span), most_combinations(there)):
         names = stamped_names(piece.bags)
         counted = {names[relation]: rows_of(bag.shifted(-piece.after)) for relation, bag in piece.bags.items()}
         is_large = piece.combinations > runner.held_rows
         sql = law_sql(view, names, 0)
-        found = found.plus(runner.run(sql, counted, schema, shifted=piece.after, folder=folder, is_large=is_large))
-    return found
+        found.add(runner.run(sql, counted, schema, shifted=piece.after, folder=folder, is_large=is_large))
+    return found.bag()
 
 
 def _combinations(runner: Runner, span: tuple[Tick, Tick], view: JoinView, bags: Mapping[RelationName, Bag]) -> int:

@@ -36,6 +36,7 @@ from headwater.observe.events import BatchStarted, Listener, SelfMaintenanceTest
 from headwater.observe.probe_stats import ProbeStats
 from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
+from headwater.storage.storage_errors import befalls_all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +213,7 @@ class Round:
         except Exception as error:  # what is not the view's own is raised again
             if is_view_error(error) and not isinstance(error, SourceNeeded):
                 return self._before_error(view, end, log, lookup, error)
-            if not isinstance(error, HeadwaterError):
+            if not isinstance(error, HeadwaterError) or befalls_all(error):
                 raise
             return Outcome(upto=view.frontier, halt=error)
         finally:

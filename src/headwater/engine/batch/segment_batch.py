@@ -22,6 +22,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.deltas.first_rows import FirstRows, Showing
 from headwater.deltas.lookup import Restriction, RowRequest, look_up, restricted
@@ -32,7 +33,7 @@ from headwater.deltas.stored_bag import AnyKeys, Bag, BagLookup, BagRequest, hel
 from headwater.engine.batch.join_batch import ViewChange, base_changes, change_join, change_view
 from headwater.engine.state.computed_segment import BatchLookup, ComputedSegment
 from headwater.engine.state.rewritings import Lineages
-from headwater.engine.state.runner import Rows, Runner
+from headwater.engine.state.runner import Rows, Runner, Spool
 from headwater.engine.state.segment_rows import SegmentRows
 from headwater.engine.state.tick_lookup import SegmentedLookup, SegmentLookup
 from headwater.engine.state.whole_segments import WholeSegments
@@ -41,7 +42,7 @@ from headwater.maintenance.published.messages import ViewHistory
 from headwater.maintenance.rebase import rebase
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
-from headwater.model.relation import RelationName, SegmentName
+from headwater.model.relation import TICK, RelationName, SegmentName
 from headwater.storage.stored_rows import parts
 from headwater.views.steps.change_plan import JoinChanges, LawOverOldRows, SumOfChanges, WholeAgain
 from headwater.views.steps.computed import First
@@ -219,7 +220,8 @@ class _Batch:
         changes, old = self._with_old(plan.changed, plan.keys, reader)
         is_hot = changes.most * old.most > _HOT_ROWS
         sql = (plan.hot_law(*_TABLES) if is_hot else None) or plan.law(*_TABLES)
-        found = self._run(segment, sql, changes, old)
+        is_large = plan.alters_partitions and self._alters_many(changes, old, plan.keys)
+        found = self._run(segment, sql, changes, old, is_large=is_large)
         impossible = [tick for rows in parts(found) if (tick := plan.impossible_tick(rows)) is not None]
         if impossible:
             raise ImpossibleRow(
@@ -249,8 +251,8 @@ class _Batch:
         wanted = computed.last
         while wanted <= self.runner.held_rows:
             first = _first_rows(reader, computed.order, wanted)
-            near = [first.reaching(rows) for rows in parts(changes)]
-            if sum(rows.num_rows for rows in near) > self.runner.held_rows:
+            near = self._few(first.reaching(rows) for rows in parts(changes))
+            if near is None:
                 return None
             showing = first.showing(pa.concat_tables(near), computed.last)
             if showing is not None:
@@ -259,6 +261,16 @@ class _Batch:
             # one more row per change is enough, even if every change touches a row
             wanted = min(2 * wanted + _MORE_FIRST_ROWS, computed.last + changes.most)
         return None
+
+    def _few(self, parts: Iterable[pa.Table]) -> list[pa.Table] | None:
+        """Return the parts that come, or None once they are too many rows to be held."""
+        few, row_count = [], 0
+        for part in parts:
+            row_count += part.num_rows
+            if row_count > self.runner.held_rows:
+                return None
+            few.append(part)
+        return few
 
     def _with_old(self, name: RelationName, keys: tuple[str, ...], reader: SegmentLookup) -> tuple[Bag, Bag]:
         """Return a step's changes, and the old rows of the keys that they touch."""
@@ -270,12 +282,21 @@ class _Batch:
         self._note_read(reader.relation.name, old.most)
         return changes, old
 
-    def _run(self, segment: Segment, sql: str, changes: Bag, old: Bag) -> Bag:
+    def _alters_many(self, changes: Bag, old: Bag, keys: tuple[str, ...]) -> bool:
+        """Tell whether held partitions have more rows than may be held, over all ticks at which they change."""
+        if changes.held is None or old.held is None:
+            return False  # the law runs on frames as it is
+        if 2 * changes.most * (changes.most + old.most) <= self.runner.held_rows:
+            return False
+        return 2 * _partition_rows(changes.held.table, old.held.table, keys) > self.runner.held_rows
+
+    def _run(self, segment: Segment, sql: str, changes: Bag, old: Bag, *, is_large: bool = False) -> Bag:
         """Run a step's law. On Spark the ticks count from the batch's beginning."""
         lo, (of_changes, of_old) = self.span[0], _TABLES
         schema = empty_table(segment.relation.arrow_schema()).schema
         tables: dict[str, Rows] = {of_changes: rows_of(changes.shifted(-lo)), of_old: old.counted}
-        return self.runner.run(sql, tables, schema, shifted=lo, folder=self.folders.get(segment.name))
+        folder = self.folders.get(segment.name)
+        return self.runner.run(sql, tables, schema, shifted=lo, folder=folder, is_large=is_large)
 
     def _recompute(self, segment: Segment, inputs: tuple[RelationName, ...]) -> Bag:
         """Run the whole query over what the inputs hold after every tick that changes them. What differs came then.
@@ -289,19 +310,18 @@ class _Batch:
             before = look_up(reader, _whole_rows(reader, None)).rows
         else:
             before = self._run_whole(segment, rows)
-        changed: Bag = ArrowBag(empty_table(segment.relation.arrow_schema()))
+        folder = self.folders.get(segment.name)
+        changed = Spool(schema=empty_table(segment.relation.arrow_schema()).schema, runner=self.runner, folder=folder)
         ticks = self._ticks(behind.values())
-        for (
-            tick
-        ) in ticks:  # each from the rows before the batch: a plan on top of the tick before doubles with every tick
+        for tick in ticks:  # from the rows before the batch: plans on the tick before would double each time
             shown = {name: bag.changed_by(self.changes[behind[name]].upto(tick), tick) for name, bag in rows.items()}
             after = self._run_whole(segment, shown)
             if tick != ticks[-1]:
                 after = self.runner.settled(after)  # it is needed twice
             differs = after.plus(before.negated()).restamped(tick).net()
-            changed = changed.plus(self.runner.settled(differs, self.folders.get(segment.name)))
+            changed.add(self.runner.settled(differs, folder))
             before = after
-        return changed
+        return changed.bag()
 
     def _ticks(self, names: Iterable[RelationName]) -> list[Tick]:
         """Return the ticks at which some relation or segment changes."""
@@ -326,6 +346,21 @@ class _Batch:
         names = stamped_names(inputs)
         tables = {names[name]: bag.plain() for name, bag in inputs.items()}
         return self.runner.whole(segment.whole_sql(names), tables, segment.relation.arrow_schema(), self.span[1])
+
+
+def _partition_rows(changes: pa.Table, old: pa.Table, keys: tuple[str, ...]) -> int:
+    """Return how many rows the partitions of some keys have at most, summed up over the ticks at which they change."""
+    if not keys:
+        return len(set(changes[TICK].to_pylist())) * int(changes.num_rows + old.num_rows)
+    turns = changes.group_by([*keys, TICK]).aggregate([]).select(keys)
+    rows = pa.concat_tables([changes.select(keys), old.select(keys)])
+    counted = [
+        pa.table([*table.columns, *(pa.repeat(one, table.num_rows) for one in (turn, row))], [*keys, "turns", "rows"])
+        for table, turn, row in ((turns, 1, 0), (rows, 0, 1))
+    ]
+    summed = pa.concat_tables(counted).group_by(list(keys)).aggregate([("turns", "sum"), ("rows", "sum")])
+    total: int = pc.sum(pc.multiply(summed["turns_sum"], summed["rows_sum"])).as_py()
+    return total or 0
 
 
 def _whole_rows(reader: SegmentLookup, within: Restriction[AnyKeys] | None) -> BagRequest:

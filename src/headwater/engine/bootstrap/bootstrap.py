@@ -12,7 +12,7 @@ any other.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -104,16 +104,19 @@ class Bootstrap:
     budget: MemoryBudget
     listener: Listener
 
-    def run(self, replicas: Mapping[RelationName, ReplicaReader]) -> Bootstrapped:
-        """Read, choose the tick, compute. `replicas` are the copies that are there already."""
+    def run(self, in_use: Callable[[], Mapping[RelationName, ReplicaReader]]) -> Bootstrapped:
+        """Read, choose the tick, compute. `in_use` returns the copies that are there already.
+
+        It is asked again once all is read: a copy may have been replaced, and its files deleted, in such a long time.
+        """
         settings = self.resolved.project.settings.bootstrap
-        reads = self._reads(contents(replicas))
+        reads = self._reads(contents(in_use()))
         wishes = tuple(
             Wish(relation=self.resolved.relations[name], wanted=read.columns, rows=read.rows)
             for name, read in sorted(reads.items())
         )
         staged = self._stage(staging_folder(self.warehouse), wishes)
-        tick = self.log.last_tick
+        tick, replicas = self.log.last_tick, in_use()
         corrections = self._corrections(staged, tick)
         frames = {name: rows_at(self.spark, one, corrections[name]) for name, one in staged.items()}
         counts = {name: one.row_count for name, one in staged.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
@@ -18,8 +18,8 @@ _STOP_SECONDS = 60.0
 class BootstrapThread:
     """A bootstrap under way."""
 
-    def __init__(self, job: Bootstrap, replicas: Mapping[RelationName, ReplicaReader]) -> None:
-        """Begin at once. `replicas` are the copies that are there already."""
+    def __init__(self, job: Bootstrap, replicas: Callable[[], Mapping[RelationName, ReplicaReader]]) -> None:
+        """Begin at once. `replicas` returns the copies that are in use when it is asked."""
         self._listener = job.listener
         self._job = replace(job, listener=self._tell)
         self._replicas = replicas

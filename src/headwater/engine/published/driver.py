@@ -35,7 +35,7 @@ from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.lookup import NO_TICK, RowRequest, SawTicks, SawTransactions, Sight, look_up
 from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
-from headwater.deltas.stored_bag import held
+from headwater.deltas.stored_bag import ALL_ROWS, held
 from headwater.engine.batch.join_batch import ViewChange
 from headwater.engine.batch.round import Outcome
 from headwater.engine.published.install import install_on_spark
@@ -68,6 +68,7 @@ from headwater.observe.events import Listener
 from headwater.observe.probe_stats import ProbeStats
 from headwater.project.resolve import ResolvedProject
 from headwater.spark.view_errors import is_view_error, stopping_error
+from headwater.storage.storage_errors import befalls_all
 from headwater.views.steps.join import JoinView
 
 
@@ -195,6 +196,8 @@ class Correspondence:
             while self._deliver_next():
                 pass
         except HeadwaterError as error:
+            if befalls_all(error):
+                raise
             self._end, self._halt = view.frontier, error
 
     def outcome(self) -> Outcome:
@@ -335,7 +338,7 @@ class Correspondence:
         What was installed since and is not committed is not seen; the answer says so, and is rebased from there.
         """
         view, join = self._view, self._view.resolved.join
-        table = stored_view(self._spark, view.resolved.view, view.table, view.frontier, self._few_rows)
+        table = stored_view(self._spark, view.resolved.view, view.table, view.frontier, self._few_rows, ALL_ROWS)
         found = tuple((_shown_rows(table, join, part),) for part in query.parts)
         return Answered(number=query.number, found=found, sight=SawTicks(upto=view.frontier))
 

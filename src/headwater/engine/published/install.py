@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from headwater.deltas.lookup import RowRequest, look_up, restricted
 from headwater.deltas.on_arrow import ArrowBag
 from headwater.deltas.on_spark import run_stamped, stamped_names
-from headwater.deltas.stored_bag import held
+from headwater.deltas.stored_bag import ALL_ROWS, held
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.view_lookup import stored_view
@@ -36,7 +36,7 @@ def install_on_spark(
     gained = _sum_of_terms(spark, view.resolved.join, schema, view.frontier, installs)
     if not any(install.distinct or install.removed for install in installs):
         return gained.table
-    table = stored_view(spark, view.resolved.view, view.table, view.frontier, few_rows)
+    table = stored_view(spark, view.resolved.view, view.table, view.frontier, few_rows, ALL_ROWS)
     changed = ArrowBag(schema.empty_table())
     for install in installs:
         of_tick = ArrowBag(gained.table.filter(pc.equal(gained.table[TICK], install.upto)))

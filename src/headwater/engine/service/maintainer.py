@@ -336,7 +336,7 @@ class Maintainer:
             budget=self.budget,
             listener=self.listener,
         )
-        self._bootstrap = BootstrapThread(job, dict(self.replicas))
+        self._bootstrap = BootstrapThread(job, lambda: dict(self.replicas))
 
     def _can_bring_in(self, made: Bootstrapped) -> bool:
         """Tell whether new views can be brought in. If what they adopt will not come to be, begin again."""
@@ -347,12 +347,14 @@ class Maintainer:
         is_late = time.monotonic() - self._made_at > self.settings.bootstrap.adopt_wait_seconds
         decided = decide_adoption(made.tick, reached, is_late=is_late)
         if decided is Adoption.AGAIN:
+            _let_go(made)
             self._start_bootstrap(adopted={})
         return decided is Adoption.READY
 
     def _bring_in(self, made: Bootstrapped) -> None:
         """Make new views readable from their birth on. From now on they are in every batch."""
         if not self._replace_replicas(made):
+            _let_go(made)
             self._made_at = None
             self._start_bootstrap(adopted=adoptable_tables(self.views.values()))
             return
@@ -393,13 +395,14 @@ class Maintainer:
         fresh = {reader.relation.name: reader for reader in made.replicas}
         with self._replacing:
             is_truncated = any(name in fresh and tick >= made.tick for name, tick in self._truncated.items())
-            unused = made.replicas if is_truncated else [self.replicas[name] for name in fresh if name in self.replicas]
-            if not is_truncated:
-                self._give_log(fresh.values())
-                self.replicas.update(fresh)
-        for reader in unused:
+            if is_truncated:
+                return False
+            replaced = [self.replicas[name] for name in fresh if name in self.replicas]
+            self._give_log(fresh.values())
+            self.replicas.update(fresh)
+        for reader in replaced:
             reader.release()
-        return not is_truncated
+        return True
 
     def _give_log(self, readers: Iterable[ReplicaReader]) -> None:
         """Let replicas read many changes in the log's files."""
@@ -408,6 +411,8 @@ class Maintainer:
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
+        if self.upkeep.refreshed:  # the files of those that they replace are deleted some time later
+            self._absorb()
         last = self.log.last_tick
         behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
         due = [view for view in behind if self.timetable.is_due(view, last)]
@@ -528,6 +533,8 @@ class Maintainer:
                 self.replicas[name].release()
                 self._give_log([fresh])
                 self.replicas[name] = fresh
+            else:
+                fresh.release()
             del self.upkeep.refreshed[name]
         for name, reader in self.replicas.items():
             if self._is_behind(name, reader.tick, frontier):
@@ -573,6 +580,14 @@ def _gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange])
         asked=outcome.asked.by_source(),
         seconds=change.seconds_asking + change.seconds_joining,
     )
+
+
+def _let_go(made: Bootstrapped) -> None:
+    """Give the memory back of what was made and is of no use."""
+    for reader in made.replicas:
+        reader.release()
+    for auxiliary in made.auxiliary.values():
+        auxiliary.forget(())
 
 
 def _never_idle(thread: SourceThread) -> HeadwaterError | None:

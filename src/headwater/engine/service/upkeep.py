@@ -98,18 +98,17 @@ class Upkeep:
                 if is_last:  # the next maintainer, and every reader, finds all in the tables
                     housekeeper.fold()
                 else:
-                    self._roll_views(warehouse)
+                    self._keep_house(housekeeper)
+                    self._roll_views(warehouse, housekeeper)
                     self._refresh_replicas()
                     self._refresh_tables()
-                    self._keep_house(housekeeper)
             except Exception:  # noqa: BLE001 - upkeep may fail and is tried again; it must never end the maintainer
                 if not self._stop.is_set():
                     _log.warning("upkeep failed and will be tried again", exc_info=True)
 
     def _keep_house(self, housekeeper: Housekeeper) -> None:
+        self._fold_if_much(housekeeper)
         try:
-            if self._journal.held_bytes > self._budget.journal_bytes:
-                housekeeper.fold()
             for done in housekeeper.run(datetime.now(UTC), self._needed()):
                 self._listener(Housekept(table=done.table, files_removed=done.files_removed, seconds=done.seconds))
                 if self._stop.is_set():
@@ -117,14 +116,23 @@ class Upkeep:
         finally:
             self._journal.let_go(housekeeper.folded)
 
+    def _fold_if_much(self, housekeeper: Housekeeper) -> None:
+        """Fold the journal's changes if they are more than may be held."""
+        if self._journal.held_bytes > self._budget.journal_bytes:
+            try:
+                housekeeper.fold()
+            finally:
+                self._journal.let_go(housekeeper.folded)
+
     def _open(self, started_at: datetime) -> tuple[Warehouse, Housekeeper]:
         housekeeper = Housekeeper(Warehouse.open(self._path), self._policy, started_at=started_at)
         return Warehouse.open(self._path), housekeeper
 
-    def _roll_views(self, warehouse: Warehouse) -> None:
+    def _roll_views(self, warehouse: Warehouse, housekeeper: Housekeeper) -> None:
         for name in warehouse.catalog().views:
             if self._stop.is_set() or time.monotonic() < self._next_roll.get(name, 0.0):
                 continue
+            self._fold_if_much(housekeeper)  # rolling a large view takes its time
             started = time.monotonic()
             tick = warehouse.frontier(name)
             tables = [warehouse.kept_table(name), *warehouse.kept_segments(name).values()]

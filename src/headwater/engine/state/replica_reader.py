@@ -20,9 +20,9 @@ from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import Content
 from headwater.deltas.first_rows import limited
 from headwater.deltas.lookup import Origin, RowResult, SawTicks
-from headwater.deltas.on_arrow import ArrowBag, ArrowRequest
-from headwater.deltas.on_spark import large_session, passing, quoted, to_arrow, to_dataframe, under_keys, unfold
-from headwater.deltas.stored_bag import Bag, BagRequest, BagResult, StoredBag, held_request
+from headwater.deltas.on_arrow import ArrowBag
+from headwater.deltas.on_spark import collect_few, large_session, passing, quoted, to_dataframe, under_keys, unfold
+from headwater.deltas.stored_bag import ALL_ROWS, UNKNOWN, Bag, BagRequest, BagResult, StoredBag
 from headwater.model.memory_budget import DEFAULT_BUDGET, MemoryBudget
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, Relation, RelationName
@@ -187,17 +187,27 @@ class StoredReplica:
     relation: Relation
     entry: ReplicaEntry
     state: ReplicaState
+    held_rows: int = ALL_ROWS
+    """Up to this many rows are held. More stay on Spark."""
 
     def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request."""
-        return [limited(self._found(held_request(request)), request) for request in requests]
+        return [limited(self._found(request), request) for request in requests]
 
-    def _found(self, request: ArrowRequest) -> BagResult:
-        rows = self.state.dataframe
-        if request.keys is not None:
-            rows = under_keys(self.spark, rows, request.keys.named(request.columns))
-        found = to_arrow(rows.select(*quoted((*request.wanted, COUNT))))
-        return _result(found, request, self.relation, self.state.tick)
+    def _found(self, request: BagRequest) -> BagResult:
+        rows, keys = self.state.dataframe, request.keys
+        if keys is not None and keys.held is not None:
+            rows = under_keys(self.spark, rows, keys.held.named(request.columns))
+        columns = tuple(dict.fromkeys((*request.wanted, *request.columns)))
+        schema = self.relation.arrow_schema(columns)
+        found = StoredBag.of_counted(rows.select(*quoted((*columns, COUNT))), schema, self.state.tick, UNKNOWN)
+        if keys is not None and keys.stored is not None:
+            found = found.matching(request.columns, keys)
+        picked = found.picked(request.wanted)
+        few = collect_few(picked.counted, self.held_rows)
+        if few is not None:
+            return _result(few, request, self.relation, self.state.tick)
+        return RowResult(rows=picked, sight=SawTicks(upto=self.state.tick), origin=Origin.REPLICA)
 
 
 def _result(found: pa.Table, request: BagRequest, relation: Relation, tick: Tick) -> BagResult:
@@ -255,6 +265,9 @@ def refresh_replica(
     return fresh
 
 
-def stored_replica(spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica) -> StoredReplica:
+def stored_replica(
+    spark: SparkSession, relation: Relation, entry: ReplicaEntry, replica: Replica, held_rows: int = ALL_ROWS
+) -> StoredReplica:
     """Return a replica where it is stored: for a few lookups."""
-    return StoredReplica(spark=spark, relation=relation, entry=entry, state=replica.newest(spark))
+    state = replica.newest(spark)
+    return StoredReplica(spark=spark, relation=relation, entry=entry, state=state, held_rows=held_rows)

@@ -123,26 +123,35 @@ class Runner:
 
 @dataclass(slots=True, kw_only=True)
 class Spool:
-    """Rows that come part by part: held as long as they are few, and else in files. Without a runner all are held."""
+    """Rows that come part by part: held as long as they are few, and else in files. Without a runner all are held.
+
+    Files are below a folder, or where the runner has what no table keeps.
+    """
 
     schema: pa.Schema
     runner: Runner | None
+    folder: str | None = None
     _held: list[pa.Table] = field(default_factory=list)
     _files: list[str] = field(default_factory=list)
     _written: int = 0
 
-    def add(self, rows: ArrowBag) -> None:
-        """Take rows."""
-        self._held.append(rows.table.select(self.schema.names).cast(self.schema))
+    def add(self, rows: Bag) -> None:
+        """Take rows that are computed: held, or in files, which stay where they are."""
+        if (stored := rows.stored) is not None:
+            assert stored.files is not None, "rows are computed before they are taken"
+            self._files += stored.files
+            self._written += stored.most
+            return
+        self._held.append(held(rows).table.select(self.schema.names).cast(self.schema))
         if self.runner is not None and sum(part.num_rows for part in self._held) > self.runner.held_rows:
-            self._write(self.runner.scratch)
+            self._write(self.folder or self.runner.scratch)
 
     def bag(self) -> Bag:
         """Return all that was taken."""
         if not self._files or self.runner is None:
             return ArrowBag(pa.concat_tables([self.schema.empty_table(), *self._held]).combine_chunks())
         if self._held:
-            self._write(self.runner.scratch)
+            self._write(self.folder or self.runner.scratch)
         return of_files(large_session(self.runner.spark), tuple(self._files), self.schema, self._written)
 
     def _write(self, folder: str) -> None:

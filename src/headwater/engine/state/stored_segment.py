@@ -24,9 +24,6 @@ from headwater.model.settings import DEFAULTS
 from headwater.storage.spark_files import spark_schema
 from headwater.warehouse.kept_table import KeptTable
 
-ALL_ROWS = 2**62
-"""The number of rows that are held by a caller that holds whatever it finds."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSegment:

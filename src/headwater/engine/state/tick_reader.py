@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 from headwater.deltas.extent import Content
 from headwater.deltas.lookup import look_up
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.stored_bag import BagLookup, BagRequest, BagResult
+from headwater.deltas.stored_bag import ALL_ROWS, BagLookup, BagRequest, BagResult
 from headwater.engine.service.wait_until_followed import MaintainersLog
 from headwater.engine.state.accepted_log import AcceptedLog, held_changes
 from headwater.engine.state.relation_lookup import Snapshots
 from headwater.engine.state.replica_reader import StoredReplica, stored_replica
-from headwater.engine.state.stored_segment import ALL_ROWS, StoredSegment
+from headwater.engine.state.stored_segment import StoredSegment
 from headwater.engine.state.tick_lookup import RebasedLookup
 from headwater.engine.state.truncation import truncated_at
 from headwater.errors import NotReadable, SourceUnavailable

@@ -20,6 +20,7 @@ from headwater.engine.state.tick_lookup import SegmentLookup
 from headwater.maintenance.published.self_maintenance import shows_whole_rows
 from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK, Relation, RelationName, SegmentName
+from headwater.model.settings import DEFAULTS
 from headwater.views.steps.join import JoinView
 from headwater.views.steps.keys import row_outputs
 from headwater.views.steps.segments import SegmentedView
@@ -115,10 +116,24 @@ def view_lookups(
     )
 
 
-def stored_view(spark: SparkSession, view: SegmentedView, table: KeptTable, tick: Tick, few_rows: int) -> StoredSegment:
-    """Return the lookup of a view's own rows in its table at a tick. So few are read without Spark."""
-    relation = view.output.relation
-    return StoredSegment(relation=relation, tick=tick, table=table, spark=spark, few_rows=few_rows, origin=Origin.VIEW)
+def stored_view(
+    spark: SparkSession,
+    view: SegmentedView,
+    table: KeptTable,
+    tick: Tick,
+    few_rows: int,
+    held_rows: int = DEFAULTS.batch.held_rows,
+) -> StoredSegment:
+    """Return the lookup of a view's own rows in its table at a tick. `few_rows` are read without Spark."""
+    return StoredSegment(
+        relation=view.output.relation,
+        tick=tick,
+        table=table,
+        spark=spark,
+        few_rows=few_rows,
+        held_rows=held_rows,
+        origin=Origin.VIEW,
+    )
 
 
 def _has_floats(shown: Shown) -> bool:

@@ -55,6 +55,8 @@ class LawOverOldRows:
     law: Callable[[str, str], str]
     hot_law: Callable[[str, str], str | None] = lambda *_: None
     first: First | None = None
+    alters_partitions: bool = False
+    """Whether all rows of a key may change whenever some row of it does."""
     impossible_tick: Callable[[pa.Table], Tick | None] = lambda _: None
     """Given the step's changes, the first tick at which they cannot be."""
 

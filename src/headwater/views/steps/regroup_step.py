@@ -73,6 +73,7 @@ class RegroupStep(PartitionedStep):
             law=partial(regroup_law_sql, self, given, segment.relation),
             hot_law=partial(self._hot_law_sql, given, segment.relation),
             first=self.first,
+            alters_partitions=isinstance(self.computed, Windows),
         )
 
     def _hot_law_sql(self, given: Relation, regrouped: Relation, changes: str, old: str) -> str | None:
