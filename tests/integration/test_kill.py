@@ -1,7 +1,8 @@
 """Nothing is lost, nothing happens twice: `kill -9` of the maintainer anywhere, and of a server, while writers write.
 
-Four series over one kind of world, each judged at every tick:
+Five series over one kind of world, each judged at every tick:
 - every named fail point: the maintainer dies there, and the next one recovers and goes on to the next fail point;
+- the same in batches whose rows are written by Spark's tasks, between writing, commit and folding;
 - a bootstrap dies after each of its first chunks, and goes on from them;
 - random moments (fifty with `make thorough`), most of them while a batch is under way, some while it starts;
 - a PostgreSQL server dies, three times, below a maintainer that lives on.
@@ -33,6 +34,8 @@ from headwater.engine.service.start import start_maintainer
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected
 from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
+from headwater.warehouse.commits import REFERRED
+from headwater.warehouse.query import Warehouse
 
 KILLS = volume(15, 50)
 KEPT = {name: VIEWS[name] for name in ("probing", "replicated", "mixed", "twins", "lately")}
@@ -54,7 +57,7 @@ IN_BATCHES = (
     "after changes append",
 )
 IN_LARGE_BATCHES = ("rows written",)
-"""Stopped there in `test_large_batches`, and executors are killed in `test_spark_elsewhere`: here batches are held."""
+"""Batches that are held do not pass there. Executors are killed in `test_spark_elsewhere`."""
 IN_CHORES = ("before journal trim", "after journal trim")
 
 
@@ -177,6 +180,25 @@ def test_killed_at_every_fail_point(world: AuditedWorld, killable: Killable, spa
         assert killable.wait_for("ended") == "ended -9", fail_point
     judgement = finish(world, writers, spark)
     assert judgement.tick_count > 20
+
+
+@pytest.mark.thorough
+def test_killed_between_writing_rows_committing_and_folding_them(
+    world: AuditedWorld, killable: Killable, spark: SparkSession
+) -> None:
+    world.write_project({"mixed": VIEWS["mixed"]}, settings=f"{SETTINGS}[settings.batch]\nheld_rows = 4\n")
+    world.open().run(until_idle=True)
+    world.note_before()
+    writers = busy_writers(dict(world.servers), world.database, transactions=40_000, pause_seconds=1.0, seed=9)
+    writers.start()
+    for fail_point in (*IN_LARGE_BATCHES, "before commit", "after commit", "before changes append"):
+        killable.start(fail_point)
+        assert killable.wait_for("ended") == "ended -9", fail_point
+    judgement = finish(world, writers, spark)
+    assert judgement.tick_count > 10
+    assert Warehouse.open(str(world.folder / "warehouse")).commits.table.number(REFERRED) is not None, (
+        "commits named files of tasks"
+    )
 
 
 @pytest.mark.thorough
