@@ -109,6 +109,28 @@ def test_parts_of_one_batch_may_give_few_rows_or_many(
     assert fresh.assert_exact("sold")
 
 
+def test_what_one_relation_changes_is_not_netted_and_exact(
+    fresh: ScriptedWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[str] = []
+    noted = join_batch.combined_sql
+    monkeypatch.setattr(join_batch, "combined_sql", lambda *given: used.append("") or noted(*given))
+    fresh.write_project({"sold": SOLD}, holding(4))
+    fresh.sell(*range(10, 34))
+    fresh.run()
+    fresh.sell(*range(34, 44))
+    fresh.run()
+    assert used
+    fresh.price(1, 11)
+    fresh.price(1, 12)
+    fresh.price(1, 11)
+    fresh.run()
+    fresh.price(2, 11)
+    fresh.sell(*range(44, 50))
+    fresh.run()
+    assert fresh.assert_exact("sold")
+
+
 def test_partitions_that_change_at_every_tick_are_not_held(fresh: ScriptedWorld) -> None:
     """The changes and the old rows are few, but each change alters the ranks of many."""
     fresh.oracles |= ORACLES

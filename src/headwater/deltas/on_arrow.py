@@ -281,6 +281,10 @@ class ArrowBag:
         """Return the same as `net`."""
         return self.net()
 
+    @overload
+    def changed_by(self, changes: ArrowBag, tick: Tick) -> ArrowBag: ...
+    @overload
+    def changed_by(self, changes: Bag, tick: Tick) -> Bag: ...
     def changed_by(self, changes: Bag, tick: Tick) -> Bag:
         """Return these rows, which are netted, with changes added, stamped with a tick, and netted."""
         return self.plus(changes).restamped(tick).net()

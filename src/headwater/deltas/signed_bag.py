@@ -75,6 +75,10 @@ class SignedBag(Protocol[K]):
         """Return the bag netted if that takes no query, and as it is otherwise."""
         ...
 
+    def changed_by(self, changes: Self, tick: Tick) -> Self:
+        """Return these rows, all of which exist, with changes added, stamped with a tick. Netted, if these are."""
+        ...
+
     def positive(self) -> Self:
         """Return the netted rows whose count is above zero: what came, of a change. What is there, of a difference."""
         ...

@@ -113,6 +113,9 @@ class StoredBag:
     is_net: bool = False
     """Whether there are surely no two entries of one row, and none with a count of zero: nothing is left to net."""
 
+    changed_from: tuple[StoredBag, Bag] | None = None
+    """The rows that exist, and the changes, that these were computed from by `changed_by`."""
+
     held: ClassVar[None] = None
     """The entries are not in this process."""
 
@@ -178,7 +181,8 @@ class StoredBag:
         """Return the rows with these of their columns."""
         names = (*columns, TICK, COUNT)
         schema = pa.schema([self.schema.field(name) for name in names])
-        return replace(self, frame=self.frame.select(*quoted(names)), schema=schema, files=None, is_net=False)
+        picked = self.of_frame(self.frame.select(*quoted(names)), is_net=False)
+        return replace(picked, schema=schema)
 
     def typed(self, schema: pa.Schema, columns: tuple[str, ...] | None = None) -> StoredBag:
         """Return columns, some perhaps twice, under the names and types of a schema, which has them in their order."""
@@ -187,7 +191,7 @@ class StoredBag:
         cast = [
             F.col(name).cast(field.dataType).alias(field.name) for name, field in zip(quoted(names), types, strict=True)
         ]
-        return replace(self, frame=self.frame.select(*cast), schema=schema, files=None, is_net=False)
+        return replace(self.of_frame(self.frame.select(*cast), is_net=False), schema=schema)
 
     def restamped(self, tick: Tick) -> StoredBag:
         """Return the rows with another tick."""
@@ -260,19 +264,22 @@ class StoredBag:
         return ArrowBag(found.select(self.schema.names).cast(self.schema))
 
     def changed_by(self, changes: Bag, tick: Tick) -> StoredBag:
-        """Return these rows, which are netted, with changes added, stamped with a tick, and netted.
+        """Return these rows, all of which exist, with changes added, stamped with a tick. They are netted if these are.
 
         Rows that no change touches are read, and not shuffled.
         """
-        rows = self.restamped(tick)
         if not changes.most:
-            return rows
+            return self.restamped(tick)
+        if self.changed_from is not None:  # on top of each other, plans would read the rows twice as often each time
+            first, before = self.changed_from
+            return first.changed_by(before.plus(changes), tick)
+        rows = self.restamped(tick)
         due = self._stored(changes).restamped(tick).net()
         touched = StoredKeys(frame=due.frame.select(*quoted(self.columns)), schema=self.schema, most=due.most)
         untouched = _matched(rows.frame, self.columns, touched, "left_anti")
         counted = rows.of_frame(_matched(rows.frame, self.columns, touched, "left_semi")).plus(due).restamped(tick)
         both = untouched.unionByName(replace(counted, is_net=False).net().frame)
-        return replace(rows.of_frame(both, is_net=True), most=self.most + changes.most)
+        return replace(rows.of_frame(both), most=self.most + changes.most, changed_from=(self, changes))
 
     def __len__(self) -> int:
         """Return how many entries there are. Where that is not known they are counted now."""
@@ -280,7 +287,8 @@ class StoredBag:
 
     def of_frame(self, frame: DataFrame, *, is_net: bool | None = None) -> StoredBag:
         """Return some of these entries, or as many others with the same columns, as a frame computes them."""
-        return replace(self, frame=frame, files=None, is_net=self.is_net if is_net is None else is_net)
+        net = self.is_net if is_net is None else is_net
+        return replace(self, frame=frame, files=None, is_net=net, changed_from=None)
 
     def _grouped(self, aggregate: Column) -> StoredBag:
         by = [name for name in self.schema.names if name != COUNT]

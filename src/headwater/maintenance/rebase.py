@@ -39,17 +39,18 @@ def rebase(probe: RowRequest[Any], answer: RowResult[B], log: Log[B], tick: Tick
     """Return the rows that the probe would have found at that tick, stamped with it.
 
     Its keys are among the wanted columns. A state of the warehouse at that very tick needs no correction, and neither
-    does an answer to no keys: the log is not read for them.
+    does an answer to no keys: the log is not read for them. What needs none is not netted where it is stored: these are
+    rows that exist, some perhaps several times.
     """
     if answer.sight == SawTicks(upto=tick) or probe.is_empty:
-        exact: B = answer.rows.restamped(tick).net()
+        exact: B = answer.rows.restamped(tick).net_if_held()
         return exact
     too_new = log.seen_after(probe.relation, probe.wanted, answer.sight, tick)
     too_old = log.unseen_upto(probe.relation, probe.wanted, answer.sight, tick)
     correction = too_old.plus(too_new.negated())
     if probe.keys is not None and not answer.has_all_rows:
         correction = correction.matching(probe.columns, probe.keys)
-    rows: B = answer.rows.plus(correction).restamped(tick).net()
+    rows: B = answer.rows.changed_by(correction, tick)
     return rows
 
 

@@ -85,6 +85,10 @@ class InMemoryBag:
         """Return the same as `net`."""
         return self.net()
 
+    def changed_by(self, changes: InMemoryBag, tick: Tick) -> InMemoryBag:
+        """Return these rows with changes added, stamped with a tick, and netted."""
+        return self.plus(changes).restamped(tick).net()
+
     def positive(self) -> InMemoryBag:
         """Return the entries whose count is above zero."""
         return InMemoryBag(self.columns, Counter({entry: count for entry, count in self.entries.items() if count > 0}))

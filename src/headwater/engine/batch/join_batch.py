@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.deltas.extent import Content
 from headwater.deltas.lookup import B, Lookup
 from headwater.deltas.on_arrow import ArrowBag
-from headwater.deltas.on_spark import stamped_names
+from headwater.deltas.on_spark import stamped_names, to_arrow
 from headwater.deltas.stored_bag import Bag, BagLookup, rows_of
 from headwater.engine.state.runner import Runner, Spool, existing
 from headwater.maintenance.batched_sweep import batched_sweep
@@ -24,8 +24,11 @@ from headwater.maintenance.rebase import Log
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.views.laws.join import law_sql
+from headwater.views.laws.join import combined_sql, law_sql
 from headwater.views.steps.join import JoinView
+
+_FIRST_ROWS = 10_000
+_MOSTLY = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,8 @@ def change_join(
     asked = time.perf_counter()
     rows: Bag = ArrowBag(schema.empty_table())
     if any(bag.most for bag in relevant.values()):
-        rows = join_in_pieces(runner, view, schema, span, bags, folder)
+        is_netted = not _is_net_enough(view, schema, relevant)
+        rows = join_in_pieces(runner, view, schema, span, bags, folder, is_netted=is_netted)
     return ViewChange(
         rows=rows,
         changed_rows=sum(bag.most for bag in changes.values()),
@@ -125,8 +129,10 @@ def join_in_pieces(
     span: tuple[Tick, Tick],
     bags: Mapping[RelationName, Bag],
     folder: str | None = None,
+    *,
+    is_netted: bool = True,
 ) -> Bag:
-    """Run the law over stamped rows, in as many pieces as hot keys make needful.
+    """Run the law over stamped rows, in as many pieces as hot keys make needful. What it gives may be netted or not.
 
     Only what was read can contradict the log. Before a later piece a row may stand below zero: it was deleted, and its
     old self was not reached, because nothing that changes in the batch joins it.
@@ -137,9 +143,26 @@ def join_in_pieces(
         names = stamped_names(piece.bags)
         counted = {names[relation]: rows_of(bag.shifted(-piece.after)) for relation, bag in piece.bags.items()}
         is_large = piece.combinations > runner.held_rows
-        sql = law_sql(view, names, 0)
+        sql = law_sql(view, names, 0) if is_netted else combined_sql(view, names, 0)
         found.add(runner.run(sql, counted, schema, shifted=piece.after, folder=folder, is_large=is_large))
     return found.bag()
+
+
+def _is_net_enough(view: JoinView, schema: pa.Schema, changes: Mapping[RelationName, Bag]) -> bool:
+    """Tell whether the law over stored changes need not net what it gives: a shuffle by all values of every row.
+
+    All combinations are of rows that were there together where one occurrence changes. Then it is right without, and
+    worth it unless many rows change into themselves, which the first of them tell. Netting also makes one zero of two.
+    """
+    changed = [name for name, bag in changes.items() if bag.most]
+    if view.fallible or len(changed) > 1 or any(pa.types.is_floating(kind) for kind in schema.types):
+        return False
+    [name] = changed
+    stored = changes[name].stored
+    if stored is None or sum(one.relation.name == name for one in view.occurrences) > 1:
+        return False
+    few = ArrowBag(to_arrow(stored.frame.limit(_FIRST_ROWS)).select(stored.schema.names).cast(stored.schema))
+    return len(few.net()) > _MOSTLY * len(few)
 
 
 def _combinations(runner: Runner, span: tuple[Tick, Tick], view: JoinView, bags: Mapping[RelationName, Bag]) -> int:

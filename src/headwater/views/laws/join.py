@@ -62,6 +62,18 @@ def law_sql(view: JoinView, tables: Mapping[RelationName, str], lo: int) -> str:
     return _changes(view, {o.alias: tables[o.relation.name] for o in view.occurrences}, lo, same=())
 
 
+def combined_sql(view: JoinView, tables: Mapping[RelationName, str], lo: int) -> str:
+    """Return the query that gives the same as the law, but not netted: equal rows of one tick may come and go.
+
+    It shuffles no row by all its values. It is for views in which nothing may raise, and for batches in which one
+    occurrence changes: then every combination is of rows that were there together.
+    """
+    assert not view.fallible, "what may raise is evaluated on netted rows"
+    by_alias = {o.alias: tables[o.relation.name] for o in view.occurrences}
+    joined = _values(view, by_alias, lo, same=())
+    return _outputs(view, f"{_WEIGHT} AS {COUNT}", joined)
+
+
 def terms_sql(view: JoinView, tables: Mapping[str, str]) -> str:
     """Return the query that gives the sum of terms: products of one bag of rows per occurrence.
 
@@ -75,7 +87,7 @@ def _changes(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[
     """Return the changes after `lo` from a table per occurrence. Rows join only if they agree in the `same` columns."""
     if view.fallible:
         return _net_then_evaluate(view, tables, lo, same)
-    return _evaluate_then_net(view, tables, lo, same)
+    return _netted_outputs(view, _values(view, tables, lo, same=same))
 
 
 def renamed_sql(sql: str, tables: Mapping[RelationName, str], *, name: str = "", path: str = "") -> str:
@@ -110,12 +122,11 @@ def renamings(
     return sorted(changes)
 
 
-def _evaluate_then_net(view: JoinView, tables: Mapping[str, str], lo: int, same: tuple[str, ...]) -> str:
+def _values(view: JoinView, tables: Mapping[str, str], lo: int, *, same: tuple[str, ...]) -> str:
+    """Return the query that gives the outputs of every combination."""
     columns = _joined_columns(view)
     values = [f"{spark_text(_renamed(output.expression, columns))} AS v{n}" for n, output in enumerate(view.outputs)]
-    return _netted_outputs(
-        view, _combinations(view, tables, lo, same, values=values, conditions=view.conditions, columns=columns)
-    )
+    return _combinations(view, tables, lo, same, values=values, conditions=view.conditions, columns=columns)
 
 
 def _net_then_evaluate(view: JoinView, tables: Mapping[str, str], lo: int, same: tuple[str, ...]) -> str:
@@ -199,10 +210,12 @@ def _has_edge(view: JoinView, alias: str, bound: set[str]) -> bool:
 
 
 def _netted_outputs(view: JoinView, combinations: str) -> str:
-    names = [f"v{n}" for n in range(len(view.outputs))]
-    rows = _netted(names, combinations)
-    renamed = [f"{name} AS {quoted(output.name)}" for name, output in zip(names, view.outputs, strict=True)]
-    return _lines("SELECT", [*renamed, TICK, COUNT]) + f"\nFROM (\n{_indent(rows)}\n) AS changed"
+    return _outputs(view, COUNT, _netted([f"v{n}" for n in range(len(view.outputs))], combinations))
+
+
+def _outputs(view: JoinView, count: str, rows: str) -> str:
+    renamed = [f"v{n} AS {quoted(output.name)}" for n, output in enumerate(view.outputs)]
+    return _lines("SELECT", [*renamed, TICK, count]) + f"\nFROM (\n{_indent(rows)}\n) AS changed"
 
 
 def _netted(columns: list[str], combinations: str) -> str:
