@@ -30,9 +30,12 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.deltas.extent import Extent
+from headwater.deltas.prepared_query import PreparedQueries
 from headwater.deltas.selection import COMPARE, Selection
 from headwater.model.relation import COUNT
 
+_PREPARED_ROWS = 10_000
+"""Up to so many rows, what comes before a query's task takes longer than the task."""
 _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
 _MOST_LIMIT = 2**31 - 1
@@ -170,9 +173,14 @@ def stamped_names(keys: Iterable[K]) -> dict[K, str]:
 def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
     """Run a query over tables given by the names it uses (`stamped_names`), and return its rows.
 
-    Small tables stay where they are until the next ones take their names; large ones are let go.
+    A query over few rows is planned once (`prepared_query`). Of others, small tables stay where they are until the next
+    ones take their names; large ones are let go.
     """
     rows = sum(table.num_rows for table in tables.values())
+    if rows <= _PREPARED_ROWS and not is_connect(spark):
+        found = _prepared(spark).run(sql, tables)
+        if found is not None:
+            return found
     small = rows <= _ONE_TASK_ROWS
     session = _session(spark, small=small)
     with _names_in_use:
@@ -229,6 +237,13 @@ def _own_settings(spark: SparkSession) -> Mapping[str, str | None]:
     """Return the settings that a new session does not have by itself. None stands for one that only it has."""
     new, own = spark.newSession().conf.getAll, spark.conf.getAll
     return {key: own.get(key) for key in {**new, **own} if new.get(key) != own.get(key)}
+
+
+@cache
+def _prepared(spark: SparkSession) -> PreparedQueries:
+    session = session_like(spark)
+    session.conf.set("spark.sql.constraintPropagation.enabled", value=False)
+    return PreparedQueries(session)
 
 
 @cache
