@@ -1,8 +1,8 @@
 """A query over small tables that Spark plans once, and then runs again and again over other rows.
 
-For a small batch, what comes before the task costs far more than the task: parsing, analysing, optimising, planning, and
-registering tables. The text of a step is the same in every batch, and so is its plan. So the plan is kept, down to the
-RDD whose only job gives Arrow bytes. A run puts the batch's rows in the place of the last ones and starts that job:
+For a small batch, what comes before the task costs far more than the task: parsing, analysing, optimising, planning,
+and registering tables. The text of a step is the same in every batch, and so is its plan. So the plan is kept, down to
+the RDD whose only job gives Arrow bytes. A run puts the batch's rows in the place of the last ones, and starts that job:
 
     rows of a table ──► the one partition of its RDD ──► travel with the task ──► law ──► Arrow bytes
 
@@ -14,8 +14,8 @@ Invariants
 3. Nothing in a plan depends on the rows: tables are RDDs of unknown size, joined as hints say.
 4. If a kept query fails, its text is run as it is. So errors, and who is to blame for them, are Spark's own.
 
-It uses methods of Spark that are public in Java and not documented. They are tried once per session, with rows of which
-the result is known (`PreparedQueries.works`). Where they are missing or do something else, every query is run by its text.
+It uses methods of Spark that are public in Java and not documented. They are tried once per session, with rows of
+which the result is known. Where they are missing or do something else, every query is run by its text.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ _STATELESS = frozenset(
     }
 )
 """Steps of a physical plan that compute their rows again each time they run."""
+_LEFT_BYTES = 65_536
+"""Up to so many bytes of a table stay until the next ones come: taking them away would be one more call."""
 _EXCHANGE = "ShuffleExchangeExec"
 _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -68,6 +70,7 @@ class _Input:
 
     partition: Any
     types: pa.Schema
+    has_rows: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,6 +96,7 @@ class PreparedQueries:
         self._refused: set[Shape] = set()
         self._settings: Any = None
         self._empty: Any = None
+        self._context: Any = None
         self._works: bool | None = None
 
     def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
@@ -199,20 +203,26 @@ class PreparedQueries:
         return plan.withNewChildren(sequence)
 
     def _run(self, query: _PreparedQuery, tables: Mapping[str, pa.Table]) -> pa.Table:
-        context = self._session._jsparkSession.sparkContext()  # noqa: SLF001 - as above
         batches = {name: _batches(table, query.inputs[name].types) for name, table in tables.items()}
+        if self._context is None:
+            self._context = self._session._jsparkSession.sparkContext()  # noqa: SLF001 - as above
         with query.lock:
-            context.getLocalProperties().putAll(self._settings)  # tasks read the session's settings there
-            try:
-                for name, some in batches.items():
-                    getattr(query.inputs[name].partition, "values_$eq")(self._sequence(some))
-                found = [bytes(one) for one in query.rows.collect()]
-            finally:
-                nothing = self._nothing()
-                for one in query.inputs.values():
-                    getattr(one.partition, "values_$eq")(nothing)
+            self._context.getLocalProperties().putAll(self._settings)  # tasks read the session's settings there
+            for name, some in batches.items():
+                self._place(query.inputs[name], some)
+            found = [bytes(one) for one in query.rows.collect()]
+            for name, table in tables.items():
+                if table.nbytes > _LEFT_BYTES:
+                    self._place(query.inputs[name], [])
         read = [pa.ipc.read_record_batch(pa.py_buffer(one), query.types) for one in found]
         return pa.Table.from_batches(read, query.types)
+
+    def _place(self, table: _Input, batches: list[pa.RecordBatch]) -> None:
+        """Put rows in the place of those that a table had."""
+        if batches or table.has_rows:
+            table.has_rows = True
+            getattr(table.partition, "values_$eq")(self._sequence(batches))
+            table.has_rows = bool(batches)
 
     def _sequence(self, batches: list[pa.RecordBatch]) -> Any:
         """Return record batches as Spark passes them on: a Scala list of bytes."""

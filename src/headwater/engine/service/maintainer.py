@@ -12,9 +12,11 @@ Invariants
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
@@ -138,6 +140,8 @@ class Maintainer:
             held_rows=budget.batch_rows(settings.batch.held_rows),
             scratch=scratch_folder(warehouse.path, BATCH_SCRATCH),
         )
+        at_once = min(settings.batch.views_at_once, os.cpu_count() or 1)
+        self._pool = ThreadPoolExecutor(at_once, thread_name_prefix="view") if at_once > 1 else None
         self._give_log(replicas.values())
         self._needed = Tick(0)
         self.plan = plan
@@ -210,6 +214,8 @@ class Maintainer:
         with ExitStack() as last_first:  # whatever fails, the others are stopped
             for stop in (self._signs.stop, self.upkeep.stop, self.acceptor.stop, self._correspondences.close):
                 last_first.callback(stop)
+            if self._pool is not None:
+                last_first.callback(self._pool.shutdown)
             if self._bootstrap is not None:
                 self._bootstrap.stop()
 
@@ -445,6 +451,7 @@ class Maintainer:
             replicas=self.replicas,
             settled=dict(self._settled),
             listener=self.listener,
+            pool=self._pool,
         ).run(due)
 
     def _has_waited(self) -> bool:

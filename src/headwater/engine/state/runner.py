@@ -9,7 +9,7 @@ it is little: a step that sums much up gives little, and the steps above it need
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -46,6 +46,17 @@ class Runner:
     spark: SparkSession
     held_rows: int
     scratch: str
+    _texts: dict[Hashable, tuple[object, str]] = field(default_factory=dict)
+
+    def text(self, view: object, further: Hashable, write: Callable[[], str]) -> str:
+        """Return the text of a view's law. It is the same in every batch, and writing it takes longer than to find it.
+
+        `further` is what it depends on besides the view, which is kept so that no other one is taken for it.
+        """
+        key = (id(view), further)
+        if key not in self._texts:
+            self._texts[key] = view, write()
+        return self._texts[key][1]
 
     def formed(self, bag: Bag) -> Bag:
         """Return a bag in the form that its size asks for."""
