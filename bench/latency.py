@@ -1,7 +1,7 @@
 """`python -m bench.latency`: how long small batches take, as ratios to an earlier commit, in one interleaved run.
 
-The tree of the earlier commit is checked out into a folder of its own. One process of each tree runs at a time: they take
-turns, so that whatever else the machine does befalls both. Sources are scripted, in memory. Only the ratios count.
+The tree of the earlier commit is checked out into a folder of its own. A process of each tree takes its turn, so that
+whatever else the machine does befalls both. Sources are scripted, in memory. Only the ratios count.
 
     warm batch     1 transaction: a join of three relations, and an aggregate over it; replicas
     many views     20 views and 100 transactions, against 1 view
@@ -372,47 +372,54 @@ def _compare(options: argparse.Namespace, sources: Mapping[str, Path]) -> None:
         for tree in trees.values():
             tree.answer()
         for kind in (kind for kind in ("join", "aggregate") if kind in wanted):
-            _turns(trees, options.warm, do="batch", kind=kind, transactions=1)
-            found = _turns(trees, options.repeats, do="batch", kind=kind, transactions=1)
-            for part in dict.fromkeys(part for one in found["now"] for part in one):
-                of_part = {name: [1000 * one.get(part, 0.0) for one in runs] for name, runs in found.items()}
-                if all(median(values) > 0 for values in of_part.values()):
-                    _say(f"{kind}, 1 transaction: {part}", "ms", of_part)
+            _compare_batches(options, trees, kind)
         if "many" in wanted:
-            runs = {}
-            for kind in ("one", "many"):
-                _turns(trees, max(3, options.warm // 4), do="batch", kind=kind, transactions=100)
-                runs[kind] = _turns(trees, options.repeats, do="batch", kind=kind, transactions=100)
-                _say(
-                    f"{kind}, 100 transactions",
-                    "s",
-                    {name: [one["batch"] for one in of_tree] for name, of_tree in runs[kind].items()},
-                )
-            times = {
-                name: median(one["batch"] for one in runs["many"][name]) / median(one["batch"] for one in runs["one"][name])
-                for name in trees
-            }
-            print(f"| 20 views against 1 | {times['before']:.2f} × | {times['now']:.2f} × | |", flush=True)
+            _compare_many(options, trees)
         if "freshness" in wanted:
-            asked = {"warm": 1_000, "seconds": options.seconds, "rate": 100, "views": 1}
-            fresh = _turns(trees, options.rounds, do="freshness", **{"with": asked})
-            for name, share in (("median", 0.5), ("95 %", 0.95)):
-                _say(
-                    f"freshness, {name}",
-                    "s",
-                    {tree: [sorted(waits)[int(share * len(waits))] for waits in of] for tree, of in fresh.items()},
-                )
+            _compare_freshness(options, trees)
         for tree in trees.values():
             tree.end()
     if "cold" in wanted:
-        cold: dict[str, list[dict[str, float]]] = {name: [] for name in sources}
-        for names in itertools.islice(itertools.cycle([list(sources), list(sources)[::-1]]), options.rounds):
-            for name in names:
-                tree = _Tree(name, sources[name], ["--cold", str(time.time())])
-                cold[name].append(tree.answer())
-                tree.end()
-        for part in ("spark", "born", "first batch"):
-            _say(f"cold start: {part}", "s", {name: [one[part] for one in runs] for name, runs in cold.items()})
+        _compare_cold(options, sources)
+
+
+def _compare_batches(options: argparse.Namespace, trees: dict[str, _Tree], kind: str) -> None:
+    _turns(trees, options.warm, do="batch", kind=kind, transactions=1)
+    found = _turns(trees, options.repeats, do="batch", kind=kind, transactions=1)
+    for part in dict.fromkeys(part for one in found["now"] for part in one):
+        of_part = {name: [1000 * one.get(part, 0.0) for one in runs] for name, runs in found.items()}
+        if all(median(values) > 0 for values in of_part.values()):
+            _say(f"{kind}, 1 transaction: {part}", "ms", of_part)
+
+
+def _compare_many(options: argparse.Namespace, trees: dict[str, _Tree]) -> None:
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for kind in ("one", "many"):
+        _turns(trees, max(3, options.warm // 4), do="batch", kind=kind, transactions=100)
+        runs = _turns(trees, options.repeats, do="batch", kind=kind, transactions=100)
+        seconds[kind] = {name: [one["batch"] for one in of_tree] for name, of_tree in runs.items()}
+        _say(f"{kind}, 100 transactions", "s", seconds[kind])
+    times = {name: median(seconds["many"][name]) / median(seconds["one"][name]) for name in trees}
+    print(f"| 20 views against 1 | {times['before']:.2f} × | {times['now']:.2f} × | |", flush=True)
+
+
+def _compare_freshness(options: argparse.Namespace, trees: dict[str, _Tree]) -> None:
+    asked = {"warm": 1_000, "seconds": options.seconds, "rate": 100, "views": 1}
+    fresh = _turns(trees, options.rounds, do="freshness", **{"with": asked})
+    for name, share in (("median", 0.5), ("95 %", 0.95)):
+        at = {tree: [sorted(waits)[int(share * len(waits))] for waits in of_tree] for tree, of_tree in fresh.items()}
+        _say(f"freshness, {name}", "s", at)
+
+
+def _compare_cold(options: argparse.Namespace, sources: Mapping[str, Path]) -> None:
+    cold: dict[str, list[dict[str, float]]] = {name: [] for name in sources}
+    for names in itertools.islice(itertools.cycle([list(sources), list(sources)[::-1]]), options.rounds):
+        for name in names:
+            tree = _Tree(name, sources[name], ["--cold", str(time.time())])
+            cold[name].append(tree.answer())
+            tree.end()
+    for part in ("spark", "born", "first batch"):
+        _say(f"cold start: {part}", "s", {name: [one[part] for one in runs] for name, runs in cold.items()})
 
 
 def main() -> None:

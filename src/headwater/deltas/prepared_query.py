@@ -2,7 +2,7 @@
 
 For a small batch, what comes before the task costs far more than the task: parsing, analysing, optimising, planning,
 and registering tables. The text of a step is the same in every batch, and so is its plan. So the plan is kept, down to
-the RDD whose only job gives Arrow bytes. A run puts the batch's rows in the place of the last ones, and starts that job:
+the RDD whose only job gives Arrow bytes. A run puts the batch's rows in the place of the last ones and starts it:
 
     rows of a table ──► the one partition of its RDD ──► travel with the task ──► law ──► Arrow bytes
 
@@ -161,7 +161,7 @@ class PreparedQueries:
         session, java = self._session, self._session._jvm  # noqa: SLF001 - as above
         inputs = {name: self._input(name, schema) for name, schema in tables}
         frame = session.sql(sql)
-        jvm_frame: Any = frame._jdf  # type: ignore[operator]  # noqa: SLF001 - as above; names of a frame are its columns to mypy
+        jvm_frame: Any = frame._jdf  # noqa: SLF001 - as above; names of a frame are its columns to mypy
         plan = jvm_frame.queryExecution().executedPlan()
         if not plan.subqueriesAll().isEmpty():
             raise _CannotBeKeptError("sub-queries are computed once per plan")

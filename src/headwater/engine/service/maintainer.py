@@ -165,6 +165,7 @@ class Maintainer:
         )
         self._stop = threading.Event()
         self._commit_count = 0
+        self._commit_seconds: float | None = None
         self._row_count = 0
 
     def stop(self) -> None:
@@ -474,17 +475,20 @@ class Maintainer:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
         asked = found.asked.total()
+        gathered = time.perf_counter()
         statistics = BatchStatistics(
             lo=found.lo,
             hi=found.hi,
-            seconds=found.seconds,
+            seconds={**found.seconds, "gather": gathered - started},
             rows={name: delta for name, delta in rows.items() if delta is not None},
             probe_count=asked.probe_count,
             answer_count=asked.row_count,
             byte_count=asked.byte_count,
             spark_job_count=jobs.count(),
+            commit_before_seconds=self._commit_seconds,
         )
         self._commit(CommitKind.BATCH, statistics=statistics, changes=changes)
+        self._commit_seconds = time.perf_counter() - gathered
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
         self._row_count += row_count
         self._commit_count += 1
