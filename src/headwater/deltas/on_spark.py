@@ -170,7 +170,15 @@ def stamped_names(keys: Iterable[K]) -> dict[K, str]:
     return {key: f"stamped_{number}" for number, key in enumerate(keys)}
 
 
-def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+def make_ready(spark: SparkSession) -> None:
+    """Let Spark load and compile what the first small query needs, in another thread, while something else is done."""
+    if not is_connect(spark):
+        threading.Thread(target=_prepared(spark).make_ready, name="first query", daemon=True).start()
+
+
+def run_stamped(
+    spark: SparkSession, sql: str, tables: Mapping[str, pa.Table], *, will_come_again: bool = False
+) -> pa.Table:
     """Run a query over tables given by the names it uses (`stamped_names`), and return its rows.
 
     A query over few rows is planned once (`prepared_query`). Of others, small tables stay where they are until the next
@@ -178,7 +186,7 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
     """
     rows = sum(table.num_rows for table in tables.values())
     if rows <= _PREPARED_ROWS and not is_connect(spark):
-        found = _prepared(spark).run(sql, tables)
+        found = _prepared(spark).run(sql, tables, will_come_again=will_come_again)
         if found is not None:
             return found
     small = rows <= _ONE_TASK_ROWS
@@ -189,11 +197,14 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
                 frame = to_dataframe(session, table)
                 placed = frame.coalesce(1) if small else frame
                 (placed.hint("shuffle_hash") if rows <= _HASHED_ROWS else placed).createOrReplaceTempView(name)
-            return to_arrow(session.sql(sql))
+            asked = session.sql(sql)
+            if is_connect(spark):  # it looks at a text only when its rows are asked for
+                return to_arrow(asked)
         finally:
             if not small:
                 for name in tables:
                     session.catalog.dropTempView(name)
+    return to_arrow(asked)
 
 
 def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:

@@ -99,20 +99,26 @@ class PreparedQueries:
         self._context: Any = None
         self._works: bool | None = None
 
-    def run(self, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
-        """Return what a query gives that was met before. None: it has to be run by its text."""
+    def make_ready(self) -> None:
+        """Try Spark with a small query now. Spark loads and compiles for it what any first query needs."""
+        with self._planning:
+            if self._works is None:
+                self._works = self._try()
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table], *, will_come_again: bool = False) -> pa.Table | None:
+        """Return what a query gives that was met before, or will come again. None: it has to be run by its text."""
         shape = (sql, tuple((name, table.schema) for name, table in tables.items()))
         if self._works is False or shape in self._refused:
             return None
         try:
-            query = self._query(shape)
+            query = self._query(shape, will_come_again=will_come_again)
             return None if query is None else self._run(query, tables)
         except (_CannotBeKeptError, Py4JError, PySparkException, pa.ArrowException, TypeError, AttributeError) as error:
             _log.debug("a query is run by its text: %s", error)
             return None
 
-    def _query(self, shape: Shape) -> _PreparedQuery | None:
-        """Return a kept query. The first time that a query comes it is only noted: most come once or in every batch."""
+    def _query(self, shape: Shape, *, will_come_again: bool) -> _PreparedQuery | None:
+        """Return a kept query. Of one that may never come again it is only noted that it came."""
         known = self._known.get(shape)
         if known is not None:
             return known
@@ -121,7 +127,8 @@ class PreparedQueries:
                 self._known[shape] = None
                 if len(self._known) > _MOST_QUERIES:
                     self._known.popitem(last=False)
-                return None
+                if not will_come_again:
+                    return None
             if self._works is None:
                 self._works = self._try()
             if not self._works:
@@ -210,7 +217,8 @@ class PreparedQueries:
             self._context.getLocalProperties().putAll(self._settings)  # tasks read the session's settings there
             for name, some in batches.items():
                 self._place(query.inputs[name], some)
-            found = [bytes(one) for one in query.rows.collect()]
+            collected = query.rows.collect()
+            found = [collected[place] for place in range(len(collected))]
             for name, table in tables.items():
                 if table.nbytes > _LEFT_BYTES:
                     self._place(query.inputs[name], [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -169,9 +169,10 @@ class Round:
         groups = independent_groups(views)
         if self.pool is None or len(groups) == 1:
             return follow(views)
-        found: dict[str, Outcome] = {}
-        for outcomes in list(self.pool.map(shared(follow), groups)):
-            found |= outcomes
+        counted = shared(follow)
+        running = [self.pool.submit(counted, some) for some in groups]
+        wait(running)  # also if one fails: the snapshots that the others read are closed then
+        found = {name: outcome for one in running for name, outcome in one.result().items()}
         return {view.name: found[view.name] for view in views}
 
     def _unasked(self, due: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:

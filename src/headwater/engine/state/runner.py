@@ -78,7 +78,7 @@ class Runner:
         """
         few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
         if len(few) == len(tables) and not is_large:
-            found = run_stamped(self.spark, sql, few)
+            found = run_stamped(self.spark, sql, few, will_come_again=True)
             return ArrowBag(found.select(schema.names).cast(schema)).shifted(shifted)
         session = large_session(self.spark)
         frames = {name: as_frame(session, rows) for name, rows in tables.items()}
@@ -106,7 +106,7 @@ class Runner:
         """Return the rows that a query over plain rows gives, stamped with a tick. Stored, if stored ones are read."""
         few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
         if len(few) == len(tables):
-            found = run_stamped(self.spark, sql, few)
+            found = run_stamped(self.spark, sql, few, will_come_again=True)
             return ArrowBag.of_plain(found.select(schema.names).cast(schema), tick)
         session = large_session(self.spark)
         given = select_over(session, sql, {name: as_frame(session, rows) for name, rows in tables.items()})
