@@ -9,10 +9,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
+
+import pyarrow.compute as pc
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
@@ -20,6 +21,7 @@ from headwater.deltas.extent import all_rows
 from headwater.deltas.stored_bag import Bag
 from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
+from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
@@ -39,6 +41,9 @@ from headwater.project.resolve import ResolvedProject
 from headwater.spark.jobs import shared
 from headwater.spark.view_errors import is_view_error, stopping_error
 from headwater.storage.storage_errors import befalls_all
+from headwater.storage.stored_rows import count_parts
+from headwater.warehouse.commit_record import ViewDelta
+from headwater.warehouse.journal import TableChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +77,8 @@ class RoundResult:
         """Return the result of a batch of no view."""
         return cls(lo=tick, hi=tick, outcomes={}, asked=ProbeStats(), settled=settled, seconds={}, is_valid=True)
 
-    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
-        """Return what counts of this, with how far other views have come meanwhile."""
+    def joined_by(self, outcomes: Mapping[str, Outcome], lo: Tick | None = None) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile, from `lo` on if that is known."""
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = dict(self.seconds)
         if changes:
@@ -86,10 +91,30 @@ class RoundResult:
             outcomes={**kept, **outcomes},
             asked=ProbeStats.merge([self.asked, *(outcome.asked for outcome in outcomes.values())]),
             hi=hi,
-            lo=min(self.lo, hi),
+            lo=min(self.lo, hi, *([] if lo is None else [lo])),
             seconds=seconds,
             is_valid=True,
         )
+
+
+def gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange]) -> ViewDelta | None:
+    """Add what a batch found for a view to what the commit will carry, and return what it did to the view."""
+    change = outcome.change
+    if change is None:
+        return None
+    view.gather(change, outcome.upto, changes)
+    added, total = 0, 0
+    for counts in count_parts(change.rows):
+        added += pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+        total += pc.sum(counts).as_py() or 0
+    return ViewDelta(
+        rows_added=added,
+        rows_removed=added - total,
+        changed_rows=change.changed_rows,
+        read_rows=sum(change.read_rows.values()),
+        asked=outcome.asked.by_source(),
+        seconds=change.seconds_asking + change.seconds_joining,
+    )
 
 
 def independent_groups(views: Sequence[LiveView]) -> list[list[LiveView]]:
@@ -115,8 +140,8 @@ class Round:
     replicas: Mapping[RelationName, ReplicaReader]
     settled: dict[str, Tick]
     listener: Listener
-    pool: Executor | None = None
-    """Threads that compute views beside each other. Without, one comes after the other."""
+    beside: SideBySide[Outcome] | None = None
+    """Computes views beside each other. Without, one comes after the other."""
     _waiting: set[str] = field(default_factory=set)
     _asked: list[ProbeStats] = field(default_factory=list)
     _computed: dict[tuple[Tick, Tick], dict[RelationName, Bag]] = field(default_factory=dict)
@@ -162,18 +187,17 @@ class Round:
 
     def _outcomes(self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
         """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other."""
+        named = {view.name: view for view in views}
 
-        def follow(some: Sequence[LiveView]) -> dict[str, Outcome]:
-            return {view.name: self._outcome(view, hi, snapshots) for view in some}
+        def follow(some: Sequence[str]) -> dict[str, Outcome]:
+            return {name: self._outcome(named[name], hi, snapshots) for name in some}
 
-        groups = independent_groups(views)
-        if self.pool is None or len(groups) == 1:
-            return follow(views)
-        counted = shared(follow)
-        running = [self.pool.submit(counted, some) for some in groups]
-        wait(running)  # also if one fails: the snapshots that the others read are closed then
-        found = {name: outcome for one in running for name, outcome in one.result().items()}
-        return {view.name: found[view.name] for view in views}
+        groups = [[view.name for view in some] for some in independent_groups(views)]
+        if self.beside is None or len(groups) == 1:
+            return follow(list(named))
+        asking = [name for name, view in named.items() if self._probed(view)]  # their snapshots end with the batch
+        found = self.beside.run(groups, shared(follow), asking)
+        return {name: found[name] for name in named if name in found}
 
     def _unasked(self, due: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
         """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""

@@ -246,7 +246,7 @@ class _Batch:
         if not showing.changes.num_rows:
             return ArrowBag(empty_table(segment.relation.arrow_schema()))
         old = ArrowBag.of_counted(showing.old, self.span[0])
-        sql = self.runner.text(segment, False, lambda: plan.law(*_TABLES))  # noqa: FBT003 - the same key as in `_law`
+        sql = self.runner.text(segment, False, lambda: plan.law(*_TABLES))
         return self._run(segment, sql, ArrowBag(showing.changes), old)
 
     def _showing(self, changes: Bag, computed: First, reader: SegmentLookup) -> Showing | None:
