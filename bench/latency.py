@@ -266,20 +266,26 @@ def _freshness(spark: Any, warm: int, seconds: float, rate: int, views: int) -> 
 
 def _cold(began: float) -> dict[str, float]:
     """Return how long it takes from the start of the process to the birth of eight views, and to their first batch."""
-    from headwater.spark.session import spark_session  # noqa: PLC0415 - of the tree that runs
+    import headwater  # noqa: PLC0415 - of the tree that runs
 
     shop, ear = _Shop(), _Ear()
-    spark = spark_session(ear)
-    with _maintained(spark, _texts(8), shop, ear) as maintainer:
 
-        def write() -> None:
-            while len(maintainer.views) < 8:
-                time.sleep(0.01)
-            shop.commit()
+    def write() -> None:
+        while "ViewBorn" not in ear.has_seen:
+            time.sleep(0.01)
+        shop.commit()
 
-        writer = threading.Thread(target=write, daemon=True)
-        writer.start()
-        maintainer.run(until_idle=False, ticks=2)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "views").mkdir()
+        for view, sql in _texts(8).items():
+            (folder / "views" / f"{view}.sql").write_text(sql)
+        url = shop.source.database.publish()
+        text = f'[project]\nname = "cold"\n[sources.shop]\nurl = "{url}"\n[defaults]\nreading = "replica"\n'
+        (folder / "headwater.toml").write_text(text)
+        threading.Thread(target=write, daemon=True).start()
+        with headwater.open(folder, listener=ear) as project:
+            project.run(ticks=2)
     born, spark_there = ear.has_seen["ViewBorn"], ear.has_seen["SparkStarted"]
     return {"spark": spark_there - began, "born": born - began, "first batch": ear.commits[0][0] - began}
 
