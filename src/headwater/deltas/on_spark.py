@@ -36,6 +36,8 @@ from headwater.model.relation import COUNT
 
 _PREPARED_ROWS = 10_000
 """Up to so many rows, what comes before a query's task takes longer than the task."""
+_PREPARED_BYTES = 4 * 2**20
+"""They travel with the task, so they must not be large either."""
 _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
 _MOST_LIMIT = 2**31 - 1
@@ -185,7 +187,8 @@ def run_stamped(
     ones take their names; large ones are let go.
     """
     rows = sum(table.num_rows for table in tables.values())
-    if rows <= _PREPARED_ROWS and not is_connect(spark):
+    size = sum(table.nbytes for table in tables.values())
+    if rows <= _PREPARED_ROWS and size <= _PREPARED_BYTES and not is_connect(spark):
         found = _prepared(spark).run(sql, tables, will_come_again=will_come_again)
         if found is not None:
             return found

@@ -486,11 +486,11 @@ class Maintainer:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
         asked = found.asked.total()
-        gathered = time.perf_counter()
+        gathered_at = time.perf_counter()
         statistics = BatchStatistics(
             lo=found.lo,
             hi=found.hi,
-            seconds={**found.seconds, "gather": gathered - started},
+            seconds={**found.seconds, "gather": gathered_at - started},
             rows={name: delta for name, delta in rows.items() if delta is not None},
             probe_count=asked.probe_count,
             answer_count=asked.row_count,
@@ -499,7 +499,7 @@ class Maintainer:
             commit_before_seconds=self._commit_seconds,
         )
         self._commit(CommitKind.BATCH, statistics=statistics, changes=changes)
-        self._commit_seconds = time.perf_counter() - gathered
+        self._commit_seconds = time.perf_counter() - gathered_at
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
         self._row_count += row_count
         self._commit_count += 1
