@@ -67,6 +67,9 @@ class Acceptor:
         self._noted_at = time.monotonic()
         self._changed = threading.Condition()
         self._awaited: list[Positions] = []
+        self._news = self._told = 0
+        self._is_idle_there = False
+        """Whether the maintainer has nothing to do until something is accepted."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="accept", daemon=True)
         self.error: BaseException | None = None
@@ -164,9 +167,18 @@ class Acceptor:
         return are_reached(positions, self._accepted_to)
 
     def wait_for_news(self, timeout_seconds: float) -> None:
-        """Wait until something was accepted, or the time is over."""
+        """Wait until something was accepted since this was last called, or the time is over.
+
+        The caller has nothing to do meanwhile, so nothing gathers before the next append.
+        """
         with self._changed:
-            self._changed.wait(timeout_seconds)
+            self._is_idle_there = True
+            self._changed.notify_all()
+            try:
+                self._changed.wait_for(lambda: self._news != self._told, timeout_seconds)
+            finally:
+                self._is_idle_there = False
+                self._told = self._news
 
     def _run(self) -> None:
         try:
@@ -199,13 +211,13 @@ class Acceptor:
         return taken
 
     def _gather(self, spent_seconds: float) -> None:
-        """Let more come before the next append, unless somebody waits for it."""
+        """Let more come before the next append, unless somebody waits for it, or has nothing to do without it."""
         pause_seconds = min(self._settings.append_pause_times * spent_seconds, self._settings.append_pause_seconds)
         with self._changed:
             self._changed.wait_for(self._is_hurried, pause_seconds)
 
     def _is_hurried(self) -> bool:
-        return self._stop.is_set() or not all(map(self._has_reached, self._awaited))
+        return self._stop.is_set() or self._is_idle_there or not all(map(self._has_reached, self._awaited))
 
     def _accept(self, taken: Sequence[Followed], released: Sequence[Capture]) -> None:
         started = time.perf_counter()
@@ -223,6 +235,7 @@ class Acceptor:
             self._noted_at = time.monotonic()
         self.append_seconds += time.perf_counter() - started
         with self._changed:
+            self._news += bool(captures)
             self._accepted_to = {**self._accepted_to, **reached}
             for capture in captures:
                 newest = capture.transactions if capture.joint else capture.transactions[-1:]

@@ -9,6 +9,7 @@ lookup reads the pages that it needs and holds nothing.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -45,6 +46,8 @@ class IndexedRows:
     _indexes: dict[tuple[str, ...], _Index] = field(default_factory=dict)
     _batches: list[pa.RecordBatch] = field(init=False)
     _starts: Numbers = field(init=False)
+    _making: threading.Lock = field(default_factory=threading.Lock)
+    """Two views may be the first to look rows up by the same columns."""
 
     def __post_init__(self) -> None:
         """Look where the pieces of the table begin."""
@@ -104,6 +107,13 @@ class IndexedRows:
         return pa.Table.from_batches(taken, self.table.schema)
 
     def _index(self, names: tuple[str, ...]) -> _Index:
+        known = self._indexes.get(names)
+        if known is not None:
+            return known
+        with self._making:
+            return self._made(names)
+
+    def _made(self, names: tuple[str, ...]) -> _Index:
         if names not in self._indexes:
             hashes = key_hashes([self.table[name] for name in names])
             places = np.argsort(hashes)

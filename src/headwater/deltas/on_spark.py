@@ -30,9 +30,14 @@ from pyspark.sql import functions as F  # noqa: N812 - PySpark's own convention
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from headwater.deltas.extent import Extent
+from headwater.deltas.prepared_query import PreparedQueries
 from headwater.deltas.selection import COMPARE, Selection
 from headwater.model.relation import COUNT
 
+_PREPARED_ROWS = 10_000
+"""Up to so many rows, what comes before a query's task takes longer than the task."""
+_PREPARED_BYTES = 4 * 2**20
+"""They travel with the task, so they must not be large either."""
 _ONE_TASK_ROWS = 50_000
 _HASHED_ROWS = 2_000_000
 _MOST_LIMIT = 2**31 - 1
@@ -167,12 +172,26 @@ def stamped_names(keys: Iterable[K]) -> dict[K, str]:
     return {key: f"stamped_{number}" for number, key in enumerate(keys)}
 
 
-def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+def make_ready(spark: SparkSession) -> None:
+    """Let Spark load and compile what the first small query needs, in another thread, while something else is done."""
+    if not is_connect(spark):
+        threading.Thread(target=_prepared(spark).make_ready, name="first query", daemon=True).start()
+
+
+def run_stamped(
+    spark: SparkSession, sql: str, tables: Mapping[str, pa.Table], *, will_come_again: bool = False
+) -> pa.Table:
     """Run a query over tables given by the names it uses (`stamped_names`), and return its rows.
 
-    Small tables stay where they are until the next ones take their names; large ones are let go.
+    A query over few rows is planned once (`prepared_query`). Of others, small tables stay where they are until the next
+    ones take their names; large ones are let go.
     """
     rows = sum(table.num_rows for table in tables.values())
+    size = sum(table.nbytes for table in tables.values())
+    if rows <= _PREPARED_ROWS and size <= _PREPARED_BYTES and not is_connect(spark):
+        found = _prepared(spark).run(sql, tables, will_come_again=will_come_again)
+        if found is not None:
+            return found
     small = rows <= _ONE_TASK_ROWS
     session = _session(spark, small=small)
     with _names_in_use:
@@ -181,11 +200,14 @@ def run_stamped(spark: SparkSession, sql: str, tables: Mapping[str, pa.Table]) -
                 frame = to_dataframe(session, table)
                 placed = frame.coalesce(1) if small else frame
                 (placed.hint("shuffle_hash") if rows <= _HASHED_ROWS else placed).createOrReplaceTempView(name)
-            return to_arrow(session.sql(sql))
+            asked = session.sql(sql)
+            if is_connect(spark):  # it looks at a text only when its rows are asked for
+                return to_arrow(asked)
         finally:
             if not small:
                 for name in tables:
                     session.catalog.dropTempView(name)
+    return to_arrow(asked)
 
 
 def select_over(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
@@ -229,6 +251,13 @@ def _own_settings(spark: SparkSession) -> Mapping[str, str | None]:
     """Return the settings that a new session does not have by itself. None stands for one that only it has."""
     new, own = spark.newSession().conf.getAll, spark.conf.getAll
     return {key: own.get(key) for key in {**new, **own} if new.get(key) != own.get(key)}
+
+
+@cache
+def _prepared(spark: SparkSession) -> PreparedQueries:
+    session = session_like(spark)
+    session.conf.set("spark.sql.constraintPropagation.enabled", value=False)
+    return PreparedQueries(session)
 
 
 @cache

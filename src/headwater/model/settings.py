@@ -124,6 +124,10 @@ class BatchSettings:
     """Stored rows that one lookup searches in this process, part by part; for more it starts a Spark job."""
     replica_behind_rows: Count = 20_000
     """Changed rows after which a replica is brought forward to the views; until then they are read in the log."""
+    views_at_once: Count = 4
+    """Views that a batch computes at a time, no more than there are processors. Those that share steps take turns."""
+    slow_view_wait_seconds: Seconds = 1.0
+    """How long a batch waits for views after others have ended. Then it commits without them, and they follow."""
     recomputed_ticks: Count = 100
     """Ticks in one batch of a view that is recomputed at every tick; other views wait for it no longer."""
     follow_wait_seconds: Seconds = 10.0

@@ -232,11 +232,58 @@ class HistoryEntry:
     asked: tuple[MessageCount, ...]
     spark_job_count: int | None
     seconds: Mapping[str, float]
+    view_seconds: float = 0.0
+    """How long this view took of the batch, looking rows up and computing."""
+    commit_seconds: float | None = None
+    """How long the commit took. The next batch of the same maintainer says it, so of the newest it is not known."""
+
+    @property
+    def timing(self) -> Mapping[str, float | None]:
+        """Where the batch's time went, in milliseconds: what is told in `seconds`, each part once.
+
+        Views that are computed beside each other look up and compute at the same time: their parts may be more than
+        the whole. `rest` is what no view tells: choosing where the batch ends, and waiting for threads.
+        """
+        parts = {
+            name: 1000 * self.seconds.get(name, 0.0) for name in ("snapshot", "probe", "spark", "compute", "gather")
+        }
+        known = parts["probe"] + parts["spark"]
+        commit = None if self.commit_seconds is None else 1000 * self.commit_seconds
+        told = {
+            "open": parts["snapshot"],
+            "look up": parts["probe"],
+            "law": parts["spark"],
+            "rest": max(0.0, parts["compute"] - known),
+            "gather": parts["gather"],
+            "commit": commit,
+            "whole": parts["snapshot"] + max(parts["compute"], 0.0) + parts["gather"] + (commit or 0.0),
+            "this view": 1000 * self.view_seconds,
+        }
+        return {name: None if one is None else round(one, 1) for name, one in told.items()}
 
     @property
     def probe_count(self) -> int:
         """How often sources were asked for this view."""
         return sum(count.probe_count for count in self.asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchTiming:
+    """Where the time of one batch went, in milliseconds by part. None: not known yet."""
+
+    lo: Tick
+    hi: Tick
+    committed_at: datetime
+    spark_job_count: int | None
+    milliseconds: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingResult:
+    """Where the time of the batches went that changed a view, oldest first."""
+
+    view: str
+    batches: tuple[BatchTiming, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,3 +293,19 @@ class HistoryResult:
     view: str
     birth: Tick
     commits: tuple[HistoryEntry, ...]
+
+    def timing(self) -> TimingResult:
+        """Return where the time of these batches went."""
+        return TimingResult(
+            view=self.view,
+            batches=tuple(
+                BatchTiming(
+                    lo=one.lo,
+                    hi=one.hi,
+                    committed_at=one.committed_at,
+                    spark_job_count=one.spark_job_count,
+                    milliseconds=one.timing,
+                )
+                for one in self.commits
+            ),
+        )

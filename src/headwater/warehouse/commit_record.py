@@ -63,6 +63,8 @@ class BatchStatistics:
     byte_count: int = 0
     spark_job_count: int | None = 0
     """None: Spark did not tell."""
+    commit_before_seconds: float | None = None
+    """How long the commit of the batch before took: none can say it of itself. None: this one was the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -527,3 +527,12 @@ def test_the_program(tmp_path: Path, arguments: list[str], code: int, says: str)
     done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert says in done.stdout + done.stderr
+
+
+def test_history_tells_where_the_time_of_batches_went() -> None:
+    lines = invoke(MadeUpProject(), "history", "sales", "--timing").stdout.splitlines()
+    assert "law" in lines[1] + lines[2]
+    assert any("250.0" in line and "–" in line for line in lines)
+    told = json.loads(invoke(MadeUpProject(), "history", "sales", "--timing", "--json").stdout)
+    assert [batch["milliseconds"]["law"] for batch in told["batches"]] == [250.0, 250.0]
+    assert told["batches"][0]["milliseconds"]["commit"] is None

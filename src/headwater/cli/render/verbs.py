@@ -12,6 +12,7 @@ from headwater.deltas.compare import format_row
 from headwater.explain.result import ExplainResult
 from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.observe.status import (
+    BatchTiming,
     HistoryEntry,
     HistoryResult,
     MemoryStatus,
@@ -20,6 +21,7 @@ from headwater.observe.status import (
     ReleaseResult,
     SourceStatus,
     StatusResult,
+    TimingResult,
     ViewStatus,
     WaitingPart,
 )
@@ -209,7 +211,24 @@ def draw_history(result: HistoryResult) -> Page:
     return page
 
 
-def _tick_range(entry: HistoryEntry) -> str:
+def draw_timing(result: TimingResult) -> Page:
+    """Show where the milliseconds of a view's batches went."""
+    parts = tuple(result.batches[0].milliseconds) if result.batches else ()
+    rows = tuple(
+        (
+            _tick_range(one),
+            _time(one.committed_at),
+            *("–" if (spent := one.milliseconds[part]) is None else f"{spent:.1f}" for part in parts),
+            _count(one.spark_job_count),
+        )
+        for one in result.batches
+    )
+    headings = ("ticks", "committed", *parts, "Spark jobs")
+    grid = Grid(headings=headings, rows=rows, right=frozenset({*headings} - {"committed"}))
+    return [Line(text=f'view "{result.view}": milliseconds of each batch, of all its views together'), grid]
+
+
+def _tick_range(entry: HistoryEntry | BatchTiming) -> str:
     return f"{entry.lo + 1}" if entry.hi == entry.lo + 1 else f"{entry.lo + 1}–{entry.hi}"
 
 

@@ -143,7 +143,8 @@ def join_in_pieces(
         names = stamped_names(piece.bags)
         counted = {names[relation]: rows_of(bag.shifted(-piece.after)) for relation, bag in piece.bags.items()}
         is_large = piece.combinations > runner.held_rows
-        sql = law_sql(view, names, 0) if is_netted else combined_sql(view, names, 0)
+        write = partial(law_sql if is_netted else combined_sql, view, names, 0)
+        sql = runner.text(view, (is_netted, tuple(names.items())), write)
         found.add(runner.run(sql, counted, schema, shifted=piece.after, folder=folder, is_large=is_large))
     return found.bag()
 

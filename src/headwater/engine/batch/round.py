@@ -13,12 +13,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import pyarrow.compute as pc
+
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.change_log import ChangeLog
 from headwater.deltas.extent import all_rows
 from headwater.deltas.stored_bag import Bag
 from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
+from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
@@ -35,8 +38,12 @@ from headwater.model.relation import TICK, RelationName
 from headwater.observe.events import BatchStarted, Listener, SelfMaintenanceTested, ViewComputed
 from headwater.observe.probe_stats import ProbeStats
 from headwater.project.resolve import ResolvedProject
+from headwater.spark.jobs import shared
 from headwater.spark.view_errors import is_view_error, stopping_error
 from headwater.storage.storage_errors import befalls_all
+from headwater.storage.stored_rows import count_parts
+from headwater.warehouse.commit_record import ViewDelta
+from headwater.warehouse.journal import TableChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +77,8 @@ class RoundResult:
         """Return the result of a batch of no view."""
         return cls(lo=tick, hi=tick, outcomes={}, asked=ProbeStats(), settled=settled, seconds={}, is_valid=True)
 
-    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
-        """Return what counts of this, with how far other views have come meanwhile."""
+    def joined_by(self, outcomes: Mapping[str, Outcome], lo: Tick | None = None) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile, from `lo` on if that is known."""
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = dict(self.seconds)
         if changes:
@@ -84,10 +91,42 @@ class RoundResult:
             outcomes={**kept, **outcomes},
             asked=ProbeStats.merge([self.asked, *(outcome.asked for outcome in outcomes.values())]),
             hi=hi,
-            lo=min(self.lo, hi),
+            lo=min(self.lo, hi, *([] if lo is None else [lo])),
             seconds=seconds,
             is_valid=True,
         )
+
+
+def gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange]) -> ViewDelta | None:
+    """Add what a batch found for a view to what the commit will carry, and return what it did to the view."""
+    change = outcome.change
+    if change is None:
+        return None
+    view.gather(change, outcome.upto, changes)
+    added, total = 0, 0
+    for counts in count_parts(change.rows):
+        added += pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
+        total += pc.sum(counts).as_py() or 0
+    return ViewDelta(
+        rows_added=added,
+        rows_removed=added - total,
+        changed_rows=change.changed_rows,
+        read_rows=sum(change.read_rows.values()),
+        asked=outcome.asked.by_source(),
+        seconds=change.seconds_asking + change.seconds_joining,
+    )
+
+
+def independent_groups(views: Sequence[LiveView]) -> list[list[LiveView]]:
+    """Divide views so that those of two groups have no step and no auxiliary table in common, in the order given."""
+    groups: list[tuple[set[object], list[LiveView]]] = []
+    for view in views:
+        steps = {segment.name for segment in view.resolved.view.segments[:-1]} if view.resolved.shares else set()
+        held: set[object] = {*steps, *view.segments.values()}
+        joined = [group for group in groups if group[0] & held]
+        groups = [group for group in groups if not group[0] & held]
+        groups.append((held.union(*(one for one, _ in joined)), [*(one for _, some in joined for one in some), view]))
+    return [some for _, some in groups]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,6 +140,8 @@ class Round:
     replicas: Mapping[RelationName, ReplicaReader]
     settled: dict[str, Tick]
     listener: Listener
+    beside: SideBySide[Outcome] | None = None
+    """Computes views beside each other. Without, one comes after the other."""
     _waiting: set[str] = field(default_factory=set)
     _asked: list[ProbeStats] = field(default_factory=list)
     _computed: dict[tuple[Tick, Tick], dict[RelationName, Bag]] = field(default_factory=dict)
@@ -110,19 +151,17 @@ class Round:
         """Compute the views that are due, up to one tick for all."""
         started, last = time.perf_counter(), self.log.last_tick
         lo = min(view.frontier for view in due)
-        accepted = AcceptedLog(
-            self.log, self.settled, sized_changes(self.log, self.runner.spark, self.runner.held_rows)
-        )
+        accepted = self._log()
         resolved, wait_seconds = self.resolved, self.resolved.project.settings.batch.follow_wait_seconds
         with Snapshots(resolved.sources, resolved.relations, self.acceptor, wait_seconds, self.runner) as snapshots:
-            outcomes = self._unasked(due, min(last, self._latest(lo)), accepted, snapshots)
+            outcomes = self._unasked(due, min(last, self._latest(lo)), snapshots)
             left = [view for view in due if view.name not in outcomes]
             self._open(snapshots, left, last, accepted)
             lo = min((v.frontier for v in due if v.name not in self._waiting), default=lo)  # who waits holds nobody up
             hi = self._end(left, lo, last, snapshots)
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))
-            outcomes |= {view.name: self._outcome(view, hi, accepted, snapshots) for view in left}
+            outcomes |= self._outcomes(left, hi, snapshots)
             asked = ProbeStats.merge(self._asked)
             is_valid = not asked or snapshots.are_valid()
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
@@ -142,15 +181,31 @@ class Round:
             is_valid=is_valid,
         )
 
-    def _unasked(
-        self, due: Sequence[LiveView], hi: Tick, log: AcceptedLog[Bag], snapshots: Snapshots
-    ) -> dict[str, Outcome]:
+    def _log(self) -> AcceptedLog[Bag]:
+        """Return the log as one view sees it, which counts what had to be corrected for that view."""
+        return AcceptedLog(self.log, self.settled, sized_changes(self.log, self.runner.spark, self.runner.held_rows))
+
+    def _outcomes(self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
+        """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other."""
+        named = {view.name: view for view in views}
+
+        def follow(some: Sequence[str]) -> dict[str, Outcome]:
+            return {name: self._outcome(named[name], hi, snapshots) for name in some}
+
+        groups = [[view.name for view in some] for some in independent_groups(views)]
+        if self.beside is None or len(groups) == 1:
+            return follow(list(named))
+        asking = [name for name, view in named.items() if self._probed(view)]  # their snapshots end with the batch
+        found = self.beside.run(groups, shared(follow), asking)
+        return {name: found[name] for name in named if name in found}
+
+    def _unasked(self, due: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
         """Return the outcomes of the views that decide by the batch, and this time need not ask: none is open yet."""
         found = {}
         for view in due:
             if view.resolved.maintenance is Maintenance.RUNTIME and self._is_touched(view, hi):
                 with suppress(SourceNeeded):
-                    found[view.name] = self._outcome(view, hi, log, snapshots)
+                    found[view.name] = self._outcome(view, hi, snapshots)
         return found
 
     def _latest(self, lo: Tick) -> Tick:
@@ -194,7 +249,7 @@ class Round:
                 return min(hi, last)
         return hi
 
-    def _outcome(self, view: LiveView, hi: Tick, log: AcceptedLog[Bag], snapshots: Snapshots) -> Outcome:
+    def _outcome(self, view: LiveView, hi: Tick, snapshots: Snapshots) -> Outcome:
         """Compute a view's changes up to the end of the batch, or as far as they can be computed."""
         if view.name in self._waiting:
             return Outcome(upto=view.frontier)
@@ -202,6 +257,7 @@ class Round:
         if view.frontier >= hi:
             return Outcome(upto=view.frontier)
         end, halt = before_truncate(self.log, view.name, self._probed(view), view.frontier, hi)
+        log = self._log()
         lookup = self._lookup(view, end, log, snapshots)
         try:
             change = self._change(view, end, log, lookup)

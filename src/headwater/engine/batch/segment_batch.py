@@ -219,7 +219,9 @@ class _Batch:
                 return first
         changes, old = self._with_old(plan.changed, plan.keys, reader)
         is_hot = changes.most * old.most > _HOT_ROWS
-        sql = (plan.hot_law(*_TABLES) if is_hot else None) or plan.law(*_TABLES)
+        sql = self.runner.text(
+            segment, is_hot, lambda: (plan.hot_law(*_TABLES) if is_hot else None) or plan.law(*_TABLES)
+        )
         is_large = plan.alters_partitions and self._alters_many(changes, old, plan.keys)
         found = self._run(segment, sql, changes, old, is_large=is_large)
         impossible = [tick for rows in parts(found) if (tick := plan.impossible_tick(rows)) is not None]
@@ -244,7 +246,8 @@ class _Batch:
         if not showing.changes.num_rows:
             return ArrowBag(empty_table(segment.relation.arrow_schema()))
         old = ArrowBag.of_counted(showing.old, self.span[0])
-        return self._run(segment, plan.law(*_TABLES), ArrowBag(showing.changes), old)
+        sql = self.runner.text(segment, False, lambda: plan.law(*_TABLES))
+        return self._run(segment, sql, ArrowBag(showing.changes), old)
 
     def _showing(self, changes: Bag, computed: First, reader: SegmentLookup) -> Showing | None:
         """Return what of a batch can show among the first rows. None if it is too much."""
@@ -345,7 +348,8 @@ class _Batch:
         """Return what the whole query gives, stamped with the batch's last tick."""
         names = stamped_names(inputs)
         tables = {names[name]: bag.plain() for name, bag in inputs.items()}
-        return self.runner.whole(segment.whole_sql(names), tables, segment.relation.arrow_schema(), self.span[1])
+        sql = self.runner.text(segment, tuple(names.items()), lambda: segment.whole_sql(names))
+        return self.runner.whole(sql, tables, segment.relation.arrow_schema(), self.span[1])
 
 
 def _partition_rows(changes: pa.Table, old: pa.Table, keys: tuple[str, ...]) -> int:

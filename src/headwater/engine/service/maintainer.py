@@ -12,6 +12,7 @@ Invariants
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +20,13 @@ from contextlib import ExitStack
 from functools import partial
 from types import MappingProxyType
 
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import SourceThread, raise_if_lost
 from headwater.changelog.global_transaction_buffer import Holding
-from headwater.engine.batch.round import Outcome, Round, RoundResult
+from headwater.engine.batch.round import Outcome, Round, RoundResult, gathered
+from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.batch.timetable import Timetable
 from headwater.engine.bootstrap.adoption import Adoption, adoptable_tables, come_to, decide_adoption
 from headwater.engine.bootstrap.bootstrap import Bootstrap, Bootstrapped
@@ -69,9 +70,8 @@ from headwater.spark.jobs import SparkJobs
 from headwater.spark.session import memory_limit
 from headwater.storage.object_store import store_at
 from headwater.storage.storage_errors import stored
-from headwater.storage.stored_rows import count_parts
 from headwater.warehouse.catalog import Catalog
-from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord, ViewDelta
+from headwater.warehouse.commit_record import BatchStatistics, Commit, CommitKind, CommitRecord
 from headwater.warehouse.folders import BATCH_SCRATCH, scratch_folder
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.lease import own_name
@@ -79,6 +79,7 @@ from headwater.warehouse.mailbox import Releases
 from headwater.warehouse.query import Warehouse
 
 _WAIT_SECONDS = 0.2
+_LATE_WAIT_SECONDS = 0.02
 
 
 class Maintainer:
@@ -138,6 +139,9 @@ class Maintainer:
             held_rows=budget.batch_rows(settings.batch.held_rows),
             scratch=scratch_folder(warehouse.path, BATCH_SCRATCH),
         )
+        at_once = min(settings.batch.views_at_once, os.cpu_count() or 1)
+        patience_seconds = settings.batch.slow_view_wait_seconds
+        self._beside: SideBySide[Outcome] | None = SideBySide(at_once, patience_seconds) if at_once > 1 else None
         self._give_log(replicas.values())
         self._needed = Tick(0)
         self.plan = plan
@@ -161,6 +165,7 @@ class Maintainer:
         )
         self._stop = threading.Event()
         self._commit_count = 0
+        self._commit_seconds: float | None = None
         self._row_count = 0
 
     def stop(self) -> None:
@@ -184,7 +189,7 @@ class Maintainer:
             while not self._stop.is_set():
                 progressed = self.step()
                 raise_if_lost(self.acceptor.threads(), any_one=fail_fast)
-                if ticks is not None and self.frontier() - first >= ticks:
+                if ticks is not None and self.frontier() - first >= ticks and not self._late():
                     ended = RunEnd.TICKS
                     break
                 if not progressed:
@@ -210,6 +215,8 @@ class Maintainer:
         with ExitStack() as last_first:  # whatever fails, the others are stopped
             for stop in (self._signs.stop, self.upkeep.stop, self.acceptor.stop, self._correspondences.close):
                 last_first.callback(stop)
+            if self._beside is not None:
+                last_first.callback(self._beside.close)
             if self._bootstrap is not None:
                 self._bootstrap.stop()
 
@@ -340,6 +347,8 @@ class Maintainer:
 
     def _can_bring_in(self, made: Bootstrapped) -> bool:
         """Tell whether new views can be brought in. If what they adopt will not come to be, begin again."""
+        if self._late():
+            return False
         if self._made_at is None:
             self._made_at = time.monotonic()
         adopted = {table for new in made.views for table in new.segments.values()} - made.auxiliary.keys()
@@ -411,17 +420,21 @@ class Maintainer:
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
-        if self.upkeep.refreshed:  # the files of those that they replace are deleted some time later
+        late = self._late()
+        if self.upkeep.refreshed and not late:  # the files of those that they replace are deleted some time later
             self._absorb()
         last = self.log.last_tick
         behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
-        due = [view for view in behind if self.timetable.is_due(view, last)]
-        if not due or not self._has_waited():
-            return False
+        due = [view for view in behind if view.name not in late and self.timetable.is_due(view, last)]
+        followed = {} if self._beside is None else self._beside.collect()
+        if not followed and (not due or not self._has_waited()):
+            return bool(late) and self._beside is not None and self._beside.wait(_LATE_WAIT_SECONDS)
         jobs = SparkJobs(self.spark)
         with jobs:
             found = self._find([view for view in due if view.resolved.algorithm.run is None])
             found = found.joined_by(self._correspondences.advance(due))
+        if followed:
+            found = found.joined_by(followed, min(self.views[name].frontier for name in followed))
         halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
         moved = any(self.views[name].frontier < outcome.upto for name, outcome in found.outcomes.items())
         if not (moved or halts):
@@ -429,9 +442,14 @@ class Maintainer:
         self._due_since = None
         self._settled = dict(found.settled)
         self._take_over(found, jobs)
-        self._absorb()
-        store_at(self._runner.scratch).delete()
+        if not self._late():
+            self._absorb()
+            store_at(self._runner.scratch).delete()
         return True
+
+    def _late(self) -> frozenset[str]:
+        """Return the views that are computed still, of batches that were committed without them."""
+        return frozenset() if self._beside is None else self._beside.late
 
     def _find(self, due: Sequence[LiveView]) -> RoundResult:
         """Compute a batch for the views that are maintained in batches."""
@@ -445,6 +463,7 @@ class Maintainer:
             replicas=self.replicas,
             settled=dict(self._settled),
             listener=self.listener,
+            beside=self._beside,
         ).run(due)
 
     def _has_waited(self) -> bool:
@@ -458,7 +477,7 @@ class Maintainer:
         """Commit what a batch found."""
         started = time.perf_counter()
         changes: dict[str, TableChange] = {}
-        rows = {name: _gathered(self.views[name], outcome, changes) for name, outcome in found.outcomes.items()}
+        rows = {name: gathered(self.views[name], outcome, changes) for name, outcome in found.outcomes.items()}
         for name, outcome in found.outcomes.items():
             view = self.views[name]
             view.advance(outcome.change, outcome.upto)
@@ -467,17 +486,20 @@ class Maintainer:
                 view.stop(outcome.halt)
                 self.listener(ViewStopped(view=name, tick=outcome.upto, error=outcome.halt))
         asked = found.asked.total()
+        gathered_at = time.perf_counter()
         statistics = BatchStatistics(
             lo=found.lo,
             hi=found.hi,
-            seconds=found.seconds,
+            seconds={**found.seconds, "gather": gathered_at - started},
             rows={name: delta for name, delta in rows.items() if delta is not None},
             probe_count=asked.probe_count,
             answer_count=asked.row_count,
             byte_count=asked.byte_count,
             spark_job_count=jobs.count(),
+            commit_before_seconds=self._commit_seconds,
         )
         self._commit(CommitKind.BATCH, statistics=statistics, changes=changes)
+        self._commit_seconds = time.perf_counter() - gathered_at
         row_count = sum(delta.rows_added + delta.rows_removed for delta in rows.values() if delta is not None)
         self._row_count += row_count
         self._commit_count += 1
@@ -560,26 +582,6 @@ class Maintainer:
             self._truncated |= {name: self.log.last_tick for names in capture.truncated.values() for name in names}
             replicas = dict(self.replicas)
         return resolve_truncates(capture, self.log, replicas)
-
-
-def _gathered(view: LiveView, outcome: Outcome, changes: dict[str, TableChange]) -> ViewDelta | None:
-    """Add what a batch found for a view to what the commit will carry, and return what it did to the view."""
-    change = outcome.change
-    if change is None:
-        return None
-    view.gather(change, outcome.upto, changes)
-    added, total = 0, 0
-    for counts in count_parts(change.rows):
-        added += pc.sum(pc.if_else(pc.greater(counts, 0), counts, 0)).as_py() or 0
-        total += pc.sum(counts).as_py() or 0
-    return ViewDelta(
-        rows_added=added,
-        rows_removed=added - total,
-        changed_rows=change.changed_rows,
-        read_rows=sum(change.read_rows.values()),
-        asked=outcome.asked.by_source(),
-        seconds=change.seconds_asking + change.seconds_joining,
-    )
 
 
 def _let_go(made: Bootstrapped) -> None:

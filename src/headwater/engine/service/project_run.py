@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from headwater.deltas.on_spark import make_ready
 from headwater.engine.service.maintainer import Maintainer
 from headwater.engine.service.project_watch import ProjectWatch
 from headwater.engine.service.start import start_maintainer
@@ -60,6 +61,7 @@ class ProjectRun:
         A change that would delete the history of views is taken up only with consent.
         """
         self._listener(PlanningStarted(views=len(self.project.views), sources=len(self.project.sources)))
+        make_ready(self._spark)
         resolved = resolve_project(self.project, self._spark)
         done: list[RunResult] = []
         warned: set[str] = set()

@@ -128,8 +128,8 @@ class RelationLookup:
 
     def lookup(self, requests: Sequence[BagRequest]) -> list[BagResult]:
         """Return the rows of each request. Several are looked up at once."""
-        if len(requests) == 1:
-            found = [self._found(requests[0])]
+        if len(requests) == 1 or all(request.relation in self.replicas for request in requests):
+            found = [self._found(request) for request in requests]  # a replica answers before a thread has begun
         else:
             with ThreadPoolExecutor(len(requests)) as pool:  # a source lets in no more of them than its limit says
                 found = list(pool.map(shared(self._found), requests))

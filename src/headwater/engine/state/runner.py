@@ -9,7 +9,7 @@ it is little: a step that sums much up gives little, and the steps above it need
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -46,6 +46,17 @@ class Runner:
     spark: SparkSession
     held_rows: int
     scratch: str
+    _texts: dict[Hashable, tuple[object, str]] = field(default_factory=dict)
+
+    def text(self, view: object, further: Hashable, write: Callable[[], str]) -> str:
+        """Return the text of a view's law. It is the same in every batch, and writing it takes longer than to find it.
+
+        `further` is what it depends on besides the view, which is kept so that no other one is taken for it.
+        """
+        key = (id(view), further)
+        if key not in self._texts:
+            self._texts[key] = view, write()
+        return self._texts[key][1]
 
     def formed(self, bag: Bag) -> Bag:
         """Return a bag in the form that its size asks for."""
@@ -67,7 +78,7 @@ class Runner:
         """
         few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
         if len(few) == len(tables) and not is_large:
-            found = run_stamped(self.spark, sql, few)
+            found = run_stamped(self.spark, sql, few, will_come_again=True)
             return ArrowBag(found.select(schema.names).cast(schema)).shifted(shifted)
         session = large_session(self.spark)
         frames = {name: as_frame(session, rows) for name, rows in tables.items()}
@@ -95,7 +106,7 @@ class Runner:
         """Return the rows that a query over plain rows gives, stamped with a tick. Stored, if stored ones are read."""
         few = {name: rows for name, rows in tables.items() if isinstance(rows, pa.Table)}
         if len(few) == len(tables):
-            found = run_stamped(self.spark, sql, few)
+            found = run_stamped(self.spark, sql, few, will_come_again=True)
             return ArrowBag.of_plain(found.select(schema.names).cast(schema), tick)
         session = large_session(self.spark)
         given = select_over(session, sql, {name: as_frame(session, rows) for name, rows in tables.items()})
