@@ -1,17 +1,23 @@
-"""PostgreSQL and the scripted source keep the contract of sources."""
+"""PostgreSQL, Delta tables and the scripted source keep the contract of sources."""
 
 from __future__ import annotations
 
+import shutil
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from delta_tables import DeltaTableWriter
 from psycopg import sql
 
 from headwater.model.relation import Column, Relation
+from headwater.sources.delta import DeltaSource
+from headwater.sources.delta.lake import Lake
 from headwater.sources.embedded import EmbeddedServer
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.scripted import ScriptedDatabase, ScriptedSource
@@ -228,6 +234,87 @@ class PostgresOpen:
     def roll_back(self) -> None:
         self.connection.rollback()
         self.connection.close()
+
+
+class DeltaUnderTest:
+    """A folder of tables, written by the protocol of Delta Lake. A transaction is of one table, and is made at once."""
+
+    types = frozenset(EXTREMES)
+    enforces_keys = False
+
+    def __init__(self, folder: Path, *, has_feed: bool) -> None:
+        self.folder = folder
+        self.has_feed = has_feed
+        self.tables: dict[str, DeltaTableWriter] = {}
+
+    def create(self, table: Table) -> None:
+        path = self.folder / table.name
+        self.tables[table.name] = DeltaTableWriter(path, table.columns, has_feed=self.has_feed).create()
+
+    def connect(self) -> DeltaSource:
+        return DeltaSource(SOURCE, Lake.at(f"delta:{self.folder}", SOURCE))
+
+    def commit(self, changes: Changes) -> None:
+        self.begin(changes).commit()
+
+    def begin(self, changes: Changes) -> DeltaOpen:
+        return DeltaOpen(self, changes)
+
+    def truncate(self, table: str) -> bool:
+        del table
+        return False
+
+    def alter(self, table: str) -> bool:
+        writer = self.tables[table]
+        writer.columns = writer.columns[:-1]
+        rows = Counter({(*row[:-1],): n for row, n in writer.rows().items()})
+        actions = [writer.metadata(), *map(writer.remove, writer.files)]
+        writer.files.clear()
+        writer.commit([*actions, *writer.add(rows)])
+        return True
+
+    def replace_log(self) -> bool:
+        for writer in self.tables.values():
+            versions = writer.version
+            shutil.rmtree(writer.path)
+            again = DeltaTableWriter(writer.path, writer.columns, has_feed=self.has_feed).create()
+            for _ in range(versions):
+                again.apply({})
+        return True
+
+    def run(self, statement: str) -> None:
+        raise AssertionError(statement)
+
+
+@dataclass
+class DeltaOpen:
+    """Changes that nobody has seen: a version is there as a whole, or not at all."""
+
+    database: DeltaUnderTest
+    changes: Changes
+
+    def commit(self) -> None:
+        for table, rows in self.changes.items():
+            self.database.tables[table].apply(rows)
+
+    def roll_back(self) -> None:
+        self.changes = {}
+
+
+class TestDelta(SourceContract):
+    """Tables without a change data feed: the files of a version are compared."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> DeltaUnderTest:
+        return DeltaUnderTest(tmp_path, has_feed=False)
+
+
+class TestDeltaWithFeed(SourceContract):
+    """Tables with a change data feed."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> DeltaUnderTest:
+        return DeltaUnderTest(tmp_path, has_feed=True)
 
 
 @pytest.fixture(scope="module")
