@@ -19,9 +19,18 @@ import pyarrow.parquet as pq
 
 _NATIVE = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 _ARROW = {
-    **{"boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()},
-    **{"float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary()},
-    **{"date": pa.date32(), "timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us")},
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
 }
 Row = tuple[Any, ...]
 
@@ -44,8 +53,8 @@ class DeltaTableWriter:
     version: int = -1
     files: dict[str, Counter[Row]] = field(default_factory=dict)
     """The rows of each data file of the newest version."""
-    history: list[Counter[Row]] = field(default_factory=list)
-    """The rows of the table after each version."""
+    told: list[Counter[Row]] = field(default_factory=list)
+    """The net change of each version, from the first on."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def create(self) -> DeltaTableWriter:
@@ -77,18 +86,33 @@ class DeltaTableWriter:
             }
         }
 
-    def commit(self, actions: Sequence[Mapping[str, Any]]) -> int:
+    def commit(self, actions: Sequence[Mapping[str, Any]], changes: Mapping[Row, int] | None = None) -> int:
+        """Write a version. Without `changes` it is compared with the one before."""
+        if changes is None:
+            now = self.rows()
+            changes = Counter(now)
+            changes.subtract(self.state())
+        self.told.append(Counter(changes))
         self.version += 1
         text = "\n".join(json.dumps(one) for one in ({"commitInfo": {"timestamp": int(time.time() * 1000)}}, *actions))
         log = self.path / "_delta_log"
         temporary = log / f".{self.version}.tmp"
         temporary.write_text(text + "\n")
         temporary.rename(log / f"{self.version:020}.json")
-        self.history.append(self.rows())
         return self.version
 
     def rows(self) -> Counter[Row]:
-        return sum(self.files.values(), Counter())
+        found: Counter[Row] = Counter()
+        for rows in self.files.values():
+            found.update(rows)
+        return found
+
+    def state(self, version: int | None = None) -> Counter[Row]:
+        """Return the rows of the table as of a version."""
+        found: Counter[Row] = Counter()
+        for changes in self.told[: None if version is None else version + 1]:
+            found.update(changes)
+        return +found
 
     def apply(self, changes: Mapping[Row, int]) -> int:
         """Commit changes: rows come in new files, and rows go by writing again the files that have them."""
@@ -108,7 +132,7 @@ class DeltaTableWriter:
             actions += self.add(come + rewritten)
             if self.has_feed and any(n < 0 for n in changes.values()):
                 actions += self.change_files(changes)
-            return self.commit(actions)
+            return self.commit(actions, changes)
 
     def overwrite(self, rows: Counter[Row]) -> int:
         with self.lock:

@@ -18,6 +18,7 @@ from typing import Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.deltas.key_hashes import comparable, key_hashes
 from headwater.model.memory_budget import SPILL_BYTES
@@ -120,3 +121,11 @@ def _net(tables: list[pa.Table]) -> Iterator[pa.Table]:
         signs = np.repeat(np.array([-1, 1], np.int64), [len(gone), len(come)])
         found = rows.select(names).take(pa.array(np.concatenate([gone, come])))
         yield found.append_column(COUNT, pa.array(signs))
+
+
+def one_nan(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values with one NaN, of all that there are in memory: equal rows are then equal byte by byte."""
+    if not pa.types.is_floating(values.type):
+        return values
+    nan = pa.scalar(float("nan"), values.type)
+    return pc.if_else(pc.fill_null(pc.is_nan(values), fill_value=False), nan, values)

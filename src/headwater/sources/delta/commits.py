@@ -21,7 +21,8 @@ from urllib.parse import unquote
 
 from headwater.errors import SourceRefused
 
-_KNOWN = frozenset("add remove cdc metaData protocol txn domainMetadata commitInfo checkpointMetadata sidecar".split())
+_CHANGES = ("add", "remove", "cdc", "metaData", "protocol")
+_KNOWN = frozenset({*_CHANGES, "txn", "domainMetadata", "commitInfo", "checkpointMetadata", "sidecar"})
 _READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint", "columnMapping"})
 """Features of readers that change nothing of what is read here. Column mapping is looked at by its mode."""
 _FEATURES_FROM = 3

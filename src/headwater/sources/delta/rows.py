@@ -16,6 +16,7 @@ from headwater.errors import SourceLost, SourceRefused
 from headwater.model.relation import ColumnUse, Relation
 from headwater.sources.delta.commits import TableFile
 from headwater.sources.delta.lake import Table
+from headwater.sources.net_changes import one_nan
 
 CHANGE_TYPE = "_change_type"
 _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
@@ -103,14 +104,6 @@ def _as_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         if (values.type.tz is None) != (kind.tz is None):
             values = values.cast(pa.timestamp("us", kind.tz))
     return one_nan(values if values.type == kind else values.cast(kind))
-
-
-def one_nan(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values with one NaN, of all that there are in memory: equal rows are then equal byte by byte."""
-    if not pa.types.is_floating(values.type):
-        return values
-    nan = pa.scalar(float("nan"), values.type)
-    return pc.if_else(pc.fill_null(pc.is_nan(values), fill_value=False), nan, values)
 
 
 def partition_value(table: Table, column: pa.Field, partition: Mapping[str, str | None]) -> pa.Scalar:

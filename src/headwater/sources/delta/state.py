@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import DeltaError
 
 from headwater.deltas.indexed_rows import is_among
 from headwater.errors import SourceLost
@@ -19,6 +19,7 @@ from headwater.model.relation import Relation
 from headwater.sources.delta.commits import TableFile, TableLayout, unreadable_features, unreadable_table
 from headwater.sources.delta.lake import Table
 from headwater.sources.delta.rows import file_rows, partition_value
+from headwater.sources.source import missing_relation
 
 _STATISTICS_UNIT = timedelta(milliseconds=1)
 """Times are cut off to this in statistics."""
@@ -95,12 +96,7 @@ def _last(high: Any, kind: pa.DataType) -> Any:
 
 def load_state(table: Table, version: int | None = None) -> TableState:
     """Return a table as of a version, or as it is now. A version that cannot be read any more is a lost source."""
-    try:
-        opened = DeltaTable(table.path, version=version)
-    except (TableNotFoundError, DeltaError) as error:
-        if version is None or table.is_there:
-            raise _unreadable_state(table, version, error) from error
-        raise table.unavailable(error) from error
+    opened = _opened(table, version)
     metadata, protocol = opened.metadata(), opened.protocol()
     configuration = dict(metadata.configuration)
     said = {"minReaderVersion": protocol.min_reader_version, "readerFeatures": protocol.reader_features}
@@ -115,6 +111,26 @@ def load_state(table: Table, version: int | None = None) -> TableState:
     )
     actions = pa.table(opened.get_add_actions(flatten=False)).to_pylist()
     return TableState(table=table, version=number, layout=layout, files=tuple(_stated(one, layout) for one in actions))
+
+
+def _opened(table: Table, version: int | None) -> DeltaTable:
+    """Return a table as of a version. Folders are listed while others write, so that a list may have gaps: try again.
+
+    The newest version is looked up first. What is there when a list begins is in it.
+    """
+    versions = table.versions()
+    if not versions:
+        raise missing_relation(table.relation, f'"{table.path}" is no Delta table')
+    for last in (False, False, True):
+        try:
+            return DeltaTable(table.path, version=versions[-1] if version is None else version)
+        except DeltaError as error:
+            if not last:
+                continue
+            if version is not None and version < versions[-1]:
+                raise _unreadable_state(table, version, error) from error
+            raise table.unavailable(error) from error
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _stated(action: Mapping[str, Any], layout: TableLayout) -> StatedFile:
@@ -134,10 +150,9 @@ def _partition_text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _unreadable_state(table: Table, version: int | None, error: Exception) -> SourceLost:
+def _unreadable_state(table: Table, version: int, error: Exception) -> SourceLost:
     return SourceLost(
-        f'Delta table "{table.relation}" cannot be read'
-        + ("" if version is None else f" as of version {version} any more"),
+        f'Delta table "{table.relation}" cannot be read as of version {version} any more',
         code="HW-378",
         detail=f"{error}",
         hint="let the owner keep the log for longer (delta.logRetentionDuration); "
