@@ -329,7 +329,7 @@ _SQLITE = {"bigint": "INTEGER", "double": "REAL", "string": "TEXT", "binary": "B
 
 
 class SqliteUnderTest:
-    """A database file that is polled after each transaction. A transaction that is open is made when it is committed."""
+    """A database file that is polled after each transaction. An open one is made when it is committed."""
 
     types = frozenset(("boolean", "bigint", "double", "decimal(12,2)", "string", "binary", "date", "timestamp_ntz"))
     enforces_keys = True

@@ -23,7 +23,7 @@ try:
 except ImportError as missing:
     raise InvalidProject(
         "a source with this url is read by SQLAlchemy, which is not installed",
-        code="HW-389",
+        code="HW-361",
         detail='it is in the extra "polled", because SQLite and files are read without it',
         hint='pip install "headwater[polled]", and the driver that the url names',
     ) from missing
@@ -58,7 +58,7 @@ class DatabasePlace:
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise InvalidProject(
                 f'the url of source "{settings.name}" names no database that SQLAlchemy can reach',
-                code="HW-390",
+                code="HW-362",
                 detail=type(error).__name__,  # what it says of the url may show a password
                 hint="write DIALECT+DRIVER://USER:${PASSWORD}@HOST/DATABASE, and install the driver",
             ) from None
@@ -129,7 +129,7 @@ class DatabasePlace:
         refused = LoginRefused if "Auth" in kind or "Password" in kind else SourceUnavailable
         return refused(
             f'source "{self.source}" ({self.dialect}) cannot be read now',
-            code="HW-391",
+            code="HW-363",
             detail=f"its driver has raised {kind}",
             hint="it is tried again by itself; check the address, the account and its rights with the database's own "
             "client",

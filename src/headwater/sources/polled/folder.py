@@ -50,7 +50,7 @@ class FolderPlace:
         if not path.startswith("/") or path.startswith("//"):
             raise InvalidProject(
                 f'the url of source "{source}" names no folder of this machine',
-                code="HW-385",
+                code="HW-357",
                 detail="a relative path would depend on where the command is run",
                 hint="write the whole path: files:/srv/drop",
             )
@@ -74,7 +74,7 @@ class FolderPlace:
         if not self.path.is_dir():
             raise SourceUnavailable(
                 f'the folder of source "{self.source}" is not there',
-                code="HW-386",
+                code="HW-358",
                 detail=f'"{self.path}" is no folder',
                 hint="it is tried again by itself; check that it is mounted and may be read",
             )
@@ -136,7 +136,7 @@ class FolderMoment:
     def _changed(self, name: RelationName, detail: str) -> SourceUnavailable:
         return SourceUnavailable(
             f'files of "{name}" cannot be read now',
-            code="HW-387",
+            code="HW-359",
             detail=detail,
             hint="it is tried again by itself; write files under another name and rename them into place",
         )
@@ -190,7 +190,7 @@ def _relation(name: RelationName, files: Sequence[Path]) -> Relation:
         if described is not None and found != described:
             raise SourceRefused(
                 f'the files of "{name}" do not have the same columns',
-                code="HW-388",
+                code="HW-360",
                 detail=f"{files[0].name}: {_listed(described)}; {file.name}: {_listed(found)}",
                 hint="write them with the same columns, in the same order and of the same types",
             )
@@ -211,7 +211,7 @@ def _columns(file: Path) -> tuple[tuple[str, str | None, str], ...]:
     except (OSError, pa.ArrowInvalid) as error:
         raise SourceUnavailable(
             f'"{file.name}" cannot be read now',
-            code="HW-387",
+            code="HW-364",
             detail=f"{type(error).__name__}: {error}",
             hint="it is tried again by itself; write files under another name and rename them into place",
         ) from error

@@ -58,7 +58,7 @@ def wrong_value(value: Any, column: Column, relation: RelationName) -> SourceRef
     shown = repr(value)
     return SourceRefused(
         f'column "{column.name}" of "{relation}" holds a value that is not of its type',
-        code="HW-380",
+        code="HW-352",
         detail=f"the column is {column.native} and is read as {column.type}; a value is of type {type(value).__name__}"
         f", {len(shown)} characters long, and cannot be that",
         hint=f"find it at the source and correct it, or leave the column out of all views by leaving out {relation}",

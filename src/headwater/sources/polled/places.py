@@ -35,7 +35,7 @@ def poll_seconds_of(settings: SourceSettings) -> float:
         return seconds
     raise InvalidProject(
         f'source "{settings.name}" does not say how often it is polled',
-        code="HW-384",
+        code="HW-356",
         detail=f'poll = "{said}"' + (f" ({settings.declared_in})" if settings.declared_in else ""),
         hint='write for instance poll = "60 s", or "10 min"; the least is "50 ms"',
     )

@@ -250,11 +250,11 @@ class PolledSource:
         )
 
     def teardown(self, slot: str | None, held_to: Positions) -> TornDown:
-        """Delete the states that the warehouse keeps. Nothing was made at the place."""
+        """Forget the states that the warehouse keeps, so that all is read again. Nothing was made at the place."""
         del held_to
-        if slot is None or not self.states.forget_all():
-            return TornDown(dropped=(), left=())
-        return TornDown(dropped=(f"the states in which {self.name} was polled",), left=())
+        if slot is not None:
+            self.states.forget_all()
+        return TornDown(dropped=(), left=())
 
 
 class PolledFollower:
@@ -420,7 +420,7 @@ def _alteration(state: PolledState, relation: Relation) -> str:
 def _no_states(source: str) -> SourceLost:
     return SourceLost(
         f'source "{source}" was never polled for this warehouse',
-        code="HW-383",
+        code="HW-355",
         detail="the warehouse holds none of its states: its folder of sources was deleted",
         hint=f"run `headwater teardown --source {source}`, then `headwater run`: the source is read again",
     )

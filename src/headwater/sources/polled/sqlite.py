@@ -45,7 +45,7 @@ class SqlitePlace:
         if not path.startswith("/"):
             raise InvalidProject(
                 f'the url of source "{source}" names no database file',
-                code="HW-381",
+                code="HW-353",
                 detail="a relative path would depend on where the command is run, and a database in memory is of one "
                 "process",
                 hint="write the whole path behind three slashes: sqlite:////srv/shop.db",
@@ -97,7 +97,7 @@ class SqlitePlace:
     def _unavailable(self, detail: str) -> SourceUnavailable:
         return SourceUnavailable(
             f'the database of source "{self.source}" cannot be read now',
-            code="HW-382",
+            code="HW-354",
             detail=f'"{self.path}": {detail}',
             hint="it is tried again by itself; check that the file is there and may be read",
         )

@@ -199,14 +199,12 @@ class States:
                 if not name.endswith(".json") and name not in needed and name < first:
                     self.files.delete(name)
 
-    def forget_all(self) -> bool:
-        """Delete everything. Tell whether there was anything."""
+    def forget_all(self) -> None:
+        """Delete everything, the notes first."""
         with self._lock:
             self._known.clear()
-            names = sorted(self.files.names(), key=lambda name: not name.endswith(".json"))
-            for name in names:
+            for name in sorted(self.files.names(), key=lambda name: not name.endswith(".json")):
                 self.files.delete(name)
-            return bool(names)
 
 
 def _unchanged(one: PolledRelation) -> PolledRelation:
