@@ -57,7 +57,7 @@ ONLY_IN = {
         *("engine/", "lineage/", "advisor/", "judge/", "explain/", "api/", "demo", "prove"),
     ),
     "psycopg": ("sources/", "demo"),
-    "deltalake": ("storage/", "changelog/", "warehouse/"),
+    "deltalake": ("sources/delta/", "storage/", "changelog/", "warehouse/"),
     "sqlglot": (
         *("views/", "sources/", "judge/", "warehouse/", "prove/"),
         *("headwater_lab/in_memory/", "headwater_lab/literal/"),

@@ -51,6 +51,8 @@ class DatabaseUnderTest(Protocol):
     """The database behind a source: what its owner and its users do.
 
     Where each table has a log of its own, what is done to several tables is several transactions.
+
+    One that lets rows share a key says `enforces_keys = False`: its relations have none.
     """
 
     @property

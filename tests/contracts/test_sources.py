@@ -1,22 +1,36 @@
-"""PostgreSQL and the scripted source keep the contract of sources."""
+"""PostgreSQL, Delta tables, polled sources and the scripted source keep the contract of sources."""
 
 from __future__ import annotations
 
+import shutil
+import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from delta_tables import DeltaTableWriter, arrow
 from psycopg import sql
 
 from headwater.model.relation import Column, Relation
+from headwater.sources.delta import DeltaSource
+from headwater.sources.delta.lake import Lake
 from headwater.sources.embedded import EmbeddedServer
+from headwater.sources.polled import PolledSource
+from headwater.sources.polled.folder import FolderPlace
+from headwater.sources.polled.sqlite import SqlitePlace
 from headwater.sources.postgres import PostgresSource
 from headwater.sources.scripted import ScriptedDatabase, ScriptedSource
 from headwater.sources.scripted.database import SERVER
-from headwater.sources.source import Abilities
+from headwater.sources.source import Abilities, ProcessFiles
 from headwater_contracts.database import EXTREMES, SOURCE, Changes, DatabaseUnderTest, Table
 from headwater_contracts.sources import SourceContract
 
@@ -228,6 +242,233 @@ class PostgresOpen:
     def roll_back(self) -> None:
         self.connection.rollback()
         self.connection.close()
+
+
+class DeltaUnderTest:
+    """A folder of tables, written by the protocol of Delta Lake. A transaction is of one table, and is made at once."""
+
+    types = frozenset(EXTREMES)
+    enforces_keys = False
+
+    def __init__(self, folder: Path, *, has_feed: bool) -> None:
+        self.folder = folder
+        self.has_feed = has_feed
+        self.tables: dict[str, DeltaTableWriter] = {}
+
+    def create(self, table: Table) -> None:
+        path = self.folder / table.name
+        self.tables[table.name] = DeltaTableWriter(path, table.columns, has_feed=self.has_feed).create()
+
+    def connect(self) -> DeltaSource:
+        return DeltaSource(SOURCE, Lake.at(f"delta:{self.folder}", SOURCE))
+
+    def commit(self, changes: Changes) -> None:
+        self.begin(changes).commit()
+
+    def begin(self, changes: Changes) -> DeltaOpen:
+        return DeltaOpen(self, changes)
+
+    def truncate(self, table: str) -> bool:
+        del table
+        return False
+
+    def alter(self, table: str) -> bool:
+        writer = self.tables[table]
+        writer.columns = writer.columns[:-1]
+        rows = Counter({(*row[:-1],): n for row, n in writer.rows().items()})
+        actions = [writer.metadata(), *map(writer.remove, writer.files)]
+        writer.files.clear()
+        writer.commit([*actions, *writer.add(rows)])
+        return True
+
+    def replace_log(self) -> bool:
+        for writer in self.tables.values():
+            versions = writer.version
+            shutil.rmtree(writer.path)
+            again = DeltaTableWriter(writer.path, writer.columns, has_feed=self.has_feed).create()
+            for _ in range(versions):
+                again.apply({})
+        return True
+
+    def run(self, statement: str) -> None:
+        raise AssertionError(statement)
+
+
+@dataclass
+class DeltaOpen:
+    """Changes that nobody has seen: a version is there as a whole, or not at all."""
+
+    database: DeltaUnderTest
+    changes: Changes
+
+    def commit(self) -> None:
+        for table, rows in self.changes.items():
+            self.database.tables[table].apply(rows)
+
+    def roll_back(self) -> None:
+        self.changes = {}
+
+
+class TestDelta(SourceContract):
+    """Tables without a change data feed: the files of a version are compared."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> DeltaUnderTest:
+        return DeltaUnderTest(tmp_path, has_feed=False)
+
+
+class TestDeltaWithFeed(SourceContract):
+    """Tables with a change data feed."""
+
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> DeltaUnderTest:
+        return DeltaUnderTest(tmp_path, has_feed=True)
+
+
+_SQLITE = {"bigint": "INTEGER", "double": "REAL", "string": "TEXT", "binary": "BLOB", "timestamp_ntz": "TIMESTAMP"}
+
+
+class SqliteUnderTest:
+    """A database file that is polled after each transaction. An open one is made when it is committed."""
+
+    types = frozenset(("boolean", "bigint", "double", "decimal(12,2)", "string", "binary", "date", "timestamp_ntz"))
+    enforces_keys = True
+
+    def __init__(self, folder: Path) -> None:
+        self.file = folder / "shop.db"
+        self.files = ProcessFiles()
+        self.tables: list[Table] = []
+        self.lock = threading.Lock()
+        self.connection = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False)
+        self.connection.execute("PRAGMA synchronous = OFF")
+
+    def create(self, table: Table) -> None:
+        columns = [f"{name} {_SQLITE.get(kind, kind)}" for name, kind in table.columns]
+        key = [f"PRIMARY KEY ({', '.join(table.key)})"] if table.key else []
+        self.run(f"CREATE TABLE {table.name} ({', '.join([*columns, *key])})")
+        self.tables.append(table)
+
+    def connect(self) -> PolledSource:
+        url = f"sqlite:///{self.file}"
+        return PolledSource(SOURCE, SqlitePlace.at(url, SOURCE, 60.0), poll_seconds=1e9, files=self.files, url=url)
+
+    def poll(self) -> None:
+        newest = (source := self.connect()).states.newest()
+        if newest is not None:
+            source.poll([one.relation for one in self.tables if str(one.relation) in newest.relations])
+
+    def commit(self, changes: Changes) -> None:
+        self.begin(changes).commit()
+
+    def begin(self, changes: Changes) -> PolledOpen:
+        return PolledOpen(self, changes)
+
+    def apply(self, changes: Changes) -> None:
+        self.connection.execute("BEGIN IMMEDIATE")
+        for name, rows in changes.items():
+            columns = next(one.columns for one in self.tables if one.name == name)
+            for row, count in sorted(rows.items(), key=lambda one: one[1]):
+                values = [str(value) if isinstance(value, Decimal | date) else value for value in row]
+                if count > 0:
+                    places = ", ".join("?" * len(row))
+                    self.connection.executemany(f"INSERT INTO {name} VALUES ({places})", [values] * count)
+                else:
+                    same = " AND ".join(f"{column} IS ?" for column, _ in columns)
+                    found = f"SELECT rowid FROM {name} WHERE {same} LIMIT {-count}"
+                    self.connection.execute(f"DELETE FROM {name} WHERE rowid IN ({found})", values)
+        self.connection.execute("COMMIT")
+
+    def truncate(self, table: str) -> bool:
+        del table
+        return False
+
+    def alter(self, table: str) -> bool:
+        self.run(f"ALTER TABLE {table} DROP COLUMN price")
+        self.poll()
+        return True
+
+    def replace_log(self) -> bool:
+        polls = self.connect().states.numbers()
+        self.connect().states.forget_all()
+        source = self.connect()
+        source.prepare([one.relation for one in self.tables], "", is_new=True)
+        for number in polls[1:]:
+            self.commit({"items": {(1_000 + number, "another", None): 1}})
+        return True
+
+    def run(self, statement: str) -> None:
+        self.connection.execute(statement)
+
+
+@dataclass
+class PolledOpen:
+    """Changes that are made at once, and polled."""
+
+    database: SqliteUnderTest
+    changes: Changes
+
+    def commit(self) -> None:
+        with self.database.lock:
+            self.database.apply(self.changes)
+            self.database.poll()
+
+    def roll_back(self) -> None:
+        self.changes = {}
+
+
+class TestSqlite(SourceContract):
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> Iterator[DatabaseUnderTest]:
+        made = SqliteUnderTest(tmp_path)
+        yield made
+        made.connection.close()
+
+
+class FilesUnderTest(SqliteUnderTest):
+    """A folder of Parquet files, each replaced as a whole."""
+
+    types = frozenset(EXTREMES)
+    enforces_keys = False
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder = folder / "drop"
+        self.folder.mkdir()
+        self.rows: dict[str, Counter[Any]] = {}
+
+    def create(self, table: Table) -> None:
+        self.tables.append(table)
+        self.rows[table.name] = Counter()
+        self.write(table, Counter())
+
+    def connect(self) -> PolledSource:
+        url = f"files:{self.folder}"
+        return PolledSource(SOURCE, FolderPlace.at(url, SOURCE), poll_seconds=1e9, files=self.files, url=url)
+
+    def apply(self, changes: Changes) -> None:
+        for table in self.tables:
+            if table.name in changes:
+                self.rows[table.name].update(changes[table.name])
+                self.write(table, self.rows[table.name])
+
+    def write(self, table: Table, rows: Counter[Any]) -> None:
+        held = [*rows.elements()]
+        arrays = [pa.array([row[n] for row in held], arrow(kind)) for n, (_, kind) in enumerate(table.columns)]
+        draft = self.folder / f".{table.name}.parquet"
+        pq.write_table(pa.table(arrays, [name for name, _ in table.columns]), draft)
+        draft.rename(self.folder / f"{table.name}.parquet")
+
+    def alter(self, table: str) -> bool:
+        [held] = [one for one in self.tables if one.name == table]
+        self.write(replace(held, columns=held.columns[:-1]), self.rows[table])
+        self.poll()
+        return True
+
+
+class TestFiles(SourceContract):
+    @pytest.fixture
+    def database(self, tmp_path: Path) -> DatabaseUnderTest:
+        return FilesUnderTest(tmp_path)
 
 
 @pytest.fixture(scope="module")

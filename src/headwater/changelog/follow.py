@@ -236,7 +236,12 @@ class SourceThread:
             self._looked_at = time.monotonic()
 
     def _warn_of_short_log(self, begin: Positions, end: Positions) -> None:
-        """Warn when a source that does not hold its log for us will soon have deleted what we still need."""
+        """Warn when a source that does not hold its log for us will soon have deleted what we still need.
+
+        The log of one that is polled is our own.
+        """
+        if not self.source.abilities.tells_every_transaction:
+            return
         held = self._held_to()
         short = [
             (left, behind)

@@ -26,7 +26,9 @@ from headwater.model.settings import DEFAULTS, Settings
 PROJECT_FILE = "headwater.toml"
 VIEWS_FOLDER = "views"
 DEFAULT_ALGORITHM = "batched-sweep"
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*|file:[^${}]+)\}")
+"""What is filled in when it is needed: `${NAME}` from the environment, `${file:/PATH}` from a file."""
+IN_FILE = "file:"
 
 
 class Reading(Enum):
@@ -84,13 +86,38 @@ class SourceDeclaration:
 
 
 def filled(text: str, environment: Mapping[str, str], need: str) -> str:
-    """Return a text with its `${VARIABLE}`s filled in. An unset one is refused by its name."""
-    unset = [name for name in VARIABLE.findall(text) if not environment.get(name)]
+    """Return a text with its `${VARIABLE}`s and `${file:/PATH}`s filled in. What is not there is refused by its name.
+
+    Of a file, all is taken but line breaks at its end. It is read every time: a password that was changed is seen.
+    """
+    said = VARIABLE.findall(text)
+    unset = [name for name in said if not name.startswith(IN_FILE) and not environment.get(name)]
     if unset:
         raise InvalidProject(
             f'environment variable "{unset[0]}" is not set', code="HW-110", detail=need, hint=f"export {unset[0]}=…"
         )
-    return VARIABLE.sub(lambda match: environment[match[1]], text)
+    files = {name: _secret(name.removeprefix(IN_FILE), need) for name in said if name.startswith(IN_FILE)}
+    return VARIABLE.sub(lambda match: files.get(match[1]) or environment[match[1]], text)
+
+
+def _secret(path: str, need: str) -> str:
+    """Return what a file holds. What it holds is in no error."""
+    why = "a relative path would depend on where the command is run"
+    if Path(path).is_absolute():
+        try:
+            if content := Path(path).read_text(encoding="utf-8").rstrip("\r\n"):
+                return content
+            why = "it is empty"
+        except UnicodeDecodeError:
+            why = "it is not UTF-8 text"
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+    raise InvalidProject(
+        f'no secret can be read from the file "{path}"',
+        code="HW-174",
+        detail=f"{why}; {need}",
+        hint="write ${file:/PATH} with the whole path of a file that this account may read",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,7 +211,8 @@ class Project:
     @property
     def secret_variables(self) -> frozenset[str]:
         """The environment's variables that the sources' urls are made of."""
-        return frozenset(name for source in self.sources for name in VARIABLE.findall(source.url_text))
+        found = (name for source in self.sources for name in VARIABLE.findall(source.url_text))
+        return frozenset(name for name in found if not name.startswith(IN_FILE))
 
     def reading(self, relation: RelationName) -> Reading:
         """Return how a relation is read."""

@@ -41,7 +41,7 @@ from headwater.views.steps.needed_content import needed_content
 from headwater.views.steps.segments import SegmentedView
 from headwater.views.text.declaration import relations_named
 from headwater.views.text.upstream_views import ViewText, views_below
-from headwater.warehouse.source_memory import SourceMemory
+from headwater.warehouse.source_memory import SourceFiles, SourceMemory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +162,7 @@ def _settings(project: Project, name: str) -> SourceSettings:
         connection_limit=source.probe_connections,
         tells_prepared=name in prepared,
         memory=SourceMemory(project.warehouse, name),
+        files=SourceFiles(project.warehouse, name),
         project_settings=project.settings,
         spill_bytes=MemoryBudget.of(project.memory_bytes).spill_bytes(len(project.sources)),
         declared_in=source.declared_in,

@@ -5,6 +5,8 @@ Every kind is an entry point of the group `headwater.sources`, named by its sche
     [project.entry-points."headwater.sources"]
     postgresql = "headwater.sources.postgres:PostgresSource.connect"
 
+A source that says how often it is polled (`poll = "60 s"`) is one that is polled, whatever its scheme.
+
 The object it names takes `SourceSettings` and returns a `Source`, without connecting to anything. It is imported when a
 project uses the scheme, and so is the driver of that database.
 """
@@ -21,24 +23,29 @@ from headwater.errors import HeadwaterError, InvalidProject
 from headwater.sources.source import Source, SourceSettings
 
 GROUP = "headwater.sources"
+POLL = "poll"
+"""The option that says how often a source is polled."""
+ANY_DATABASE = "sqlalchemy"
+"""What stands for the scheme of a source that is polled: a library that knows many databases finds out."""
 
 Kind: TypeAlias = Callable[[SourceSettings], Source]
 
 
 def known_schemes() -> tuple[str, ...]:
     """Return the schemes of URLs that name a source. Nothing is imported."""
-    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)} - {ANY_DATABASE}))
 
 
 def connect(settings: SourceSettings) -> Source:
     """Return the source that a URL names, by its scheme. Nothing is connected yet."""
     entry = _entry(settings, settings.url())
     kind: Kind = _load(entry)
+    is_polled = entry.name == ANY_DATABASE
     same_kind = {one.name for one in entry_points(group=GROUP) if one.value == entry.value}
 
     def url() -> str:
         found = settings.url()
-        if _scheme(found) not in same_kind:
+        if _scheme(found) not in same_kind and not is_polled:
             raise _unknown(settings, "its scheme has changed since the source was connected")
         return found
 
@@ -51,7 +58,10 @@ def require_kind(settings: SourceSettings) -> None:
 
 
 def _entry(settings: SourceSettings, url: str) -> EntryPoint:
-    found = {entry.value: entry for entry in entry_points(group=GROUP, name=_scheme(url))}
+    scheme = _scheme(url)
+    if scheme and POLL in settings.options:
+        scheme = ANY_DATABASE
+    found = {entry.value: entry for entry in entry_points(group=GROUP, name=scheme)}
     match list(found.values()):
         case [entry]:
             return entry

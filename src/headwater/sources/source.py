@@ -13,7 +13,8 @@ puts a proof into them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
@@ -304,6 +305,71 @@ class Memory(Protocol):
         ...
 
 
+class StateFiles(Protocol):
+    """Where a source keeps rows that it has to know in the next run of the same warehouse: files, by plain names."""
+
+    def names(self) -> list[str]:
+        """Return the names of all files."""
+        ...
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a file, or None if it is not there."""
+        ...
+
+    def write_new_text(self, name: str, text: str) -> bool:
+        """Make a file, durably, unless it is there. At most one of several callers gets True."""
+        ...
+
+    def table(self, name: str) -> pa.Table:
+        """Return the rows of a file, mapped where that is possible."""
+        ...
+
+    def write_table(self, name: str, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
+        """Write rows of a schema, durably. One part at a time is held."""
+        ...
+
+    def delete(self, name: str) -> None:
+        """Delete a file. One that is not there is fine."""
+        ...
+
+
+class ProcessFiles:
+    """Files that end with the process."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._held: dict[str, str | pa.Table] = {}
+        self._lock = threading.Lock()
+
+    def names(self) -> list[str]:
+        """Return the names of all files."""
+        with self._lock:
+            return list(self._held)
+
+    def text(self, name: str) -> str | None:
+        """Return the text of a file."""
+        found = self._held.get(name)
+        return found if isinstance(found, str) else None
+
+    def write_new_text(self, name: str, text: str) -> bool:
+        """Make a file unless it is there."""
+        with self._lock:
+            return self._held.setdefault(name, text) is text
+
+    def table(self, name: str) -> pa.Table:
+        """Return the rows of a file."""
+        return self._held[name]
+
+    def write_table(self, name: str, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
+        """Keep rows."""
+        self._held[name] = pa.concat_tables([schema.empty_table(), *parts])
+
+    def delete(self, name: str) -> None:
+        """Delete a file."""
+        with self._lock:
+            self._held.pop(name, None)
+
+
 class ProcessMemory:
     """A memory that ends with the process."""
 
@@ -336,6 +402,8 @@ class SourceSettings:
     tells_prepared: bool = False
     """Whether the ids of prepared transactions are needed, because they are parts of global ones."""
     memory: Memory = field(default_factory=ProcessMemory)
+    files: StateFiles = field(default_factory=ProcessFiles)
+    """Where it keeps what it has to know of rows."""
     project_settings: Settings = DEFAULTS
     """What the operator of the project has set."""
     spill_bytes: int = SPILL_BYTES
