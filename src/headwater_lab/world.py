@@ -29,14 +29,14 @@ from headwater.maintenance.published.messages import (
     Query,
     answer_part,
 )
-from headwater.maintenance.published.terms import Term
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
 from headwater.views.steps.join import JoinView
 from headwater_lab.in_memory.bag import InMemoryBag, Row
-from headwater_lab.in_memory.install import install_in_memory, sum_of_terms
+from headwater_lab.in_memory.install import install_in_memory
 from headwater_lab.in_memory.look import look_in_memory
 from headwater_lab.ledger import Ledger, LedgerEntry, Rows, added
+from headwater_lab.oracle import oracle
 from headwater_lab.watched_log import WatchedLog
 
 
@@ -54,14 +54,8 @@ class WorldSetting:
         return tuple(dict.fromkeys(occurrence.relation.name.source for occurrence in self.view.occurrences))
 
     def recomputed(self, rows: Rows) -> Counter[Row]:
-        """Return the view's rows over the given rows of its relations."""
-        bound = {}
-        for occurrence in self.view.occurrences:
-            name = occurrence.relation.name
-            bound[occurrence.alias] = InMemoryBag.of(
-                self.catalog[name].column_names, ((0, row, count) for row, count in rows.get(name, {}).items())
-            )
-        return sum_of_terms(self.view, (Term(tick=Tick(0), bound=bound),))
+        """Return the view's rows over the given rows of its relations, recomputed from its SQL."""
+        return oracle(self.view.sql, tuple(self.catalog.values())).rows(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
