@@ -151,6 +151,7 @@ class World:
         self.channels: dict[str, deque[Committed | Served]] = {source: deque() for source in setting.sources}
         self.state = setting.recomputed(setting.rows)
         self._refreshed = Tick(0)
+        self._waiting: list[RowRequest[Any]] = []
         self.events: list[Happening] = []
         self._log = WatchedLog(self.ledger)
         self._running = algorithm(setting.view, Tick(0), self._log)
@@ -220,11 +221,14 @@ class World:
         self._act(self._running.send(event))
 
     def _take_in(self, answered: Answered[InMemoryBag]) -> None:
-        self._log.watch(tuple(request for part in answered.found for request, _ in part))
+        self._waiting += [request for part in answered.found for request, _ in part]
+        self._log.watch(tuple(self._waiting))
         effects = self._running.send(answered)
         for (relation, tick), correction in self._log.corrections().items():
             rebased = Rebased(number=answered.number, relation=relation, tick=tick, correction=correction)
             self.events.append(rebased)
+        if effects or not any(self.queries.values()):
+            self._waiting = []  # a round is complete, and was used
         self._log.watch(())
         self._act(effects)
 

@@ -33,6 +33,9 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
     reading = explain_cost(resolved, name)
     words = StepWords.of(resolved.views[name].view)
     summary = summarize(resolved.views[name], reading, words)
+    predicted = (
+        f"{cost.queries:g} in {_rounds(cost.rounds)} predicted: {cost.formula}; each carries {cost.message_size}"
+    )
     lines = [
         *summary.lines,
         "",
@@ -41,7 +44,7 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
         f"  algorithm    {described.name} (paper {described.paper}): {described.remark}",
         f"  guarantees   {described.guarantee.value}",
         f"  needs        {', '.join(requirement.name for requirement in described.requirements) or 'nothing'}",
-        f"  queries      {cost.queries:g} predicted: {cost.formula}; each carries {cost.message_size}",
+        f"  queries      {predicted}",
     ]
     if described.run is None:
         lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
@@ -62,7 +65,12 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
             **keeping_data(resolved, resolved.views[name]),
             "paper": described.paper,
             "requirements": [requirement.name for requirement in described.requirements],
-            "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},
+            "predicted": {
+                "queries": cost.queries,
+                "rounds": cost.rounds,
+                "formula": cost.formula,
+                "message_size": cost.message_size,
+            },
             "visits_per_batch": visits,
             "cost": reading.data,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
@@ -72,6 +80,11 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
             "maintenance_sql": law_sql(view, tables, 0),
         },
     )
+
+
+def _rounds(count: float) -> str:
+    """Return rounds in words: queries of one round go out at once."""
+    return "1 round" if count == 1 else f"{count:g} rounds"
 
 
 def _order(levels: tuple[tuple[str, ...], ...]) -> str:

@@ -114,6 +114,7 @@ class LoggedRelationRows:
         number: int,
         parts: Iterator[pa.Table],
     ) -> None:
+        """Make the table that parts of the log are copied into."""
         self._run = base.connection.execute
         self._connection = base.connection
         self._parts = parts

@@ -54,7 +54,10 @@ def test_a_walk_gives_every_state_whatever_the_parts() -> None:
         start = random.randrange(15)
         cuts = sorted(random.sample(range(len(rows)), 4))
         later = [row for row in rows if row[0] > start]
-        parts = [table([row for row in later if a <= rows.index(row) < b]) for a, b in zip([0, *cuts], [*cuts, 999], strict=True)]
+        parts = [
+            table([row for row in later if a <= rows.index(row) < b])
+            for a, b in zip([0, *cuts], [*cuts, 999], strict=True)
+        ]
         assert sum(part.num_rows for part in parts) == len(later)
         with BaseRelations([R]) as base:
             walk = LoggedRelationRows(base, R, ("k", "x"), 0, iter([part for part in parts if part.num_rows]))
