@@ -1,7 +1,7 @@
 """Which ways to ask less can ever apply to a view, and why not: what `explain` says of it.
 
-They belong to the algorithms by version numbers (paper 001) and to `maintenance = "runtime"`. Each depends on the view's
-shape and on what its sources enforce alone, so it can be said before anything happens.
+They belong to the algorithms by version numbers (paper 001) and to `maintenance = "runtime"`. Each depends only
+on the view's shape and on what its sources enforce, so it can be said before anything happens.
 """
 
 from __future__ import annotations
