@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from headwater.cli.app import app
 from headwater.cli.entry import VERBS
 from headwater.errors import InvalidView
+from headwater.maintenance.published.algorithms import ALGORITHMS
 from headwater.model.settings import Allowed, Count, groups, settings_of
 from headwater.views.compile.reasons import WHYS
 from headwater.views.text.functions import (
@@ -27,10 +28,15 @@ from headwater.views.text.functions import (
 )
 from headwater.views.text.support import REASONS, Reason
 from headwater_lab.cli.app import LAB_VERBS
+from headwater_lab.literal import VARIANTS
+from headwater_lab.shapes import SHAPES
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
 SOURCES = ROOT / "src"
+PAPERS = ROOT / "docs" / "theory" / "papers.md"
+_EXAMPLE = SHAPES["chain"].setting(3).view
+"""Any view: the formulas are the same for all."""
 
 _FUNCTIONS_PER_LINE = 8
 
@@ -109,6 +115,29 @@ def main() -> None:
     """Write the generated pages."""
     for name, page in PAGES.items():
         (REFERENCE / name).write_text(page(), encoding="utf-8")
+    PAPERS.write_text(papers_page(PAPERS.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def papers_page(written: str) -> str:
+    """Return the page about the papers with the table of algorithms as the registry has it. The rest is written."""
+    opening, closing = "<!-- algorithms: written by `make docs` -->\n", "<!-- end of algorithms -->"
+    before, _, rest = written.partition(opening)
+    _, _, after = rest.partition(closing)
+    if not after:
+        raise ValueError("docs/theory/papers.md does not say where the table of algorithms begins and ends")
+    headings = ("algorithm", "paper", "guarantees", "needs of a view", "queries for a transaction", "read literally")
+    rows = (
+        (
+            f"`{one.name}`",
+            one.paper,
+            one.guarantee.value,
+            "; ".join(requirement.name for requirement in one.requirements) or "nothing",
+            one.cost(_EXAMPLE).formula,
+            "; ".join(f"`{variant.name}` {variant.wrong}" for variant in VARIANTS if variant.of == one.name) or "–",
+        )
+        for one in ALGORITHMS
+    )
+    return "".join([before, opening, "\n", *(f"{line}\n" for line in _table(headings, rows)), "\n", closing, after])
 
 
 def cli_page() -> str:

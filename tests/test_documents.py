@@ -156,6 +156,11 @@ def test_every_package_is_in_the_architecture() -> None:
     assert not [package for package in packages if f"`{package}/`" not in text]
 
 
+def test_the_table_of_algorithms_is_not_stale() -> None:
+    written = GENERATED["PAPERS"].read_text(encoding="utf-8")
+    assert written == GENERATED["papers_page"](written), "run `make docs`"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_generated_pages_are_not_stale(page: str) -> None:
     written = (ROOT / "docs" / "reference" / page).read_text(encoding="utf-8")

@@ -67,7 +67,7 @@ def _draw_varied(comparison: Comparison, chart: Chart, styles: Mapping[str, Mapp
         ("time between transactions (one way ≈ 1)", [(v, replace(middle, interval=v)) for v in plan.intervals]),
         ("share of deletes, %", [(100 * value, replace(middle, deletes=value)) for value in plan.deletes]),
     )
-    everywhere = [cell.conditions for cell in comparison.cells]
+    everywhere = [cell.conditions for cell in comparison.cells if cell.conditions.shape == comparison.plan.shapes[0]]
     alike = _alike(comparison, chart.value, everywhere)
     figure = titled_figure(chart.title, 15, 5.6)
     axes = figure.subplots(1, len(panels), sharey=True)

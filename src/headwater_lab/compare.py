@@ -14,8 +14,9 @@ from typing import TypeVar
 from headwater.maintenance.published.algorithms import DescribedAlgorithm
 from headwater_lab.any_order import LARGEST_LATTICE
 from headwater_lab.grading import states_by_vector
-from headwater_lab.measure import MeasuredAlgorithm, Right, measure
+from headwater_lab.measure import MeasuredAlgorithm, Right, measure, rounds_per_update
 from headwater_lab.scenario import Scenario, ScenarioBlock, moves_of
+from headwater_lab.shapes import SHAPES
 from headwater_lab.timed import Conditions, Recording, at_one_source, play_recording, record
 from headwater_lab.world import World
 
@@ -63,6 +64,7 @@ TABLE_1: Mapping[str, Claim] = {
 T = TypeVar("T")
 
 _MOST_QUERIES_PER_UPDATE = 100
+LEAST_RELATIONS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,7 @@ class ComparePlan:
     intervals: tuple[float, ...]
     deletes: tuple[float, ...]
     transaction_count: int
+    shapes: tuple[str, ...] = tuple(SHAPES)
 
     @property
     def middle(self) -> Conditions:
@@ -83,17 +86,25 @@ class ComparePlan:
             interval=_middle(self.intervals),
             deletes=_middle(self.deletes),
             transaction_count=self.transaction_count,
+            shape=self.shapes[0],
         )
 
     @property
+    def tables(self) -> tuple[Conditions, ...]:
+        """The conditions of the tables: the middle, in each shape. A shape has three relations or more."""
+        count = max(self.middle.source_count, LEAST_RELATIONS)
+        others = (replace(self.middle, shape=shape, source_count=count) for shape in self.shapes[1:])
+        return self.middle, *others
+
+    @property
     def all_conditions(self) -> tuple[Conditions, ...]:
-        """Every set of conditions, each once: the middle, and what differs from it in one thing."""
+        """Every set of conditions, each once: the middle, what differs from it in one thing, and the other shapes."""
         middle = self.middle
         varied = [middle]
         varied += [replace(middle, source_count=value) for value in self.source_counts]
         varied += [replace(middle, interval=value) for value in self.intervals]
         varied += [replace(middle, deletes=value) for value in self.deletes]
-        return tuple(dict.fromkeys(varied))
+        return tuple(dict.fromkeys([*varied, *self.tables]))
 
 
 def _middle(values: Sequence[T]) -> T:
@@ -106,6 +117,7 @@ class Predicted:
 
     algorithm: str
     queries: float
+    rounds: float
     formula: str
     message_size: str
     requirements: tuple[str, ...]
@@ -117,6 +129,8 @@ class ComparedCell:
     """What was measured under one set of conditions, by algorithm in the order of the registry."""
 
     conditions: Conditions
+    view: str
+    predicted: tuple[Predicted, ...]
     measured: tuple[MeasuredAlgorithm, ...]
 
 
@@ -125,15 +139,19 @@ class Comparison:
     """Everything that was measured, and which algorithms were left out for what reason."""
 
     plan: ComparePlan
-    view: str
-    predicted: tuple[Predicted, ...]
     cells: tuple[ComparedCell, ...]
     left_out: tuple[tuple[str, str], ...]
 
     @property
     def middle(self) -> ComparedCell:
-        """The cell of the table."""
-        return next(cell for cell in self.cells if cell.conditions == self.plan.middle)
+        """The cell of the first table."""
+        return self.tables[0]
+
+    @property
+    def tables(self) -> tuple[ComparedCell, ...]:
+        """The cells of the tables, one for each shape."""
+        by_conditions = {cell.conditions: cell for cell in self.cells}
+        return tuple(by_conditions[conditions] for conditions in self.plan.tables)
 
 
 def compare_all(
@@ -148,15 +166,17 @@ def compare_all(
     for conditions in plan.all_conditions:
         progress(conditions)
         largest_lattice = LARGEST_LATTICE if conditions == plan.middle else conditions.transaction_count + 1
-        measured, failed = _play_all(_stages(conditions, plan.seed), entrants, conditions, largest_lattice)
-        cells.append(ComparedCell(conditions=conditions, measured=measured))
+        stages = _stages(conditions, plan.seed)
+        measured, failed = _play_all(stages, entrants, conditions, largest_lattice)
+        placed = [(described, _stage(described, stages)) for described in entrants]
+        predicted = tuple(_predict(described, stage) for described, stage in placed if stage is not None)
+        view = stages[0].setting.view.sql
+        cells.append(ComparedCell(conditions=conditions, view=view, predicted=predicted, measured=measured))
         missed += failed
     stages = _stages(plan.middle, plan.seed)
     placed = [(described, _stage(described, stages)) for described in entrants]
     comparison = Comparison(
         plan=plan,
-        view=stages[0].setting.view.sql,
-        predicted=tuple(_predict(described, stage) for described, stage in placed if stage is not None),
         cells=tuple(cells),
         left_out=tuple(
             (described.name, "; ".join(described.missing(stages[-1].setting.view)))
@@ -183,6 +203,7 @@ def _predict(described: DescribedAlgorithm, stage: Recording) -> Predicted:
     return Predicted(
         algorithm=described.name,
         queries=cost.queries,
+        rounds=cost.rounds,
         formula=cost.formula,
         message_size=cost.message_size,
         requirements=tuple(requirement.name for requirement in described.requirements),
@@ -206,7 +227,8 @@ def _play_all(
         timed = play_recording(stage, described.run, most_queries=most_queries)
         place = stages.index(stage)
         right = Right(states=states[place], largest_lattice=largest_lattice)
-        one = measure(described.name, described.guarantee, timed, right, one_source=place > 0)
+        rounds = rounds_per_update(stage, described.run)
+        one = measure(described.name, described.guarantee, timed, right, rounds=rounds, one_source=place > 0)
         measured.append(one)
         if not one.kept and not one.gave_up:
             missed.append(_as_scenario(described, timed.world, one, conditions, stage.seed))
@@ -217,9 +239,10 @@ def _as_scenario(
     described: DescribedAlgorithm, world: World, one: MeasuredAlgorithm, conditions: Conditions, seed: int
 ) -> Scenario:
     """Return the interleaving of a run as a scenario. It expects what is claimed, so that a replay shows the miss."""
-    said = f"{conditions.source_count} sources, interval {conditions.interval}, {conditions.deletes:.0%} deletes"
+    size, interval, deletes = conditions.source_count, conditions.interval, conditions.deletes
+    said = f"{conditions.shape} of {size}, interval {interval}, {deletes:.0%} deletes"
     return Scenario(
-        name=f"{described.name}_{conditions.source_count}_{conditions.interval}_{conditions.deletes}_{seed}",
+        name=f"{described.name}_{conditions.shape}_{size}_{interval}_{deletes}_{seed}",
         about=(
             f"{described.name} claims {one.claim.value} and was {one.guarantee.value}: {said}, seed {seed}.",
             "Written by `headwater lab compare`.",

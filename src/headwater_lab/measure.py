@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from headwater.judge.grade import grade_sequence
-from headwater.maintenance.published.messages import Query
+from headwater.maintenance.published.messages import Algorithm, Query
 from headwater.model.guarantee import Guarantee
 from headwater_lab.grading import States, grade_in_any_order, right_in_delivery_order
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
-from headwater_lab.timed import Timed
-from headwater_lab.world import Sent, Served
+from headwater_lab.timed import Recording, Timed
+from headwater_lab.world import Sent, Served, World
 
 _NUMBER_BYTES = 8
+_MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,8 @@ class MeasuredAlgorithm:
 
     A message is a query or its answer; notifications of transactions are the same for everybody and not counted. A
     number travels as eight bytes, a text as its length, a row with its count. `any_order` is None where there are too
-    many orders to look at. `mean_ticks_behind` is the integral of `behind` over the time until everything was shown.
+    many orders to look at. A round is what goes out at once and is waited for, where nothing interferes.
+    `mean_ticks_behind` is the integral of `behind` over the time until everything was shown.
     """
 
     algorithm: str
@@ -41,6 +43,7 @@ class MeasuredAlgorithm:
     guarantee: Guarantee
     any_order: Guarantee | None
     queries_per_update: float
+    rounds_per_update: float
     messages_per_update: float
     rows_per_update: float
     bytes_per_update: float
@@ -58,7 +61,9 @@ class MeasuredAlgorithm:
         return self.guarantee >= self.claim
 
 
-def measure(name: str, claim: Guarantee, timed: Timed, right: Right, *, one_source: bool) -> MeasuredAlgorithm:
+def measure(
+    name: str, claim: Guarantee, timed: Timed, right: Right, *, rounds: float, one_source: bool
+) -> MeasuredAlgorithm:
     """Return what a timed world shows of the algorithm it was played with."""
     world = timed.world
     updates = max(world.versions.total(), 1)
@@ -79,6 +84,7 @@ def measure(name: str, claim: Guarantee, timed: Timed, right: Right, *, one_sour
         guarantee=guarantee,
         any_order=any_order,
         queries_per_update=len(sent) / updates,
+        rounds_per_update=rounds,
         messages_per_update=(len(sent) + len(served)) / updates,
         rows_per_update=sum(rows for rows, _ in asked + answered) / updates,
         bytes_per_update=sum(size for _, size in asked + answered) / updates,
@@ -90,6 +96,26 @@ def measure(name: str, claim: Guarantee, timed: Timed, right: Right, *, one_sour
         ended_at=timed.ended_at,
         behind=timed.behind,
     )
+
+
+def rounds_per_update(recording: Recording, algorithm: Algorithm) -> float:
+    """Return how many rounds a transaction takes where nothing interferes: what is open is answered all at once."""
+    world = World(recording.setting, algorithm)
+    rounds = 0
+    for transaction in recording.transactions:
+        world.commit(transaction.source, transaction.changes)
+        world.deliver(transaction.source)
+        while not world.is_quiet:
+            rounds += 1
+            for source, queries in [(source, len(waiting)) for source, waiting in world.queries.items()]:
+                for _ in range(queries):
+                    world.serve(source)
+            for source, messages in [(source, len(waiting)) for source, waiting in world.channels.items()]:
+                for _ in range(messages):
+                    world.deliver(source)
+            if rounds > _MOST_ROUNDS * len(recording.transactions):
+                return rounds / len(recording.transactions)  # it would not end
+    return rounds / max(len(recording.transactions), 1)
 
 
 def _carried(query: Query[InMemoryBag]) -> Iterator[Row]:

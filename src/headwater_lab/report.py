@@ -25,6 +25,7 @@ HEADINGS = (
     "in any order",
     "predicted",
     "queries",
+    "rounds",
     "messages",
     "rows",
     "bytes",
@@ -36,8 +37,9 @@ HEADINGS = (
 """What is claimed and measured, in the order of the table; costs are per transaction."""
 
 LEGEND = (
-    "Table 1: that of paper 000. Predicted: queries where nothing interferes and every step finds rows. Queries, "
-    "messages, rows and bytes are per transaction; a query and its answer are two messages. Largest query: the "
+    "Table 1: that of paper 000. Predicted: queries, and in how many rounds, where nothing interferes and every step "
+    "finds rows. Queries, rounds, messages, rows and bytes are per transaction; a round goes out at once, counted "
+    "where nothing interferes; a query and its answer are two messages. Largest query: the "
     "bytes it carries, in how many parts. Installs: all, and those before the last transaction was delivered. "
     "Behind: ticks delivered and not yet shown, mean over time. End: when everything was shown; one way takes "
     "about 1. In any order: – where there are too many orders to look at."
@@ -85,9 +87,9 @@ def write_scenarios(missed: Iterable[Scenario], folder: Path) -> tuple[Path, ...
     return tuple(files)
 
 
-def rows_of(comparison: Comparison, cell: ComparedCell) -> tuple[tuple[str, ...], ...]:
+def rows_of(cell: ComparedCell) -> tuple[tuple[str, ...], ...]:
     """Return the rows of a cell's table: what is claimed, beside what was measured."""
-    predicted = {one.algorithm: one for one in comparison.predicted}
+    predicted = {one.algorithm: one for one in cell.predicted}
     return tuple(_row(one, predicted[one.algorithm]) for one in cell.measured)
 
 
@@ -100,8 +102,9 @@ def _row(one: MeasuredAlgorithm, predicted: Predicted) -> tuple[str, ...]:
         one.claim.value,
         "gave up" if one.gave_up else one.guarantee.value,
         "–" if one.any_order is None else one.any_order.value,
-        f"{predicted.queries:g}",
+        f"{predicted.queries:g} in {predicted.rounds:g}",
         f"{one.queries_per_update:.2f}",
+        f"{one.rounds_per_update:.2f}",
         f"{one.messages_per_update:.2f}",
         f"{one.rows_per_update:.1f}",
         f"{one.bytes_per_update:.0f}",
@@ -116,8 +119,8 @@ def conditions_of(cell: ComparedCell) -> str:
     """Return conditions in words."""
     one = cell.conditions
     return (
-        f"{one.source_count} sources, {one.transaction_count} transactions, one every {one.interval:g}, "
-        f"{one.deletes:.0%} deletes"
+        f"{one.shape} of {one.source_count} relations, {one.transaction_count} transactions, "
+        f"one every {one.interval:g}, {one.deletes:.0%} deletes"
     )
 
 
@@ -125,13 +128,13 @@ def page_of(comparison: Comparison) -> str:
     """Return the HTML page."""
     middle = comparison.middle
     parts = [
-        f"<h1>Maintenance algorithms, measured</h1><p><code>{escape(comparison.view)}</code></p>",
+        f"<h1>Maintenance algorithms, measured</h1><p><code>{escape(middle.view)}</code></p>",
         f"<p>The same recorded transactions and delays for every algorithm, from seed {comparison.plan.seed}.</p>",
         f"<h2>Table 1 of paper 000, measured: {conditions_of(middle)}</h2>",
-        _measured_table(comparison, middle),
+        _measured_table(middle),
         f'<p class="legend">{escape(LEGEND)}</p>',
         "<h2>What is claimed</h2>",
-        html_table(_CLAIM_HEADINGS, [_claims(one) for one in comparison.predicted]),
+        html_table(_CLAIM_HEADINGS, [_claims(one) for one in middle.predicted]),
     ]
     parts += [f"<p>{escape(name)} is left out: {escape(reason)}</p>" for name, reason in comparison.left_out]
     parts += [f"<h2>{escape(chart.title)}</h2>{html_picture(chart.file, chart.title)}" for chart in CHARTS]
@@ -140,13 +143,14 @@ def page_of(comparison: Comparison) -> str:
     )
     for cell in comparison.cells:
         if cell is not middle:
-            parts += [f"<h2>{conditions_of(cell)}</h2>", _measured_table(comparison, cell)]
+            view = f"<p><code>{escape(cell.view)}</code></p>"
+            parts += [f"<h2>{conditions_of(cell)}</h2>", view, _measured_table(cell)]
     return html_page("Headwater lab", parts)
 
 
-def _measured_table(comparison: Comparison, cell: ComparedCell) -> str:
+def _measured_table(cell: ComparedCell) -> str:
     missed = [number for number, one in enumerate(cell.measured) if not one.kept]
-    return html_table(HEADINGS, rows_of(comparison, cell), bad=missed)
+    return html_table(HEADINGS, rows_of(cell), bad=missed)
 
 
 def _claims(predicted: Predicted) -> tuple[str, ...]:

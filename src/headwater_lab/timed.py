@@ -8,22 +8,23 @@ short its way. Each source's transactions come in one fixed order, so they are v
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
-from itertools import count, pairwise
+from itertools import count
 from random import Random
 
 from headwater.maintenance.published.messages import Algorithm
-from headwater.model.relation import Column, Relation, RelationName
+from headwater.model.relation import Relation, RelationName
 from headwater_lab.in_memory.bag import Row
 from headwater_lab.ledger import Rows, added
 from headwater_lab.one_join import declare
+from headwater_lab.shapes import SHAPES
 from headwater_lab.world import Installed, Received, Sent, World, WorldSetting
 
-_COLUMNS = ("k", "a", "b")
 _FIRST_ROWS = 6
 _VALUES = 5
 _DELAY = (0.5, 1.5)
@@ -32,12 +33,16 @@ _DELAY = (0.5, 1.5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What is varied: how many sources, how long between transactions on average, and which share of them deletes."""
+    """What is varied: how many relations, how long between transactions on average, and which share of them deletes.
+
+    In most shapes each relation has a source of its own (`shapes`).
+    """
 
     source_count: int
     interval: float
     deletes: float
     transaction_count: int
+    shape: str = "chain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,72 +77,73 @@ class Timed:
 
 
 def record(conditions: Conditions, seed: int) -> Recording:
-    """Return a recording: a chain of relations, one per source, whose view holds the keys of all of them.
+    """Return a recording of a view of some shape, which holds the keys of all its relations.
 
     Another interval gives the same transactions at other times.
     """
     random = Random(f"{seed} {conditions.source_count}")  # noqa: S311 - a seed that can be given again is the point
-    relations = [_relation(f"s{place}", f"r{place}") for place in range(1, conditions.source_count + 1)]
-    setting = _chain(relations, {relation.name: _first_rows(random) for relation in relations})
-    rows = {name: Counter(held) for name, held in setting.rows.items()}
+    shape = SHAPES[conditions.shape]
+    setting = shape.setting(conditions.source_count)
+    rows = {name: _first_rows(random, relation) for name, relation in setting.catalog.items()}
+    setting = replace(setting, rows=dict(rows))
     transactions = []
     at = 0.0
     for _ in range(conditions.transaction_count):
         at += random.expovariate(1) * conditions.interval
-        name = random.choice(relations).name
-        change = _change(random, rows[name], conditions.deletes)
-        rows[name] = added(rows[name], change)
+        first = random.choice(list(setting.catalog))
+        beside = [name for name in setting.catalog if name.source == first.source and name != first]
+        touched = [first, *(name for name in beside if random.random() < shape.together)]
+        changes = {}
+        for name in touched:
+            change = _change(random, setting.catalog[name], rows[name], conditions.deletes, shape.modify)
+            rows[name] = added(rows[name], change)
+            changes[name] = change
         delay = random.uniform(*_DELAY)
-        transactions.append(Recorded(at=at, source=name.source, changes={name: change}, delay=delay))
+        transactions.append(Recorded(at=at, source=first.source, changes=changes, delay=delay))
     return Recording(setting=setting, transactions=tuple(transactions), seed=seed)
 
 
 def at_one_source(recording: Recording) -> Recording:
     """Return the same relations and transactions, all at one source: for algorithms that know no other."""
-    names = {name: RelationName(source="s", name=name.name) for name in recording.setting.catalog}
-    relations = [replace(relation, name=names[name]) for name, relation in recording.setting.catalog.items()]
-    rows = {names[name]: held for name, held in recording.setting.rows.items()}
+    old = recording.setting
+    names = {name: RelationName(source="s", name=name.name) for name in old.catalog}
+    catalog = {names[name]: replace(relation, name=names[name]) for name, relation in old.catalog.items()}
+    sql = old.view.sql
+    for name, there in names.items():
+        sql = re.sub(rf"\b{re.escape(str(name))}\b", str(there), sql)
+    rows = {names[name]: held for name, held in old.rows.items()}
     transactions = tuple(
         replace(one, source="s", changes={names[name]: change for name, change in one.changes.items()})
         for one in recording.transactions
     )
-    return Recording(setting=_chain(relations, rows), transactions=transactions, seed=recording.seed)
+    setting = WorldSetting(view=declare("view", sql, catalog), catalog=catalog, rows=rows)
+    return Recording(setting=setting, transactions=transactions, seed=recording.seed)
 
 
-def _relation(source: str, name: str) -> Relation:
-    columns = tuple(Column(name=column, type="int", native="int4") for column in _COLUMNS)
-    return Relation(name=RelationName(source=source, name=name), columns=columns, key=("k",))
-
-
-def _chain(relations: list[Relation], rows: Mapping[RelationName, Mapping[Row, int]]) -> WorldSetting:
-    aliases = [relation.name.name for relation in relations]
-    outputs = ", ".join(f"{alias}.k AS {alias}_k" for alias in aliases)
-    tables = ", ".join(f"{relation.name} {alias}" for relation, alias in zip(relations, aliases, strict=True))
-    joins = [f"{left}.b = {right}.a" for left, right in pairwise(aliases)]
-    where = f" WHERE {' AND '.join(joins)}" if joins else ""
-    catalog = {relation.name: relation for relation in relations}
-    view = declare("view", f"SELECT {outputs} FROM {tables}{where}", catalog)
-    return WorldSetting(view=view, catalog=catalog, rows=rows)
-
-
-def _first_rows(random: Random) -> Counter[Row]:
+def _first_rows(random: Random, relation: Relation) -> Counter[Row]:
     rows: Counter[Row] = Counter()
     for _ in range(_FIRST_ROWS):
-        rows = added(rows, _insert(random, rows))
+        rows = added(rows, _insert(random, relation, rows))
     return rows
 
 
-def _change(random: Random, rows: Counter[Row], deletes: float) -> Counter[Row]:
-    if rows and random.random() < deletes:
+def _change(random: Random, relation: Relation, rows: Counter[Row], deletes: float, modify: float) -> Counter[Row]:
+    draw = random.random()
+    if rows and draw < deletes:
         return Counter({random.choice(sorted(rows)): -1})
-    return _insert(random, rows)
+    if rows and draw < deletes + (1 - deletes) * modify:
+        old = random.choice(sorted(rows))
+        place = random.randrange(1, len(old))
+        value = random.choice([value for value in range(_VALUES) if value != old[place]])
+        return Counter({old: -1, (*old[:place], value, *old[place + 1 :]): 1})
+    return _insert(random, relation, rows)
 
 
-def _insert(random: Random, rows: Counter[Row]) -> Counter[Row]:
+def _insert(random: Random, relation: Relation, rows: Counter[Row]) -> Counter[Row]:
     """Return a new row under the smallest free key: keys of deleted rows are used again."""
     held = {row[0] for row in rows}
     key = next(number for number in count(1) if number not in held)
-    return Counter({(key, random.randrange(_VALUES), random.randrange(_VALUES)): 1})
+    return Counter({(key, *(random.randrange(_VALUES) for _ in relation.columns[1:])): 1})
 
 
 class _Clock:

@@ -29,14 +29,14 @@ from headwater.maintenance.published.messages import (
     Query,
     answer_part,
 )
-from headwater.maintenance.published.terms import Term
 from headwater.model.position import Tick
 from headwater.model.relation import Relation, RelationName
 from headwater.views.steps.join import JoinView
 from headwater_lab.in_memory.bag import InMemoryBag, Row
-from headwater_lab.in_memory.install import install_in_memory, sum_of_terms
+from headwater_lab.in_memory.install import install_in_memory
 from headwater_lab.in_memory.look import look_in_memory
 from headwater_lab.ledger import Ledger, LedgerEntry, Rows, added
+from headwater_lab.oracle import oracle
 from headwater_lab.watched_log import WatchedLog
 
 
@@ -54,14 +54,8 @@ class WorldSetting:
         return tuple(dict.fromkeys(occurrence.relation.name.source for occurrence in self.view.occurrences))
 
     def recomputed(self, rows: Rows) -> Counter[Row]:
-        """Return the view's rows over the given rows of its relations."""
-        bound = {}
-        for occurrence in self.view.occurrences:
-            name = occurrence.relation.name
-            bound[occurrence.alias] = InMemoryBag.of(
-                self.catalog[name].column_names, ((0, row, count) for row, count in rows.get(name, {}).items())
-            )
-        return sum_of_terms(self.view, (Term(tick=Tick(0), bound=bound),))
+        """Return the view's rows over the given rows of its relations, recomputed from its SQL."""
+        return oracle(self.view.sql, tuple(self.catalog.values())).rows(rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +151,7 @@ class World:
         self.channels: dict[str, deque[Committed | Served]] = {source: deque() for source in setting.sources}
         self.state = setting.recomputed(setting.rows)
         self._refreshed = Tick(0)
+        self._waiting: list[RowRequest[Any]] = []
         self.events: list[Happening] = []
         self._log = WatchedLog(self.ledger)
         self._running = algorithm(setting.view, Tick(0), self._log)
@@ -226,11 +221,14 @@ class World:
         self._act(self._running.send(event))
 
     def _take_in(self, answered: Answered[InMemoryBag]) -> None:
-        self._log.watch(tuple(request for part in answered.found for request, _ in part))
+        self._waiting += [request for part in answered.found for request, _ in part]
+        self._log.watch(tuple(self._waiting))
         effects = self._running.send(answered)
         for (relation, tick), correction in self._log.corrections().items():
             rebased = Rebased(number=answered.number, relation=relation, tick=tick, correction=correction)
             self.events.append(rebased)
+        if effects or not any(self.queries.values()):
+            self._waiting = []  # a round is complete, and was used
         self._log.watch(())
         self._act(effects)
 

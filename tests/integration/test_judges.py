@@ -16,7 +16,7 @@ from headwater.judge import check as checking
 from headwater.judge.check import check_views
 from headwater.judge.result import ViewCheck
 from headwater.model.position import Tick
-from headwater.observe.events import ignore_event
+from headwater.observe.events import CheckEstimated, CheckProgress, Event
 from headwater.project.resolve import ResolvedProject
 from headwater.warehouse.journal import TableChange
 from headwater.warehouse.kept_table import KeptTable
@@ -51,7 +51,16 @@ def meant(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def judged(spark: SparkSession, meant: ResolvedProject) -> dict[str, ViewCheck]:
-    return {one.view: one for one in check_views(spark, meant, None, None, ignore_event).views}
+    heard: list[Event] = []
+    found = {one.view: one for one in check_views(spark, meant, None, None, heard.append).views}
+    estimated = [place for place, event in enumerate(heard) if isinstance(event, CheckEstimated)]
+    for view, one in found.items():
+        told = [place for place, event in enumerate(heard) if isinstance(event, CheckProgress) and event.view == view]
+        last = heard[told[-1]]
+        assert isinstance(last, CheckProgress)
+        assert last.states_checked == last.states_expected == one.verdict.states_checked
+        assert any(place < told[-1] for place in estimated), "how long it takes is said before the end"
+    return found
 
 
 def test_the_certificate_names_the_engines(

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headwater.demo.scenes import DemoEvent, DemoListener, Pulse, Replayed, Scene
-from headwater.observe.events import BatchCommitted, BootstrapProgress, CheckProgress, Idle
+from headwater.observe.events import BatchCommitted, BootstrapProgress, CheckEstimated, CheckProgress, Idle
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
 _LINE_SECONDS = 5.0
@@ -144,7 +144,7 @@ class _Lines:
                 _write(f"  tick {tick:,} of {through:,}")
             case BatchCommitted():
                 self._commit_count += 1
-            case Pulse() | Replayed() | BootstrapProgress() | CheckProgress() | Idle():
+            case Pulse() | Replayed() | BootstrapProgress() | CheckEstimated() | CheckProgress() | Idle():
                 return
             case _ if level_of(event) >= logging.WARNING:
                 _write(f"  {sentence_of(event)}")

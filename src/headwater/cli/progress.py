@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from headwater.observe.events import (
     BatchCommitted,
     BootstrapProgress,
+    CheckEstimated,
     CheckProgress,
     Event,
     Idle,
@@ -96,7 +97,7 @@ class _Notices:
         self._bars = bars
 
     def __call__(self, event: Event) -> None:
-        if level_of(event) >= logging.WARNING:
+        if level_of(event) >= logging.WARNING or isinstance(event, CheckEstimated):
             self._bars.console.print(sentence_of(event), style="yellow", markup=False, highlight=False)
 
 
@@ -113,7 +114,9 @@ class _WrittenLines:
                     return
                 self._counted_at = time.monotonic()
             case CheckProgress() if event.states_checked < event.states_expected:
-                return
+                if time.monotonic() - self._counted_at < _COUNTED_SECONDS:
+                    return
+                self._counted_at = time.monotonic()
             case _:
                 pass
         if level_of(event) >= logging.INFO:

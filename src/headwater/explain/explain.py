@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from headwater.explain.costs import explain_cost
 from headwater.explain.keeping import keeping_data, keeping_lines
 from headwater.explain.reading import reading_lines, replicas_data
@@ -9,7 +11,9 @@ from headwater.explain.result import ExplainResult
 from headwater.explain.segments import explain_segments
 from headwater.explain.steps import StepWords
 from headwater.explain.summary import summarize
+from headwater.maintenance.published.optimisations import optimisations
 from headwater.maintenance.visit_trees import visit_trees
+from headwater.model.keeping import Maintenance
 from headwater.model.project import Reading
 from headwater.project.resolve import ResolvedProject
 from headwater.views.laws.join import law_sql
@@ -33,6 +37,9 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
     reading = explain_cost(resolved, name)
     words = StepWords.of(resolved.views[name].view)
     summary = summarize(resolved.views[name], reading, words)
+    predicted = (
+        f"{cost.queries:g} in {_rounds(cost.rounds)} predicted: {cost.formula}; each carries {cost.message_size}"
+    )
     lines = [
         *summary.lines,
         "",
@@ -41,7 +48,14 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
         f"  algorithm    {described.name} (paper {described.paper}): {described.remark}",
         f"  guarantees   {described.guarantee.value}",
         f"  needs        {', '.join(requirement.name for requirement in described.requirements) or 'nothing'}",
-        f"  queries      {cost.queries:g} predicted: {cost.formula}; each carries {cost.message_size}",
+        f"  queries      {predicted}",
+    ]
+    may_ask_less = resolved.views[name].maintenance is Maintenance.RUNTIME or described.name.startswith(
+        "version-numbers"
+    )
+    asks_less = optimisations(view) if may_ask_less else ()
+    lines += [
+        f"  {one.name:<24} {one.of or 'the view'}: {'yes' if one.applies else 'no'}, {one.why}" for one in asks_less
     ]
     if described.run is None:
         lines += [f"  visits       {_order(tree.levels)}" for tree in trees if len(tree.levels) > 1]
@@ -62,7 +76,13 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
             **keeping_data(resolved, resolved.views[name]),
             "paper": described.paper,
             "requirements": [requirement.name for requirement in described.requirements],
-            "predicted": {"queries": cost.queries, "formula": cost.formula, "message_size": cost.message_size},
+            "asks_less": [asdict(one) for one in asks_less],
+            "predicted": {
+                "queries": cost.queries,
+                "rounds": cost.rounds,
+                "formula": cost.formula,
+                "message_size": cost.message_size,
+            },
             "visits_per_batch": visits,
             "cost": reading.data,
             "relations": {str(relation): reading.value for relation, reading in readings.items()},
@@ -72,6 +92,11 @@ def _explain_join(resolved: ResolvedProject, name: str, view: JoinView) -> Expla
             "maintenance_sql": law_sql(view, tables, 0),
         },
     )
+
+
+def _rounds(count: float) -> str:
+    """Return rounds in words: queries of one round go out at once."""
+    return "1 round" if count == 1 else f"{count:g} rounds"
 
 
 def _order(levels: tuple[tuple[str, ...], ...]) -> str:

@@ -5,14 +5,16 @@ to a tick, by the judge's own way (`judge/roll_back`). What the sources hold and
 comparison. The states compared are a sample, spread over what can be read, with the newest; if one is wrong, halving
 finds the tick where the mistake came in.
 
-Where rows are few and DuckDB is installed, DuckDB runs the SQL: no view is maintained by it. If it gives what the
-warehouse shows, the state is right. A view is written in Spark's SQL, so where DuckDB cannot run it, or gives something
-else, Spark runs it, and its word counts. The result says which engine judged how many states.
+Where rows are few and DuckDB is installed, DuckDB judges all states of all views in one pass over the log
+(`judge/one_pass`). If it gives what the warehouse shows, the state is right. A view is written in Spark's SQL, so where
+DuckDB cannot run it, or gives something else, Spark runs it, and its word counts. The result says which engine judged
+how many states.
 """
 
 from __future__ import annotations
 
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,10 +27,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.deltas.compare import Difference, Row, bag_key, bag_of
+from headwater.deltas.compare import Difference, Row
 from headwater.deltas.compare_frames import compare_counted, compare_frames, fingerprint
 from headwater.deltas.extent import WHOLE
-from headwater.deltas.on_spark import collect_few
 from headwater.engine.bootstrap.recompute import recompute
 from headwater.engine.bootstrap.staging import one_moment, stage_relation
 from headwater.engine.bootstrap.whole_view import computed_rows, require_same_rows, require_same_types, whole_view
@@ -37,14 +38,15 @@ from headwater.engine.state.truncation import truncations
 from headwater.errors import NotReadable, SourceUnavailable, UnfaithfulLog
 from headwater.judge.complete_orders import judged_text
 from headwater.judge.grade import Observation, Verdict, grade
-from headwater.judge.replay import ReplayedView, state_of
-from headwater.judge.result import DUCKDB, SPARK, CheckResult, ViewCheck
+from headwater.judge.one_pass import PassedView, PassResult, judge_in_one_pass
+from headwater.judge.replay import ReplayedView
+from headwater.judge.result import SPARK, CheckResult, ViewCheck
 from headwater.judge.roll_back import IMPOSSIBLE, LoggedRelation, RelationInSnapshot, rolled_back
 from headwater.judge.sample import first_wrong, spread
 from headwater.model.guarantee import Guarantee
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
-from headwater.observe.events import CheckProgress, Listener, ignore_event
+from headwater.observe.events import CheckEstimated, CheckProgress, Listener, ignore_event
 from headwater.project.outdated_view import refuse_outdated
 from headwater.project.resolve import ResolvedProject
 from headwater.spark.executors import has_executors
@@ -85,9 +87,9 @@ def check_views(
         since = min(max(warehouse.view(name).birth, warehouse.log.horizon()) for name in names)
         logged = {name: LoggedRelation.read(spark, one, warehouse.log, since) for name, one in staged_relations.items()}
         try:
-            checked = tuple(
-                _check_view(spark, resolved, name, warehouse, logged, ticks, listener, steps=steps) for name in names
-            )
+            due = [_view_to_check(spark, resolved, name, warehouse, logged, ticks) for name in names]
+            passed = _passed(resolved, staged_relations, warehouse, due, listener)
+            checked = tuple(_check_view(view, passed.get(view.entry.name), listener, steps=steps) for view in due)
         finally:
             for relation in logged.values():
                 relation.release()
@@ -129,7 +131,9 @@ def _stage(
                 staged = stage_relation(folder, asked, snapshot, described, wanted, WHOLE, ignore_event, settings)
                 files = [chunk.path for chunk in staged.chunks]
                 rows = read_files(spark, files, described.arrow_schema(wanted))
-                staged_relations[relation] = RelationInSnapshot(name=relation, columns=wanted, rows=rows, seen=seen)
+                staged_relations[relation] = RelationInSnapshot(
+                    name=relation, columns=wanted, rows=rows, files=tuple(files), seen=seen
+                )
             wait_until_followed(resolved, warehouse, positions)
             if not snapshot.is_valid(MaintainersLog(resolved=resolved, warehouse=warehouse)):
                 raise SourceUnavailable(
@@ -141,18 +145,37 @@ def _stage(
     return staged_relations
 
 
-def _check_view(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ViewToCheck:
+    """A view, the ticks whose states it claims to show, and those of them that are compared."""
+
+    entry: ViewEntry
+    states: _States
+    claimed: Sequence[Tick]
+    sample: Sequence[Tick]
+    frontier: Tick
+
+    def difference(self, tick: Tick) -> Difference | None:
+        """Return what is shown wrongly as Spark finds it. None if the tick went out of retention meanwhile."""
+        try:
+            return self.states.difference(tick)
+        except NotReadable:
+            if tick == self.frontier:
+                raise
+            return None
+        except (PySparkException, Py4JError) as error:
+            raise unchecked_error(self.entry.name, error, tick) from error
+
+
+def _view_to_check(
     spark: SparkSession,
     resolved: ResolvedProject,
     name: str,
     warehouse: Warehouse,
     logged: Mapping[RelationName, LoggedRelation],
     count: int | None,
-    listener: Listener,
-    *,
-    steps: bool,
-) -> ViewCheck:
-    """Compare a view with recomputation at its frontier and at earlier ticks that can still be read."""
+) -> _ViewToCheck:
+    """Choose the states of a view to compare: at its frontier, and at earlier ticks that can still be read."""
     entry, view = warehouse.view(name), resolved.views[name].view
     frontier = min(
         warehouse.frontier(name), warehouse.log.durable_tick
@@ -166,29 +189,82 @@ def _check_view(
         table=warehouse.kept_table(name),
         log=warehouse.log,
         logged=logged,
-        few=resolved.project.settings.reading.judged_rows,
     )
     claimed = _claimed_ticks(warehouse, entry, states.oldest(entry.birth), frontier)
-    sample = spread(claimed, count)
-    found: dict[Tick, Difference] = {}
-    judged_by: Counter[str] = Counter()
-    for number, tick in enumerate(sample, 1):
-        try:
-            engine, found[tick] = states.judge(tick)
-            judged_by[engine] += 1
-            if steps:
-                states.require_steps(tick)
-        except NotReadable:
-            if tick == frontier:
-                raise  # an older one went out of retention meanwhile
-        except (PySparkException, Py4JError) as error:
-            raise unchecked_error(name, error, tick) from error
-        listener(CheckProgress(view=name, states_checked=number, states_expected=len(sample)))
+    return _ViewToCheck(
+        entry=entry, states=states, claimed=claimed, sample=spread(claimed, count), frontier=Tick(frontier)
+    )
+
+
+def _passed(
+    resolved: ResolvedProject,
+    staged: Mapping[RelationName, RelationInSnapshot],
+    warehouse: Warehouse,
+    due: Sequence[_ViewToCheck],
+    listener: Listener,
+) -> dict[str, PassResult]:
+    """Let DuckDB judge what it can."""
+    if find_spec("duckdb") is None:
+        return {}
+    views = [
+        PassedView(
+            replayed=one.states.own,
+            table=one.states.table,
+            described=tuple(described_relations(one.states.view.joins).values()),
+            relations=one.states.view.relations,
+            ticks=one.sample,
+            ask=one.difference,
+        )
+        for one in due
+    ]
+    most_rows = resolved.project.settings.reading.judged_rows
+    return judge_in_one_pass(staged=staged, log=warehouse.log, views=views, most_rows=most_rows, listener=listener)
+
+
+def _check_view(due: _ViewToCheck, passed: PassResult | None, listener: Listener, *, steps: bool) -> ViewCheck:
+    """Give the verdict over a view, of the pass or of Spark."""
+    entry, states = due.entry, due.states
+    if passed is None:
+        verdict, judged_by = _judged_by_spark(due, listener)
+    else:
+        verdict, judged_by = _passed_verdict(due, passed), passed.judged_by
+    if steps:
+        for tick in due.sample:
+            states.require_steps(tick)
     promised = Guarantee(entry.guarantee)
-    verdict = _verdict(states, claimed, found) if found else Verdict(guarantee=promised, states_checked=0)
     if promised < Guarantee.COMPLETE:  # it claims only the ticks that were compared, and skips the others
         verdict = replace(verdict, guarantee=min(verdict.guarantee, promised))
-    return ViewCheck(view=name, promised=promised, tick=frontier, verdict=verdict, judged_by=judged_by)
+    return ViewCheck(view=entry.name, promised=promised, tick=due.frontier, verdict=verdict, judged_by=judged_by)
+
+
+def _passed_verdict(due: _ViewToCheck, passed: PassResult) -> Verdict:
+    """Return the verdict of a pass, with the very tick where a mistake came in."""
+    verdict = replace(passed.verdict(), states_checked=passed.judged_by.total())
+    if passed.first_wrong is None:
+        return verdict
+    first = first_wrong(due.claimed, passed.last_good, passed.first_wrong, due.states.is_right)
+    differs = passed.difference if first == passed.first_wrong else due.states.difference(first)
+    return replace(verdict, first_bad_tick=first, difference=differs)
+
+
+def _judged_by_spark(due: _ViewToCheck, listener: Listener) -> tuple[Verdict, Counter[str]]:
+    """Compare each state by itself, on Spark."""
+    name, found, began = due.entry.name, dict[Tick, Difference](), time.monotonic()
+    for number, tick in enumerate(due.sample, 1):
+        differs = due.difference(tick)
+        if differs is not None:
+            found[tick] = differs
+        if number == 1:
+            count = len(due.sample)
+            seconds = (time.monotonic() - began) * (count - 1)
+            listener(CheckEstimated(views=(name,), states_expected=count, recomputed_expected=count, seconds=seconds))
+        listener(CheckProgress(view=name, states_checked=number, states_expected=len(due.sample)))
+    verdict = _verdict(due.states, due.claimed, found) if found else _no_verdict(due)
+    return verdict, Counter({SPARK: len(found)})
+
+
+def _no_verdict(due: _ViewToCheck) -> Verdict:
+    return Verdict(guarantee=Guarantee(due.entry.guarantee), states_checked=0)
 
 
 def _claimed_ticks(warehouse: Warehouse, entry: ViewEntry, oldest: Tick, frontier: Tick) -> list[Tick]:
@@ -213,8 +289,6 @@ class _States:
     table: KeptTable
     log: ChangeLog
     logged: Mapping[RelationName, LoggedRelation]
-    few: int
-    """The most rows of a relation, and of the view, that are given to DuckDB."""
 
     def oldest(self, birth: Tick) -> Tick:
         """Return the first tick at which both can be known."""
@@ -235,29 +309,6 @@ class _States:
             by_text = recompute(self.spark, self.view, self.completed, plain)
             require_same_types(self.view, by_text, by_steps)
             require_same_rows(self.view, by_text, by_steps, tick)
-
-    def judge(self, tick: Tick) -> tuple[str, Difference]:
-        """Return what the warehouse shows wrongly, and the engine that says so."""
-        return (DUCKDB, Difference()) if self._is_right_by_duckdb(tick) else (SPARK, self.difference(tick))
-
-    def _is_right_by_duckdb(self, tick: Tick) -> bool:
-        """Tell whether DuckDB can be asked, and gives what the warehouse shows."""
-        if find_spec("duckdb") is None:
-            return False
-        try:
-            stored = collect_few(self.table.state_dataframe(self.spark, tick), self.few)
-            logged = {name: self.logged[name] for name in self.view.relations}
-            rows = {name: collect_few(rolled_back(one, tick), self.few) for name, one in logged.items()}
-        except PySparkException:  # rows that cannot be: said when Spark judges
-            return False
-        few = {name: table for name, table in rows.items() if table is not None}
-        if stored is None or len(few) < len(rows):
-            return False
-        right = state_of(tuple(described_relations(self.view.joins).values()), self.own, few)
-        if right is None:
-            return False
-        columns = (column.to_pylist() for column in stored.select(self.table.schema.names).columns)
-        return bag_key(right) == bag_key(bag_of(zip(*columns, strict=True)))
 
     def difference(self, tick: Tick) -> Difference:
         """Return what the warehouse shows wrongly, to a reader. Where its rows cannot even be read, what it holds."""

@@ -31,10 +31,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Self, TypeAlias
 
-import pyarrow as pa
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from headwater.deltas.compare import Row, hashable_row
 from headwater.errors import UnfaithfulLog
@@ -55,7 +53,6 @@ _BY_STATISTICS = "statistics_propagation,compressed_materialization,join_filter_
 TransactionKey: TypeAlias = tuple[str, int]
 """A source, and what it calls a transaction."""
 
-_FILLED = "filled"
 _TYPES = {
     "boolean": "BOOLEAN",
     "smallint": "SMALLINT",
@@ -108,13 +105,13 @@ def replay(
     for change in history:
         by_transaction[change.source, change.identity].append(change)
     require_faithful(by_transaction.keys(), before, [(source, identity) for _, source, identity in ticks])
-    with _Stage(relations) as stage:
+    with BaseRelations(relations) as stage:
         for key in before:
             stage.apply(by_transaction.get(key, ()))
-        recomputed: dict[str, _Recomputed] = {}
+        recomputed: dict[str, RecomputedView] = {}
         for view in views:
             with _left_out(recomputed, view.name, unable):
-                recomputed[view.name] = _Recomputed(stage, view)
+                recomputed[view.name] = RecomputedView(stage, view)
                 recomputed[view.name].look(Tick(0), set(recomputed[view.name].relations))
         for tick, parts in groupby(ticks, key=itemgetter(0)):
             changed = set()
@@ -128,7 +125,7 @@ def replay(
 
 
 @contextmanager
-def _left_out(recomputed: dict[str, _Recomputed], view: str, unable: Callable[[str], None] | None) -> Iterator[None]:
+def _left_out(recomputed: dict[str, RecomputedView], view: str, unable: Callable[[str], None] | None) -> Iterator[None]:
     """Leave out a view that DuckDB cannot run, if the caller collects those."""
     import duckdb  # noqa: PLC0415 - only a replay needs it
 
@@ -139,26 +136,6 @@ def _left_out(recomputed: dict[str, _Recomputed], view: str, unable: Callable[[s
             raise
         recomputed.pop(view, None)
         unable(view)
-
-
-def state_of(
-    relations: Sequence[Relation], view: ReplayedView, rows: Mapping[RelationName, pa.Table]
-) -> Counter[Row] | None:
-    """Return what a view's text gives over rows of relations, or None if DuckDB cannot run it.
-
-    Columns that rows lack do not matter to the text, and are NULL.
-    """
-    import duckdb  # noqa: PLC0415 - only a replay needs it
-
-    try:
-        with _Stage(relations) as stage:
-            for name, table in rows.items():
-                stage.fill(name, table)
-            recomputed = _Recomputed(stage, view)
-            recomputed.look(Tick(0), set(recomputed.relations))
-            return Counter(recomputed.history().start)
-    except (duckdb.Error, SqlglotError, TypeError):  # the last: a value that has no hash
-        return None
 
 
 def require_faithful(
@@ -193,10 +170,11 @@ def _several(keys: Sequence[TransactionKey]) -> str:
     return shown if len(keys) <= 3 else f"{shown} and {len(keys) - 3} more"  # noqa: PLR2004 - as many as are shown
 
 
-class _Stage:
+class BaseRelations:
     """The base relations in DuckDB, after the transactions that were applied so far. A context manager."""
 
     def __init__(self, relations: Sequence[Relation]) -> None:
+        """Make the relations, empty."""
         import duckdb  # noqa: PLC0415 - only a replay needs it
         from duckdb.func import FunctionNullHandling  # noqa: PLC0415 - as above
 
@@ -206,16 +184,18 @@ class _Stage:
         run("SET threads = 1")  # small tables: more threads only wait for each other
         run(f"SET disabled_optimizers = '{_BY_STATISTICS}'")
         for source in dict.fromkeys(relation.name.source for relation in relations):
-            run(f"ATTACH ':memory:' AS {_quoted(source)}")
+            run(f"ATTACH ':memory:' AS {quoted_name(source)}")
         for relation in relations:
-            run(f"CREATE SCHEMA IF NOT EXISTS {_quoted(relation.name.source)}.{_quoted(_schema(relation.name))}")
-            columns = ", ".join(f"{_quoted(column.name)} {_duckdb_type(column.type)}" for column in relation.columns)
-            run(f"CREATE TABLE {_place(relation.name)} ({columns})")
+            run(
+                f"CREATE SCHEMA IF NOT EXISTS {quoted_name(relation.name.source)}.{quoted_name(_schema(relation.name))}"
+            )
+            columns = ", ".join(f"{quoted_name(column.name)} {duckdb_type(column.type)}" for column in relation.columns)
+            run(f"CREATE TABLE {place_of(relation.name)} ({columns})")
         self._relations = {relation.name: relation for relation in relations}
         self.columns = columns_by_relation(relations)
         for relation in relations:
-            run(f"PREPARE {_quoted(f'into {relation.name}')} AS {_insert_sql(relation)}")
-            run(f"PREPARE {_quoted(f'from {relation.name}')} AS {_delete_sql(relation)}")
+            run(f"PREPARE {quoted_name(f'into {relation.name}')} AS {_insert_sql(relation)}")
+            run(f"PREPARE {quoted_name(f'from {relation.name}')} AS {_delete_sql(relation)}")
         numbers, special = duckdb.list_type(duckdb.sqltypes.DOUBLE), FunctionNullHandling.SPECIAL
         for function in dict.fromkeys(EXACT.values()):
             self.connection.create_function(
@@ -227,9 +207,11 @@ class _Stage:
             )
 
     def __enter__(self) -> Self:
+        """Return itself."""
         return self
 
     def __exit__(self, *exception: object) -> None:
+        """Let DuckDB go."""
         self.connection.close()
 
     def add_views(self, above: str, lower: Mapping[str, exp.Expr]) -> str:
@@ -237,11 +219,11 @@ class _Stage:
         if not lower:
             return "main"
         schema = f"below_{above}"
-        self.connection.execute(f"CREATE SCHEMA {_quoted(schema)}")
+        self.connection.execute(f"CREATE SCHEMA {quoted_name(schema)}")
         self.connection.execute(f"SET search_path = '{schema}'")
         for name, tree in lower.items():
             text = self.text(tree)
-            self.connection.execute(f"CREATE VIEW {_quoted(schema)}.{_quoted(name)} AS {text}")
+            self.connection.execute(f"CREATE VIEW {quoted_name(schema)}.{quoted_name(name)} AS {text}")
         return schema
 
     def text(self, tree: exp.Expr) -> str:
@@ -257,13 +239,6 @@ class _Stage:
         except duckdb.Error:
             return []
         return [kind in {"FLOAT", "DOUBLE"} for _, kind, *_ in described]
-
-    def fill(self, name: RelationName, rows: pa.Table) -> None:
-        """Put rows into a relation."""
-        columns = ", ".join(map(_quoted, rows.column_names))
-        self.connection.register(_FILLED, rows)
-        self.connection.execute(f"INSERT INTO {_place(name)} ({columns}) SELECT {columns} FROM {_FILLED}")
-        self.connection.unregister(_FILLED)
 
     def apply(self, changes: Sequence[AuditedChange]) -> set[RelationName]:
         """Do what one transaction did, and return the relations it did something to."""
@@ -282,13 +257,14 @@ class _Stage:
 
     def _execute(self, prepared: str, relation: Relation, row: Mapping[str, str | None]) -> duckdb.DuckDBPyConnection:
         literals = ", ".join(_literal(row[column.name]) for column in relation.columns)
-        return self.connection.execute(f"EXECUTE {_quoted(prepared)}({literals})")
+        return self.connection.execute(f"EXECUTE {quoted_name(prepared)}({literals})")
 
 
-class _Recomputed:
+class RecomputedView:
     """One view's right states, as changes."""
 
-    def __init__(self, stage: _Stage, view: ReplayedView) -> None:
+    def __init__(self, stage: BaseRelations, view: ReplayedView) -> None:
+        """Plan the view's text, once."""
         self.view = view
         self._run = stage.connection.execute
         relation_columns = dict(stage.columns)
@@ -302,7 +278,7 @@ class _Recomputed:
         }
         path = stage.add_views(view.name, below)
         self._run(f"SET search_path = '{path}'")
-        self._prepared = _quoted(f"view {view.name}")
+        self._prepared = quoted_name(f"view {view.name}")
         self._run(f"PREPARE {self._prepared} AS {stage.text(own)}")
         self._is_stale = True
         self._state: Counter[Row] = Counter()
@@ -316,7 +292,7 @@ class _Recomputed:
         if not (self._is_stale and is_asked):
             return
         self._is_stale = False
-        before, self._state = self._state, _bag(self._run(f"EXECUTE {self._prepared}"))
+        before, self._state = self._state, self.rows()
         if tick <= self.view.birth:
             self._start = self._state
             return
@@ -324,7 +300,12 @@ class _Recomputed:
         if other:
             self._changes[tick] = Counter({row: self._state[row] - before[row] for row in other})
 
+    def rows(self) -> Counter[Row]:
+        """Return what the view's text gives over the relations as they are now."""
+        return _bag(self._run(f"EXECUTE {self._prepared}"))
+
     def history(self) -> History:
+        """Return its states so far."""
         return History(birth=self.view.birth, start=self._start, changes=self._changes)
 
 
@@ -351,13 +332,13 @@ def _exact_call(found: FloatAggregate) -> exp.Expr:
 
 
 def _insert_sql(relation: Relation) -> str:
-    return f"INSERT INTO {_place(relation.name)} VALUES ({', '.join(_parameter(c.type) for c in relation.columns)})"
+    return f"INSERT INTO {place_of(relation.name)} VALUES ({', '.join(_parameter(c.type) for c in relation.columns)})"
 
 
 def _delete_sql(relation: Relation) -> str:
     """Delete one row that is just this one: a bag may hold it several times."""
-    same = " AND ".join(f"{_quoted(c.name)} IS NOT DISTINCT FROM {_parameter(c.type)}" for c in relation.columns)
-    place = _place(relation.name)
+    same = " AND ".join(f"{quoted_name(c.name)} IS NOT DISTINCT FROM {_parameter(c.type)}" for c in relation.columns)
+    place = place_of(relation.name)
     return f"DELETE FROM {place} WHERE rowid = (SELECT min(rowid) FROM {place} WHERE {same})"
 
 
@@ -367,17 +348,17 @@ def _literal(value: str | None) -> str:
 
 def _parameter(spark_type: str) -> str:
     """Return the SQL that reads a bound text as a value of a type. PostgreSQL writes bytes in hex, after two signs."""
-    return "unhex(substr(?, 3))" if spark_type == "binary" else f"CAST(? AS {_duckdb_type(spark_type)})"
+    return "unhex(substr(?, 3))" if spark_type == "binary" else f"CAST(? AS {duckdb_type(spark_type)})"
 
 
-def _duckdb_type(spark_type: str) -> str:
+def duckdb_type(spark_type: str) -> str:
     """Return DuckDB's name for a type.
 
-    >>> _duckdb_type("array<decimal(10,2)>")
+    >>> duckdb_type("array<decimal(10,2)>")
     'DECIMAL(10,2)[]'
     """
     if spark_type.startswith("array<"):
-        return f"{_duckdb_type(spark_type[6:-1])}[]"
+        return f"{duckdb_type(spark_type[6:-1])}[]"
     return _TYPES.get(spark_type, spark_type.upper())
 
 
@@ -388,8 +369,9 @@ def _relation_name(table: exp.Table) -> RelationName:
     return RelationName(source=table.db, name=table.name)
 
 
-def _place(name: RelationName) -> str:
-    return f"{_quoted(name.source)}.{_quoted(_schema(name))}.{_quoted(name.name)}"
+def place_of(name: RelationName) -> str:
+    """Return a relation's name in DuckDB."""
+    return f"{quoted_name(name.source)}.{quoted_name(_schema(name))}.{quoted_name(name.name)}"
 
 
 def _schema(name: RelationName) -> str:
@@ -397,5 +379,6 @@ def _schema(name: RelationName) -> str:
     return "main" if name.schema == DEFAULT_SCHEMA else name.schema
 
 
-def _quoted(name: str) -> str:
+def quoted_name(name: str) -> str:
+    """Return a name in quotes."""
     return '"' + name.replace('"', '""') + '"'

@@ -9,10 +9,12 @@ relation, and takes as long as that takes:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
@@ -23,6 +25,8 @@ from headwater.model.relation import COUNT, TICK, RelationName
 from headwater.model.transaction import Seen
 from headwater.warehouse.log_rows import spark_rows
 
+_TICKS_AT_ONCE = 10_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelationInSnapshot:
@@ -31,53 +35,92 @@ class RelationInSnapshot:
     name: RelationName
     columns: tuple[str, ...]
     rows: DataFrame
+    files: tuple[str, ...]
+    """The data files that hold them."""
     seen: Seen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sightings:
+    """Which transactions of a source a snapshot saw: those of the ticks up to `last_seen`, but for a few."""
+
+    last_seen: Tick
+    unseen: tuple[Tick, ...]
+
+    @classmethod
+    def of(cls, snapshot: RelationInSnapshot, log: ChangeLog) -> Self:
+        """Look at a source's transactions in the log, in parts. A tick of which a part was seen is refused.
+
+        A source has several transactions in one tick where global transactions crossed, and the log does not tell
+        their rows apart.
+        """
+        source, last = snapshot.name.source, log.last_tick
+        after = Tick(max(log.horizon(), log.since(source)))
+        last_seen, unseen = after, list[Tick]()  # what is older was seen
+        while after < last:
+            upto = Tick(min(after + _TICKS_AT_ONCE, last))
+            accepted = log.transactions(source, after, upto)
+            sightings = [(at, snapshot.seen.sees(one.identity, one.position.log)) for at, one in accepted]
+            by_tick = dict(sightings)
+            if any(by_tick[at] is not seen for at, seen in sightings):
+                raise SourceUnavailable(
+                    f'the snapshot of source "{source}" saw a part of a tick',
+                    code="HW-539",
+                    detail="it was taken between two of its transactions that became one tick",
+                    hint="run the check again",
+                )
+            last_seen = max([last_seen, *(at for at, seen in by_tick.items() if seen)])
+            unseen.extend(at for at, seen in by_tick.items() if not seen)
+            after = upto
+        return cls(last_seen=last_seen, unseen=tuple(at for at in unseen if at < last_seen))
+
+    def oldest_correction(self, tick: Tick) -> Tick:
+        """Return the tick after which the log is needed to get from the snapshot to a tick.
+
+        >>> Sightings(last_seen=Tick(6), unseen=(Tick(5),)).oldest_correction(Tick(5))
+        4
+        """
+        return min([tick, self.last_seen, *(Tick(at - 1) for at in self.unseen)])
+
+    def corrected(self, rows: pa.Table, tick: Tick) -> pa.Table:
+        """Return log rows with the counts that bring the snapshot to a tick: taken back, added, or left out.
+
+        >>> rows = pa.table({"_tick": [3, 5, 6, 9], "_count": [1, 1, 1, 1]})
+        >>> Sightings(last_seen=Tick(6), unseen=(Tick(5),)).corrected(rows, Tick(5)).to_pydict()
+        {'_tick': [5, 6], '_count': [1, -1]}
+        """
+        ticks, none = rows[TICK], pa.array(self.unseen, pa.int64())
+        seen = pc.and_(pc.less_equal(ticks, self.last_seen), pc.invert(pc.is_in(ticks, value_set=none)))
+        later = pc.greater(ticks, tick)
+        sign = pc.if_else(seen, pc.if_else(later, -1, 0), pc.if_else(later, 0, 1))
+        signed = pc.multiply(rows[COUNT], sign)
+        return rows.set_column(rows.column_names.index(COUNT), COUNT, signed).filter(pc.not_equal(sign, 0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedRelation:
     """A relation as it was shown, with its signed rows from the log, read once for all ticks that are judged.
 
-    `ticks` are those of the source's transactions, each with whether it was seen.
+    What Spark keeps of them for the next tick is on disk: a long log is not held in memory.
     """
 
     snapshot: RelationInSnapshot
     changes: DataFrame
-    ticks: tuple[tuple[Tick, bool], ...]
+    sightings: Sightings
 
     @classmethod
     def read(cls, spark: SparkSession, snapshot: RelationInSnapshot, log: ChangeLog, since: Tick) -> Self:
         """Read what the log holds after a tick. No state before that tick can be asked for."""
-        sightings = _sightings(snapshot, log)
-        after = min([since, *(Tick(at - 1) for at, seen in sightings if not seen)])
+        sightings = Sightings.of(snapshot, log)
+        after = sightings.oldest_correction(since)
         changes = spark_rows(spark, log, snapshot.name, snapshot.columns, after=after, upto=log.last_tick)
-        kept = replace(snapshot, rows=snapshot.rows.persist())
-        return cls(snapshot=kept, changes=changes.coalesce(1).persist(), ticks=tuple(sightings))
+        kept = replace(snapshot, rows=snapshot.rows.persist(StorageLevel.DISK_ONLY))
+        return cls(snapshot=kept, changes=changes.coalesce(1).persist(StorageLevel.DISK_ONLY), sightings=sightings)
 
     def release(self) -> None:
         """Give the cached rows back."""
         self.snapshot.rows.unpersist()
         self.changes.unpersist()
-
-
-def _sightings(snapshot: RelationInSnapshot, log: ChangeLog) -> list[tuple[Tick, bool]]:
-    """Return the ticks of a relation's source, in order, and whether they were seen. One that was half seen is refused.
-
-    A source has several transactions in one tick where global transactions crossed, and the log does not tell their
-    rows apart.
-    """
-    source = snapshot.name.source
-    accepted = log.transactions(source, max(log.horizon(), log.since(source)), log.last_tick)
-    sightings = [(at, snapshot.seen.sees(one.identity, one.position.log)) for at, one in accepted]
-    by_tick = dict(sightings)
-    if any(by_tick[at] is not seen for at, seen in sightings):
-        raise SourceUnavailable(
-            f'the snapshot of source "{snapshot.name.source}" saw a part of a tick',
-            code="HW-539",
-            detail="it was taken between two of its transactions that became one tick",
-            hint="run the check again",
-        )
-    return list(by_tick.items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,28 +147,26 @@ class Correction:
         return f"CASE WHEN {seen} THEN IF({TICK} > {self.tick}, -1, 0) ELSE IF({TICK} > {self.tick}, 0, 1) END"
 
 
-def correction(ticks: Sequence[tuple[Tick, bool]], tick: Tick) -> Correction:
-    """Return how to get to a tick, given every tick of the source's transactions, in order, and whether it was seen.
+def correction(sightings: Sightings, tick: Tick) -> Correction:
+    """Return how to get to a tick from what a snapshot saw.
 
-    >>> correction([(Tick(3), True), (Tick(5), False), (Tick(6), True), (Tick(9), False)], Tick(5))
+    >>> correction(Sightings(last_seen=Tick(6), unseen=(Tick(5),)), Tick(5))
     Correction(after=4, upto=6, tick=5, last_seen=6, unseen=(5,))
-    >>> correction([(Tick(3), True), (Tick(6), True), (Tick(8), False)], Tick(9))
-    Correction(after=7, upto=9, tick=9, last_seen=6, unseen=())
+    >>> correction(Sightings(last_seen=Tick(6), unseen=()), Tick(9))
+    Correction(after=6, upto=9, tick=9, last_seen=6, unseen=())
     """
-    last_seen = max((at for at, seen in ticks if seen), default=Tick(0))
-    missed = [at for at, seen in ticks if not seen and at <= max(tick, last_seen)]
     return Correction(
-        after=min([tick, *(Tick(at - 1) for at in missed)]),
-        upto=max(tick, last_seen),
+        after=sightings.oldest_correction(tick),
+        upto=max(tick, sightings.last_seen),
         tick=tick,
-        last_seen=last_seen,
-        unseen=tuple(at for at in missed if at < last_seen),
+        last_seen=sightings.last_seen,
+        unseen=sightings.unseen,
     )
 
 
 def rolled_back(relation: LoggedRelation, tick: Tick) -> DataFrame:
     """Return a relation's plain rows at a tick. Reading them fails if a row would be there fewer than zero times."""
-    snapshot, needed = relation.snapshot, correction(relation.ticks, tick)
+    snapshot, needed = relation.snapshot, correction(relation.sightings, tick)
     looked_at = (F.col(TICK) > needed.after) & (F.col(TICK) <= needed.upto)
     signed = F.col(COUNT) * F.expr(needed.sign_sql())
     corrections = relation.changes.where(looked_at).withColumn(COUNT, signed).drop(TICK)

@@ -99,6 +99,41 @@ def plan(layout: Layout, terms: Iterable[Bound]) -> tuple[str, ...]:
     raise AssertionError("every term can be completed: an occurrence that nothing leads to is read whole")
 
 
+def next_round(layout: Layout, terms: Iterable[Bound]) -> tuple[str, ...]:
+    """Return the visits of a minimum plan that need no answer of one before them. They can go out at once.
+
+    That is so where a visit binds the same occurrences now as it would in its turn.
+
+    >>> star = Layout.of({"f": "f", "d": "d", "e": "e"}, [("f", "d"), ("f", "e")], closure=False)
+    >>> next_round(star, [frozenset("f")]), next_round(star, [frozenset("d")])
+    (('d', 'e'), ('f',))
+    """
+    now = tuple(terms)
+    later, chosen = now, list[str]()
+    for source in plan(layout, now):
+        found = [layout.after_visit(bound, source) - bound for bound in later]
+        if source not in chosen and found == [layout.after_visit(bound, source) - bound for bound in now]:
+            chosen.append(source)
+        later = tuple(layout.after_visit(bound, source) for bound in later)
+    return tuple(chosen)
+
+
+def round_count(layout: Layout, terms: Iterable[Bound]) -> int:
+    """Return how many rounds complete every term: one after another, each of visits that go out at once.
+
+    >>> chain = Layout.of({alias: alias for alias in "abc"}, ["ab", "bc"], closure=False)
+    >>> round_count(chain, [frozenset("b")]), round_count(chain, [frozenset("a")])
+    (1, 2)
+    """
+    state, rounds = tuple(terms), 0
+    while any(len(bound) < len(layout.sources) for bound in state):
+        sources = next_round(layout, state)
+        bound_by = [[layout.after_visit(bound, source) for source in sources] for bound in state]
+        state = tuple(bound.union(*reached) for bound, reached in zip(state, bound_by, strict=True))
+        rounds += 1
+    return rounds
+
+
 class _Moves:
     """Where visits lead to. The same sets of bound occurrences come up again and again, so they are remembered."""
 

@@ -2,9 +2,10 @@
 
     terms {r1: d}, {r2: d}  ── visit S: the keys of both ──►  bound from one answer  ── visit R: both ──►  complete
 
-Every visit asks the source that a minimum plan names next (`visit_plan`), for all terms, about everything that is next
-to what they have bound. With closure a source goes on by itself to its own next occurrences and returns, for each, the
-rows it found *and the keys it looked for*, not a join.
+Every visit asks a source that a minimum plan names (`visit_plan`), for all terms, about everything that is next to what
+they have bound. Visits that need nothing of each other's answers make one round: they go out at once. With closure a
+source goes on by itself to its own next occurrences and returns, for each, the rows it found *and the keys it looked
+for*, not a join.
 
 Coverage. Rebasing may put back a row that the source no longer had; where it leads on to was then not looked for. The
 executed keys tell: a term goes on only if all of its keys were asked for, else the next visit asks for the uncovered
@@ -25,8 +26,8 @@ from headwater.maintenance.probe_cache import Correct, ProbeCache
 from headwater.maintenance.published.messages import VIEW, QueryPart, ViewHistory
 from headwater.maintenance.published.terms import Term, TermStep, steps_to
 from headwater.maintenance.rebase import rebase
-from headwater.maintenance.visit_plan import Layout, plan
-from headwater.maintenance.walk import Questions
+from headwater.maintenance.visit_plan import Bound, Layout, next_round
+from headwater.maintenance.walk import Questions, Round
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
@@ -49,6 +50,8 @@ class Manner:
     closure: bool
     looks: Callable[[JoinView, TermStep], bool] = nowhere
     """Whether a step reads the view's own rows before a source is asked (`self_maintenance`)."""
+    together: Callable[[Layout, Sequence[Bound]], tuple[str, ...]] = next_round
+    """Which sources are asked at once."""
     correct: Correct = rebase
     may_bind: Callable[..., bool] = all_covered
 
@@ -81,14 +84,16 @@ def visit_sources(
         unfinished = visits.unfinished()
         if not unfinished:
             return tuple(term for term in visits.terms if not term.is_empty)
-        if looks := visits.looks():
-            answered = yield VIEW, looks
-        else:
-            source = plan(visits.layout, unfinished)[0]
-            answered = yield source, visits.parts(source)
-        for part in answered.results:
-            for request, result in part:
-                visits.cache.keep(request, result)
+        looks = visits.looks()
+        sources = () if looks else manner.together(visits.layout, unfinished)
+        asked: Round = ((VIEW, looks),) if looks else tuple((source, visits.parts(source)) for source in sources)
+        arrived = [(yield asked)]
+        while len(arrived) < len(asked):
+            arrived.append((yield ()))
+        for answered in arrived:
+            for part in answered.results:
+                for request, result in part:
+                    visits.cache.keep(request, result)
 
 
 class _Visits:

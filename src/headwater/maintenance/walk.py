@@ -3,7 +3,7 @@
     term {S: +(2, 5)}  ── ask R through S ──►  answer of R  ── rebase to the tick needed ──►  {S: +(2, 5), R: (9, 2)}
 
 This is the inner loop of SWEEP and of all that is built on it. It asks one question at a time and does not know what
-else is in the air: `Walks` lets any number of them wait for their answers together.
+else is in the air: `Walks` lets any number of them wait for their answers together. Others ask several sources at once.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ from headwater.views.steps.join import JoinView
 
 R = TypeVar("R")
 
-Questions = Generator[tuple[str, tuple[QueryPart[Any], ...]], Answered[Any], R]
-"""Yields a source and what to ask it, is sent the answer, returns what it found."""
+Round = Sequence[tuple[str, tuple[QueryPart[Any], ...]]]
+"""Sources, and what to ask each: they are asked at once."""
+
+Questions = Generator[Round, Answered[Any], R]
+"""Yields a round, is sent its answers one by one as they arrive, and returns what it found.
+
+While it waits for more answers of a round it yields an empty one.
+"""
 
 Correct = Callable[[RowRequest[Any], RowResult[Any]], Any]
 """What an answer is taken for: a request and its result give the rows of the occurrence that they are about."""
@@ -62,7 +68,7 @@ def _bind(
 ) -> Questions[tuple[Term[B], ...]]:
     carried = [{step.via: term.bound[step.via]} for term in terms] if step.via is not None else [{}]
     source = view.occurrence(step.alias).relation.name.source
-    answered = yield source, tuple(QueryPart(carried=rows, steps=(step,)) for rows in carried)
+    answered = yield ((source, tuple(QueryPart(carried=rows, steps=(step,)) for rows in carried)),)
     found = [correct(*only) for (only,) in answered.results]
     if step.via is None:
         found *= len(terms)
@@ -85,12 +91,12 @@ class Walks(Generic[R]):
         return not self._open
 
     def start(self, questions: Questions[R]) -> tuple[int, Sequence[Query[Any]]]:
-        """Begin to ask, and return a number for it, and the first query, if there is one."""
+        """Begin to ask, and return a number for it, and the first queries, if there are any."""
         self._started += 1
         return self._started, self._go_on(questions, self._started, None)
 
     def take(self, answered: Answered[Any]) -> Sequence[Query[Any]]:
-        """Give an answer to its asker, and return the next query, if there is one."""
+        """Give an answer to its asker, and return the next queries, if there are any."""
         started, questions = self._open.pop(answered.number)
         return self._go_on(questions, started, answered)
 
@@ -101,10 +107,13 @@ class Walks(Generic[R]):
 
     def _go_on(self, questions: Questions[R], started: int, answered: Answered[Any] | None) -> Sequence[Query[Any]]:
         try:
-            source, parts = next(questions) if answered is None else questions.send(answered)
+            asked = next(questions) if answered is None else questions.send(answered)
         except StopIteration as end:
             self._finished.append((started, end.value))
             return ()
-        self._last += 1
-        self._open[self._last] = (started, questions)
-        return (Query(number=self._last, source=source, parts=parts),)
+        queries = []
+        for source, parts in asked:
+            self._last += 1
+            self._open[self._last] = (started, questions)
+            queries.append(Query(number=self._last, source=source, parts=parts))
+        return queries

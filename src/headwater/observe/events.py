@@ -242,6 +242,16 @@ class BootstrapProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEstimated:
+    """How long it will take to compare states of views, by how long the first of each took."""
+
+    views: tuple[str, ...]
+    states_expected: int
+    recomputed_expected: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckProgress:
     """How many states of a view have been recomputed and compared."""
 
@@ -298,6 +308,7 @@ Event: TypeAlias = (
     | WarehouseAdopted
     | WarehouseUpgraded
     | BootstrapProgress
+    | CheckEstimated
     | CheckProgress
     | CheckpointRolled
     | Housekept

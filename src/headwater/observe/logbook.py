@@ -11,6 +11,7 @@ from headwater.observe.events import (
     BatchCommitted,
     BatchStarted,
     BootstrapProgress,
+    CheckEstimated,
     CheckpointRolled,
     CheckProgress,
     Event,
@@ -59,7 +60,7 @@ def level_of(event: Event) -> int:
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
-        case SparkStarting() | PlanningStarted() | BootstrapProgress() | CheckProgress():
+        case SparkStarting() | PlanningStarted() | BootstrapProgress() | CheckProgress() | CheckEstimated():
             return logging.INFO
         case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed() | SelfMaintenanceTested():
             return logging.DEBUG
@@ -134,6 +135,10 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             left = "" if event.seconds_left is None else f", {event.seconds_left:.0f} s left"
             about = f"{rows_read} of about {_rows(rows_estimated)}"
             return f"reading {relation}: {about}, {event.rows_per_second:.0f} rows/s{left}"
+        case CheckEstimated(states_expected=states, recomputed_expected=recomputed, seconds=seconds_left):
+            several = f"{len(event.views)} views" if len(event.views) > 1 else f'view "{event.views[0]}"'
+            runs = f"{states} states of {several}, {recomputed} of them recomputed"
+            return f"checking {runs}: this takes about {seconds_left:.0f} s"
         case CheckProgress(view=view, states_checked=checked, states_expected=expected):
             return f'checking view "{view}": {checked} of {expected} states'
         case CheckpointRolled(table=table, tick=tick, seconds=seconds):

@@ -16,6 +16,7 @@ from headwater_lab.cli.render import draw_comparison
 from headwater_lab.compare import ComparePlan, Comparison, compare_all
 from headwater_lab.entrants import literal, published
 from headwater_lab.report import Published, write_report, write_scenarios
+from headwater_lab.shapes import SHAPES
 from headwater_lab.timed import Conditions
 
 _MISSED_FOLDER = Path("headwater-lab")
@@ -34,6 +35,9 @@ def compare(
     deletes: Annotated[
         str, typer.Option("--deletes", metavar="SHARE,...", help="Which share of the transactions deletes.")
     ] = "0.1,0.4,0.7",
+    shapes: Annotated[
+        str, typer.Option("--shapes", metavar="NAME,...", help="What the view is like, each tried.")
+    ] = ",".join(SHAPES),
     transactions: Annotated[int, typer.Option("--transactions", min=1, help="How many, in each run.")] = 30,
     with_literal: Annotated[
         bool, typer.Option("--literal", help="Also run the literal readings of the papers, which fail.")
@@ -46,9 +50,9 @@ def compare(
 ) -> None:
     """Run every algorithm over the same recorded transactions, and measure what each guarantees and costs.
 
-    One thing varies at a time, the others stay at the middle value given; the table is of the middle values. A run that
-    misses its guarantee is written as a scenario for `headwater lab replay`; the exit code is 2 if it was not one of
-    the literal readings, of which nothing better is expected.
+    One thing varies at a time, the others stay at the middle value given; each shape has a table of the middle values.
+    A run that misses its guarantee is written as a scenario for `headwater lab replay`; the exit code is 2 if it was
+    not one of the literal readings, of which nothing better is expected.
     """
     with outcome(as_json=as_json, debug=debug) as output:
         plan = ComparePlan(
@@ -57,6 +61,7 @@ def compare(
             intervals=_numbers("--interval", interval, 0.01, 1000),
             deletes=_numbers("--deletes", deletes, 0, 1),
             transaction_count=transactions,
+            shapes=_shapes(shapes),
         )
         entrants = (*published(), *(literal() if with_literal else ()))
         comparison, missed = compare_all(plan, entrants, _quiet if as_json else _tell)
@@ -85,6 +90,15 @@ def _numbers(option: str, text: str, least: float, most: float) -> tuple[float, 
     return values
 
 
+def _shapes(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(","))
+    if unknown := [name for name in names if name not in SHAPES]:
+        raise HeadwaterError(
+            f'there is no shape "{unknown[0]}"', code="HW-722", hint=f"shapes are {', '.join(SHAPES)}, with commas"
+        )
+    return names
+
+
 def _write_report(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
     """Write page and charts. What draws them is imported only now, because it takes a while."""
     return write_report(comparison, folder, import_module("headwater_lab.charts").draw_charts)
@@ -93,7 +107,8 @@ def _write_report(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
 def _tell(conditions: Conditions) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(
-            f"{conditions.source_count} sources, interval {conditions.interval:g}, {conditions.deletes:.0%} deletes\n"
+            f"{conditions.shape} of {conditions.source_count}, interval {conditions.interval:g}, "
+            f"{conditions.deletes:.0%} deletes\n"
         )
 
 

@@ -114,13 +114,14 @@ def draw_standings(others: Sequence[Standing]) -> Page:
 def draw_comparison(result: Published) -> Page:
     """Show the measured table beside what is claimed, and where the rest was written."""
     comparison = result.comparison
-    middle = comparison.middle
-    page: list[Line | Grid] = [
-        Line(text=f"view: {comparison.view}"),
-        Line(text=f"{conditions_of(middle)}, seed {comparison.plan.seed}"),
-        Grid(headings=HEADINGS, rows=rows_of(comparison, middle), right=_NUMBERS),
-        Line(text=LEGEND, style=_QUIET),
-    ]
+    page: list[Line | Grid] = []
+    for cell in comparison.tables:
+        page += [
+            Line(text=f"view: {cell.view}"),
+            Line(text=f"{conditions_of(cell)}, seed {comparison.plan.seed}"),
+            Grid(headings=HEADINGS, rows=rows_of(cell), right=_NUMBERS),
+        ]
+    page.append(Line(text=LEGEND, style=_QUIET))
     page += [Line(text=f"{name} is left out: {reason}", style=_QUIET) for name, reason in comparison.left_out]
     page += [Line(text=f"wrote {file}", style=_GOOD) for file in result.files]
     missed: dict[str, list[Path]] = {}

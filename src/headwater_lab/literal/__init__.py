@@ -6,6 +6,7 @@ from headwater_lab.literal.eca_key_collect_only import ECA_KEY_COLLECT_ONLY
 from headwater_lab.literal.from_view_by_any_column import FROM_VIEW_BY_ANY_COLUMN
 from headwater_lab.literal.initial_versions import INITIAL_VERSIONS_AFTER, INITIAL_VERSIONS_BEFORE
 from headwater_lab.literal.irrelevant_unenforced import IRRELEVANT_UNENFORCED
+from headwater_lab.literal.liang_yu_concurrent import LIANG_YU_CONCURRENT
 from headwater_lab.literal.liang_yu_improved import LIANG_YU_IMPROVED
 from headwater_lab.literal.liang_yu_simple import LIANG_YU_SIMPLE
 from headwater_lab.literal.modified_in_place import MODIFIED_IN_PLACE
@@ -42,5 +43,6 @@ VARIANTS: tuple[Variant, ...] = (
     COMPLETION_ORDER_INSTALL,
     LIANG_YU_SIMPLE,
     LIANG_YU_IMPROVED,
+    LIANG_YU_CONCURRENT,
 )
 """Every literal reading; `Variant.described` is what the lab plays, with the claims of the corrected algorithm."""

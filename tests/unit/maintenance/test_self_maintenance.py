@@ -16,7 +16,8 @@ from headwater_lab.world import World, WorldSetting
 
 JOINED = "FROM one.r1 r1, two.r2 r2, three.r3 r3 WHERE r1.a = r2.k AND r2.a = r3.k"
 WHOLE = f"SELECT r1.k AS k1, r1.a AS a1, r2.k AS k2, r2.a AS a2, r3.k AS k3, r3.b AS b3 {JOINED}"
-WITHOUT_KEY = f"SELECT r1.k AS k1, r1.a AS a1, r2.a AS a2, r3.b AS b3 {JOINED}"
+WITHOUT_KEY = f"SELECT r1.k AS k1, r3.b AS b3 {JOINED}"
+UNDER_OTHER_NAMES = f"SELECT r1.k AS k1, r1.a AS k2, r2.a AS k3, r3.b AS b3 {JOINED}"
 
 
 def _chain(sql: str = WHOLE) -> WorldSetting:
@@ -47,6 +48,11 @@ def test_a_key_that_the_view_does_not_show_is_asked_for() -> None:
 
 def test_a_view_without_the_key_is_not_looked_at() -> None:
     assert sent(_inserted(WITHOUT_KEY, self_maintaining, (5, 0, 0))) == 2
+
+
+def test_a_key_that_equals_a_column_that_is_shown_is_shown() -> None:
+    assert sent(_inserted(UNDER_OTHER_NAMES, version_numbers, (5, 0, 0))) == 2
+    assert sent(_inserted(UNDER_OTHER_NAMES, self_maintaining, (5, 0, 0))) == 0
 
 
 def test_a_lookup_by_something_else_than_the_key_asks() -> None:

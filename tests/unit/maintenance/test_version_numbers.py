@@ -145,7 +145,7 @@ def test_installs_follow_the_order_of_acceptance() -> None:
     ids=lambda variant: variant.name,
 )
 def test_the_literal_readings_fail_by_chance_too(variant: object) -> None:
-    chances = Chances(delete=0.6, transaction_count=16)
+    chances = Chances(delete=0.6, transaction_count=16, reference=0.1, shown_keys=0.1, by_key=0.1)
     found = [guarantee(play(seed, variant.run, chances)) for seed in range(40)]  # type: ignore[attr-defined]
     assert min(found) < Guarantee.STRONG
 

@@ -36,6 +36,7 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.ProjectWarned(warning="no view reads it"),
     events.WarehouseUpgraded(warehouse="w", before=2, after=3),
     events.BootstrapProgress(relation=SALES, rows_read=5, rows_estimated=10, rows_per_second=2.0, finished=False),
+    events.CheckEstimated(views=("v",), states_expected=9, recomputed_expected=5, seconds=2.5),
     events.CheckProgress(view="v", states_checked=5, states_expected=10),
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
     events.Housekept(table="v", files_removed=3, seconds=0.1),

@@ -7,7 +7,7 @@ run on the same sources and the same Spark, one message at a time, to see what t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headwater.maintenance.published.c_strobe import c_strobe
 from headwater.maintenance.published.eca import eca
@@ -16,9 +16,9 @@ from headwater.maintenance.published.messages import Algorithm
 from headwater.maintenance.published.multi_appearance import multi_appearance
 from headwater.maintenance.published.nested_sweep import nested_sweep
 from headwater.maintenance.published.strobe import strobe
-from headwater.maintenance.published.sweep import parallel_sweep, pipelined_sweep, sweep
+from headwater.maintenance.published.sweep import parallel_sweep, pipelined_sweep, sides, sweep
 from headwater.maintenance.published.version_numbers import self_maintaining, version_numbers
-from headwater.maintenance.visit_plan import plan
+from headwater.maintenance.visit_plan import plan, round_count
 from headwater.maintenance.visit_trees import visit_trees
 from headwater.maintenance.visits import layout_of
 from headwater.model.guarantee import Guarantee
@@ -39,10 +39,11 @@ class AlgorithmRequirement:
 class AlgorithmCost:
     """What an algorithm costs for one transaction that changes one relation, predicted: as a number and as its formula.
 
-    A query is one message to a source, its answer another one.
+    A query is one message to a source, its answer another one. Queries that go out at once make one round.
     """
 
     queries: float
+    rounds: float
     formula: str
     message_size: str
 
@@ -93,13 +94,21 @@ KEYS_IN_VIEW = AlgorithmRequirement(
 
 def _linear_cost(view: JoinView) -> AlgorithmCost:
     others = len(view.occurrences) - 1
-    return AlgorithmCost(queries=others, formula="n - 1 for each changed occurrence", message_size="keys of one step")
+    return AlgorithmCost(
+        queries=others, rounds=others, formula="n - 1 for each changed occurrence", message_size="keys of one step"
+    )
+
+
+def _parallel_cost(view: JoinView) -> AlgorithmCost:
+    longest = max(len(side) for one in view.occurrences for side in sides(view, one.alias) or [set()])
+    return replace(_linear_cost(view), rounds=longest)
 
 
 def _nested_cost(view: JoinView) -> AlgorithmCost:
     others = len(view.occurrences) - 1
     return AlgorithmCost(
         queries=others,
+        rounds=others,
         formula="at most n - 1 for each changed occurrence, fewer where changes meet",
         message_size="keys of one step, for each change under way",
     )
@@ -107,18 +116,21 @@ def _nested_cost(view: JoinView) -> AlgorithmCost:
 
 def _eca_cost(_: JoinView) -> AlgorithmCost:
     return AlgorithmCost(
-        queries=1, formula="1", message_size="product over the other relations of 1 + their open changes"
+        queries=1, rounds=1, formula="1", message_size="product over the other relations of 1 + their open changes"
     )
 
 
 def _eca_key_cost(_: JoinView) -> AlgorithmCost:
-    return AlgorithmCost(queries=1, formula="1 if it inserts, 0 if it only deletes", message_size="the inserted rows")
+    return AlgorithmCost(
+        queries=1, rounds=1, formula="1 if it inserts, 0 if it only deletes", message_size="the inserted rows"
+    )
 
 
 def _strobe_cost(view: JoinView) -> AlgorithmCost:
     others = len(view.occurrences) - 1
     return AlgorithmCost(
         queries=others,
+        rounds=others,
         formula="n - 1 for each occurrence inserted into, 0 for deletes",
         message_size="keys of one step",
     )
@@ -128,6 +140,7 @@ def _c_strobe_cost(view: JoinView) -> AlgorithmCost:
     others = len(view.occurrences) - 1
     return AlgorithmCost(
         queries=others,
+        rounds=others,
         formula="(n - 1) (1 + K)^(n - 2) for each occurrence inserted into, 0 for deletes; "
         "K: transactions that delete from each other one meanwhile",
         message_size="keys of one step",
@@ -135,32 +148,40 @@ def _c_strobe_cost(view: JoinView) -> AlgorithmCost:
 
 
 def _batched_cost(view: JoinView) -> AlgorithmCost:
-    visits = sum(tree.visit_count for tree in visit_trees(view))
+    trees = visit_trees(view)
     return AlgorithmCost(
-        queries=visits, formula="n + γ - 1 for a batch of any number of transactions", message_size="keys of the batch"
+        queries=sum(tree.visit_count for tree in trees),
+        rounds=sum(2 * (len(tree.levels) - 1) for tree in trees),
+        formula="n + γ - 1 for a batch of any number of transactions",
+        message_size="keys of the batch",
     )
 
 
-def _most_visits(view: JoinView, *, closure: bool) -> int:
-    """Return how many visits the dearest relation's change costs."""
+def _most_visits(view: JoinView, *, closure: bool) -> tuple[int, int]:
+    """Return how many visits the dearest relation's change costs, and how many rounds the longest takes."""
     appearances: dict[str, list[frozenset[str]]] = {}
     for occurrence in view.occurrences:
         appearances.setdefault(str(occurrence.relation.name), []).append(frozenset({occurrence.alias}))
     layout = layout_of(view, closure=closure)
-    return max(len(plan(layout, starts)) for starts in appearances.values())
+    visits = max(len(plan(layout, starts)) for starts in appearances.values())
+    return visits, max(round_count(layout, starts) for starts in appearances.values())
 
 
 def _visiting_cost(view: JoinView) -> AlgorithmCost:
+    visits, rounds = _most_visits(view, closure=False)
     return AlgorithmCost(
-        queries=_most_visits(view, closure=False),
+        queries=visits,
+        rounds=rounds,
         formula="visits of a minimum plan for all appearances of the changed relation together",
         message_size="keys of all terms, each once",
     )
 
 
 def _version_cost(view: JoinView) -> AlgorithmCost:
+    visits, rounds = _most_visits(view, closure=True)
     return AlgorithmCost(
-        queries=_most_visits(view, closure=True),
+        queries=visits,
+        rounds=rounds,
         formula="visits of a minimum plan in which a source answers all that hangs together there; 0 for deletes by "
         "key and for changes that a foreign key makes irrelevant; + 1 where a concurrent delete hid the way on",
         message_size="keys of all terms, each once; executed keys come back with the rows",
@@ -190,7 +211,7 @@ ALGORITHMS: tuple[DescribedAlgorithm, ...] = (
         name="parallel-sweep",
         guarantee=Guarantee.COMPLETE,
         requirements=(),
-        cost=_linear_cost,
+        cost=_parallel_cost,
         paper="000, §5.3",
         remark="as sweep, both sides at once",
         run=parallel_sweep,
@@ -199,7 +220,7 @@ ALGORITHMS: tuple[DescribedAlgorithm, ...] = (
         name="pipelined-sweep",
         guarantee=Guarantee.COMPLETE,
         requirements=(),
-        cost=_linear_cost,
+        cost=_parallel_cost,
         paper="000, §5.3",
         remark="as sweep, several transactions at once, installed in order",
         run=pipelined_sweep,
@@ -274,8 +295,8 @@ ALGORITHMS: tuple[DescribedAlgorithm, ...] = (
         guarantee=Guarantee.COMPLETE,
         requirements=(),
         cost=_visiting_cost,
-        paper="003, §4",
-        remark="a relation that appears several times is asked as if it appeared once",
+        paper="003, §4, §4.2",
+        remark="a relation that appears several times is asked as if it appeared once; both sides at once",
         run=multi_appearance,
     ),
 )

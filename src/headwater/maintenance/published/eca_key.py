@@ -44,7 +44,7 @@ def _found_at_once(view: JoinView, inserted: Terms) -> Questions[Terms]:
     parts = tuple(QueryPart(carried=term.bound, steps=steps_from(view, set(term.bound))) for term in inserted)
     if len(view.occurrences) == 1:
         return inserted
-    answered = yield view.occurrences[0].relation.name.source, parts
+    answered = yield ((view.occurrences[0].relation.name.source, parts),)
     found = []
     for term, part, steps in zip(inserted, parts, answered.found, strict=True):
         for step, (_, rows) in zip(part.steps, steps, strict=True):

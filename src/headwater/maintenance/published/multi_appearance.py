@@ -11,15 +11,18 @@ The terms need the same rows at different ticks; an answer can be rebased to any
 Invariants
   1. An answer is kept as it came, with what it saw; it is rebased for each term that uses it, never in place.
   2. A visit asks for the missing keys of all occurrences next to what any term has bound: none is asked for twice.
-  3. The next visit is the first of a minimum plan for what is bound by then (`visit_plan`).
+  3. The next visits are those of a minimum plan, for what is bound by then, that need no answer of each other
+     (`visit_plan`). They go out at once: this is the paper's variant with concurrency (§4.2), which needs no
+     representative of its own for each side, because an answer is rebased for each term and never used up.
 
 Guarantee: complete. Cost: as many queries as the plan has visits, at most; see docs/theory/visits.md for view shapes.
-A view with n different relations at n sources costs n - 1, as SWEEP.
+A view with n different relations at n sources costs n - 1, as SWEEP; a star of dimensions takes one round.
 
 Paper: 003 §4. Errata (PAPERS.md §3.1): its Lemma 1 puts the change in place of all appearances at once, which loses
 change-join-old (434 of 1,000 runs end wrong); its Theorem 2 takes a second appearance's rows from the first's, which is
-right only if both are joined by a unique key (297 of 1,000). Its K accesses are reached by sources that go on by
-themselves from one occurrence to the next, not by its algorithm.
+right only if both are joined by a unique key (297 of 1,000). Its variant with concurrency joins two halves, each with a
+representative of its own, and is wrong where either is. Its K accesses are reached by sources that go on by themselves
+from one occurrence to the next, not by its algorithm.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def _sweep(view: JoinView, lo: Tick, log: ViewHistory[Any], *, parallel: bool, i
         sweeps = [
             (place, walk(view, term, log, partial(_needed, view, term), side))
             for place, term in enumerate(terms)
-            for side in (_sides(view, *term.bound) if parallel else [None])
+            for side in (sides(view, *term.bound) if parallel else [None])
         ]
         places = [place for place, _ in sweeps]
         return TransactionPlan(
@@ -87,7 +87,7 @@ def _joined(tick: Tick, terms: Sequence[Term[Any]], found: Sequence[tuple[int, T
     return Install(upto=tick, terms=tuple(term for term in whole if not term.is_empty))
 
 
-def _sides(view: JoinView, start: str) -> list[set[str]]:
+def sides(view: JoinView, start: str) -> list[set[str]]:
     """Return the parts into which the join graph falls without an occurrence: a sweep of one needs no other."""
     others = [occurrence.alias for occurrence in view.occurrences if occurrence.alias != start]
     sides: list[set[str]] = []
