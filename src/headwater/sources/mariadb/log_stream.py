@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from struct import pack, unpack_from
 from typing import Any
 
-from headwater.sources.mariadb.connect import MariadbAddress, abandon, execute
+from headwater.sources.mariadb.connect import MariadbAddress, abandon, execute, texts
 from headwater.sources.mariadb.table_map import LogFormatError
 
 HEADER_BYTES = 19
@@ -47,6 +47,8 @@ class LogStream:
         self._socket.settimeout(_SILENT_SECONDS)
 
     def _begin(self, file: str, offset: int, *, stops: bool) -> None:
+        [(kind,)] = texts(self._connection, "SELECT @@global.binlog_checksum")
+        self._has_checksums = kind.upper() == "CRC32"
         execute(self._connection, "SET @master_binlog_checksum = @@global.binlog_checksum")
         execute(self._connection, "SET @source_binlog_checksum = @@global.binlog_checksum")
         execute(self._connection, f"SET @master_heartbeat_period = {_HEARTBEAT_NANOSECONDS}")

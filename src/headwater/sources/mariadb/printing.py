@@ -12,6 +12,7 @@ from headwater.model.relation import Column, ColumnUse, Relation, RelationName
 from headwater.sources.mariadb.types import held
 
 _FIRST_DAY = -719_162
+_DAY_MICROSECONDS = 86_400_000_000
 _SHOWN_CHARACTERS = 80
 
 
@@ -57,8 +58,8 @@ def _typed(column: Column, texts: pa.Array) -> pa.Array:
             return pc.add(spelled.cast(pa.float64()), pa.scalar(0, pa.float64()))
         case "date" | "datetime":
             found = spelled.cast(target)
-            first = pc.min(found.cast(pa.timestamp("s")).cast(pa.int64())).as_py()
-            if first is not None and first < _FIRST_DAY * 86_400:
+            first = pc.min(found.cast(pa.int32()) if kind == "date" else found.cast(pa.int64())).as_py()
+            if first is not None and first < _FIRST_DAY * (1 if kind == "date" else _DAY_MICROSECONDS):
                 raise pa.ArrowInvalid("before the year 1")
             return found
         case "timestamp":
