@@ -1,4 +1,4 @@
-"""`python -m bench.sources`: what each kind of source gives: captured rows/s, ms for a probe of 1,000 keys, rows/s read.
+"""`python -m bench.sources`: what kinds of source give: captured rows/s, ms for a probe of 1,000 keys, rows/s read.
 
 A server of each kind on this machine, the same table and the same changes; no Spark. Writes bench/results/sources.md.
 MariaDB is measured where its server is installed.
@@ -56,10 +56,9 @@ def main() -> None:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o711)
         postgres = stack.enter_context(EmbeddedServer(folder / "postgres", settings={"fsync": "off"}))
-        measure(report, "postgresql", lambda: postgres.url(), lambda sql: _each(postgres.execute, sql))
+        measure(report, "postgresql", postgres.url, lambda sql: _each(postgres.execute, sql))
         sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "contracts")]
         from mariadb_server import MariadbServer  # noqa: PLC0415 — of the tests, where MariaDB is installed
-
         from tests.debian_packages import installed  # noqa: PLC0415
 
         if installed("mariadbd", "mariadb-server") is None:
@@ -69,7 +68,12 @@ def main() -> None:
             mariadb.start()
             stack.callback(mariadb.stop)
             mariadb.execute("CREATE DATABASE shop CHARACTER SET utf8mb4")
-            measure(report, "mariadb", lambda: mariadb.url(), lambda sql: _each(lambda one: mariadb.execute(one, "shop"), sql))
+            measure(
+                report,
+                "mariadb",
+                mariadb.url,
+                lambda sql: _each(lambda one: mariadb.execute(one, "shop"), sql),
+            )
     report.write()
 
 

@@ -1,4 +1,4 @@
-"""Programs from Debian packages for tests: those that are there, or installed where `HEADWATER_INSTALL_PACKAGES` is 1."""
+"""Programs from Debian packages for tests: there already, or installed where `HEADWATER_INSTALL_PACKAGES` is 1."""
 
 from __future__ import annotations
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pymysql
 import pytest
-
 from tests.debian_packages import installed
 
 _START_SECONDS = 60.0

@@ -1,7 +1,7 @@
 """A PostgreSQL and a MariaDB database, writers on both, and a history that each database writes down itself.
 
-Every transaction has a number, which is the row that it inserts into `marks`. Triggers note every row that comes or goes,
-with the number of its transaction, into a table that nobody follows. So a state of the view over `marks` says which
+Every transaction has a number, which is the row that it inserts into `marks`. Triggers note every row that comes
+or goes, with the number of its transaction, into a table that nobody follows. So a state of the view over `marks` says which
 transactions a tick holds, and the notes of these say what every other view has to be: computed here, in Python.
 """
 
@@ -33,8 +33,10 @@ _TABLES = {
     ),
     "shop": (
         "CREATE TABLE marks (tx bigint PRIMARY KEY)",
-        "CREATE TABLE sales (id int PRIMARY KEY, customer int, city varchar(20), amount decimal(8,2), KEY (customer),"
-        " KEY (city))",
+        (
+            "CREATE TABLE sales (id int PRIMARY KEY, customer int, city varchar(20), amount decimal(8,2), KEY (customer),"
+            " KEY (city))"
+        ),
         "CREATE TABLE noted (tx bigint, sign int, id int, customer int, city varchar(20), amount decimal(8,2))",
     ),
 }
@@ -189,9 +191,11 @@ def _mariadb_triggers() -> list[str]:
 
 def _postgres_triggers() -> list[str]:
     return [
-        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-        " IF TG_OP <> 'INSERT' THEN INSERT INTO noted SELECT current_setting('my.tx')::bigint, -1, OLD.*; END IF;"
-        " IF TG_OP <> 'DELETE' THEN INSERT INTO noted SELECT current_setting('my.tx')::bigint, 1, NEW.*; END IF;"
-        " RETURN NULL; END $$",
+        (
+            "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+            " IF TG_OP <> 'INSERT' THEN INSERT INTO noted SELECT current_setting('my.tx')::bigint, -1, OLD.*; END IF;"
+            " IF TG_OP <> 'DELETE' THEN INSERT INTO noted SELECT current_setting('my.tx')::bigint, 1, NEW.*; END IF;"
+            " RETURN NULL; END $$"
+        ),
         "CREATE TRIGGER note AFTER INSERT OR UPDATE OR DELETE ON customers FOR EACH ROW EXECUTE FUNCTION note()",
     ]

@@ -124,14 +124,18 @@ def test_a_transaction_of_one_phase_is_as_any_other(at: FollowedSource) -> None:
         ("CREATE TABLE bad (id int PRIMARY KEY) WITH SYSTEM VERSIONING", "HW-381", "DROP SYSTEM VERSIONING"),
         ("CREATE VIEW bad AS SELECT 1 AS id", "HW-381", "name the tables"),
         (
-            "CREATE TABLE bad (id int PRIMARY KEY, item bigint, CONSTRAINT fk FOREIGN KEY (item) REFERENCES items (id)"
-            " ON DELETE CASCADE)",
+            (
+                "CREATE TABLE bad (id int PRIMARY KEY, item bigint, CONSTRAINT fk FOREIGN KEY (item) REFERENCES items (id)"
+                " ON DELETE CASCADE)"
+            ),
             "HW-382",
             "DROP FOREIGN KEY `fk`",
         ),
         (
-            "CREATE TABLE bad (id int PRIMARY KEY, item bigint, FOREIGN KEY (item) REFERENCES items (id)"
-            " ON UPDATE SET NULL)",
+            (
+                "CREATE TABLE bad (id int PRIMARY KEY, item bigint, FOREIGN KEY (item) REFERENCES items (id)"
+                " ON UPDATE SET NULL)"
+            ),
             "HW-382",
             "DROP FOREIGN KEY",
         ),
@@ -317,11 +321,8 @@ def test_a_log_that_lost_its_end_is_not_taken_for_what_was_followed(at: Followed
 
 def test_snapshots_are_exact_while_many_write(at: FollowedSource) -> None:
     """Each shows the transactions up to its position, and no others: with rollbacks, savepoints, and long ones."""
-    stop = threading.Event()
     done: Counter[str] = Counter()
-    writers = [
-        threading.Thread(target=_write, args=(at, stop, seed, done, volume(120, 1_500))) for seed in range(1, 6)
-    ]
+    writers = [threading.Thread(target=_write, args=(at, seed, done, volume(120, 1_500))) for seed in range(1, 6)]
     for writer in writers:
         writer.start()
     shown = []
@@ -338,7 +339,7 @@ def test_snapshots_are_exact_while_many_write(at: FollowedSource) -> None:
             assert rows == sum_up(bag for one, bag in told[table.name] if seen.sees(one.identity, one.position.log))
 
 
-def _write(at: FollowedSource, stop: threading.Event, seed: int, done: Counter[str], transactions: int) -> None:
+def _write(at: FollowedSource, seed: int, done: Counter[str], transactions: int) -> None:
     chance, database = random.Random(seed), at.database
     assert isinstance(database, MariadbUnderTest)
     with contextlib.closing(database.server.connect(database.name)) as connection, connection.cursor() as cursor:
@@ -376,5 +377,3 @@ def test_a_large_transaction_goes_to_files_and_comes_back_whole(at: FollowedSour
     with at.snapshot() as snapshot:
         assert at.whole(snapshot, NOTES) == found
     assert len(found) == count_of_rows
-
-

@@ -50,7 +50,9 @@ class InitResult:
 def init(
     folder: Annotated[Path, typer.Argument(help="The folder to make; its name becomes the project's.")],
     *,
-    source: Annotated[str, typer.Option("--source", help="The kind of the source: postgresql or mariadb.")] = "postgresql",
+    source: Annotated[
+        str, typer.Option("--source", help="The kind of the source: postgresql or mariadb.")
+    ] = "postgresql",
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
@@ -83,7 +85,11 @@ def create_project(folder: Path, source: str = "postgresql") -> InitResult:
     templates = files("headwater.cli") / "templates"
     name = folder.absolute().name.replace("\\", "").replace('"', "")
     kind = SOURCE_TEMPLATES[source]
-    said = {"@NAME@": name, "@URL@": kind.url, "@SOURCE@": (templates / kind.readme).read_text(encoding="utf-8").rstrip()}
+    said = {
+        "@NAME@": name,
+        "@URL@": kind.url,
+        "@SOURCE@": (templates / kind.readme).read_text(encoding="utf-8").rstrip(),
+    }
     for template, path in TEMPLATES:
         text = (templates / template).read_text(encoding="utf-8")
         for place, meant in said.items():

@@ -35,7 +35,9 @@ SELECT index_name, column_name, coalesce(sub_part, ''), index_type
 FROM information_schema.statistics WHERE table_schema = {schema} AND table_name = {table}
 ORDER BY index_name <> 'PRIMARY', index_name, seq_in_index
 """
-_CASCADE = re.compile(r"CONSTRAINT (`(?:[^`]|``)+`) FOREIGN KEY .*? ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT)")
+_CASCADE = re.compile(
+    r"CONSTRAINT (`(?:[^`]|``)+`) FOREIGN KEY .*? ON (?:DELETE|UPDATE) (?:CASCADE|SET NULL|SET DEFAULT)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +109,7 @@ def _indexes(rows: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[tu
     return tuple(found.get("PRIMARY", ())), tuple(dict.fromkeys(tuple(one) for one in found.values()))
 
 
-def _refusal(
-    connection: Connection, name: RelationName, schema: str, kind: str, engine: str
-) -> SourceRefused | None:
+def _refusal(connection: Connection, name: RelationName, schema: str, kind: str, engine: str) -> SourceRefused | None:
     table = f"{quoted(schema)}.{quoted(name.name)}"
     summary = f'relation "{name}" cannot be followed'
     if kind == "SYSTEM VERSIONED":

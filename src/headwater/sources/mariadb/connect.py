@@ -126,8 +126,12 @@ class MariadbAddress:
             ssl=_tls(parameters["options"]),
         )
         is_mariadb = "mariadb" in str(connection.get_server_info()).lower()
-        execute(connection, _SESSION.format(more=_MARIADB_ONLY if is_mariadb else "").replace(
-            "tx_isolation", "tx_isolation" if is_mariadb else "transaction_isolation"))
+        execute(
+            connection,
+            _SESSION.format(more=_MARIADB_ONLY if is_mariadb else "").replace(
+                "tx_isolation", "tx_isolation" if is_mariadb else "transaction_isolation"
+            ),
+        )
         return connection
 
     def _with_new_login(self) -> dict[str, Any]:
@@ -148,7 +152,7 @@ class MariadbAddress:
         except (OSError, EOFError) as error:
             raise self.explain(2013, str(error)) from None
 
-    def explain(self, code: int, message: str) -> HeadwaterError:
+    def explain(self, code: int, message: str) -> HeadwaterError:  # noqa: PLR0911 — one for each meaning
         """Return what an error of the server or the client library means to us."""
         summary, detail = f'source "{self.source}" ({self.place})', " ".join(message.split()) or "the connection ended"
         detail = f"{detail} ({code})" if code else detail
@@ -157,8 +161,8 @@ class MariadbAddress:
                 f"{summary} refuses the connection",
                 code="HW-320",
                 detail=detail,
-                hint="check the user, the password and the database in the source's address; a run that has begun tries "
-                "again by itself",
+                hint="check the user, the password and the database in the source's address; a run that has begun "
+                "tries again by itself",
             )
         if code in _DENIED:
             hint = "let an owner grant it to the source's account; `headwater plan` prints the statements"

@@ -22,11 +22,36 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _HARMLESS = frozenset(
-    ("GRANT", "REVOKE", "SET", "FLUSH", "ANALYZE", "OPTIMIZE", "CHECK", "XA", "BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT")
+    (
+        "GRANT",
+        "REVOKE",
+        "SET",
+        "FLUSH",
+        "ANALYZE",
+        "OPTIMIZE",
+        "CHECK",
+        "XA",
+        "BEGIN",
+        "COMMIT",
+        "ROLLBACK",
+        "SAVEPOINT",
+    )
 )
 _OBJECTS = frozenset(
     (
-        *("USER", "ROLE", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "SEQUENCE", "INDEX", "SERVER", "PACKAGE"),
+        *(
+            "USER",
+            "ROLE",
+            "VIEW",
+            "TRIGGER",
+            "PROCEDURE",
+            "FUNCTION",
+            "EVENT",
+            "SEQUENCE",
+            "INDEX",
+            "SERVER",
+            "PACKAGE",
+        ),
         *("DATABASE", "SCHEMA", "TABLE"),
     )
 )
@@ -82,7 +107,7 @@ class FollowedTables:
         return self.by_name.get((schema.lower(), tokens[place].text.lower()))
 
 
-def effects(statement: str, schema: str, tables: FollowedTables) -> Effects:
+def effects(statement: str, schema: str, tables: FollowedTables) -> Effects:  # noqa: PLR0911 — one for each kind of statement
     """Return what a statement of a session, whose schema that was, did to relations.
 
     >>> effects("GRANT SELECT ON t TO me", "shop", FollowedTables({}))
@@ -103,7 +128,7 @@ def effects(statement: str, schema: str, tables: FollowedTables) -> Effects:
         if kind in ("DATABASE", "SCHEMA"):
             gone = [one for (own, _), one in tables.by_name.items() if rest and own == rest[0].text.lower()]
             return Effects(altered=tuple((one, shown) for one in gone) if words[0] == "DROP" else ())
-        if kind != "TABLE":
+        if kind != "TABLE" or "TEMPORARY" in words[:place]:
             return Effects()
         if words[0] == "CREATE":
             target = tables.target(rest, schema)
@@ -131,7 +156,7 @@ def _altered(tokens: list[_Token], place: int, schema: str, tables: FollowedTabl
     return found
 
 
-def _is_harmless(clause: list[_Token], relation: Relation) -> bool:
+def _is_harmless(clause: list[_Token], relation: Relation) -> bool:  # noqa: C901, PLR0911 — as above
     """Tell whether a clause of ALTER TABLE changes no value of a column that views read."""
     words = [token.word for token in clause]
     match words:

@@ -1,12 +1,13 @@
 """From the bytes of many logged rows to typed Arrow columns, a whole column at a time.
 
-Law: a value gives the same Arrow value from the log and from a read (`printing`). Rows have no fixed length, so they are
+Law: a value gives the same Arrow value from the log and from a read (`printing`). Rows have no fixed length: they are
 walked once (`log_rows`); after that a column is where its values stand, and how long they are, and numpy gathers them.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -24,6 +25,7 @@ Limbs: TypeAlias = npt.NDArray[np.uint64]
 
 _SECONDS_PER_DAY = 86_400
 _MICROSECONDS = 1_000_000
+_MONTHS = 12
 _LIMB = np.uint64(0xFFFFFFFF)
 _SHIFT = np.uint64(32)
 
@@ -42,7 +44,8 @@ class Values:
 
     def fixed(self, width: int) -> Bytes:
         """Return the values as rows of bytes of one width."""
-        return self.data[self.at[:, None] + np.arange(width)]
+        found: Bytes = self.data[self.at[:, None] + np.arange(width)]
+        return found
 
     def little(self, width: int) -> Limbs:
         """Return the values as numbers whose lowest byte comes first."""
@@ -85,8 +88,9 @@ def _integers(values: Values, column: LoggedColumn, held: HeldType) -> pa.Array:
     bits = np.uint64(64 - 8 * column.width)
     if not held.is_unsigned:
         signed = (raw << bits).view(np.int64) >> bits.astype(np.int64)
-        return pa.array(signed).cast({"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32()}.get(
-            held.spark, pa.int64()))
+        return pa.array(signed).cast(
+            {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32()}.get(held.spark, pa.int64())
+        )
     if held.length == 8:  # noqa: PLR2004 — bytes
         low, high = raw & _LIMB, raw >> _SHIFT
         return _decimals_of([low, high, np.zeros_like(low), np.zeros_like(low)], np.zeros(len(raw), np.bool_), 20, 0)
@@ -150,7 +154,7 @@ def _days(years: Places, months: Places, days: Places) -> Places:
     """Return days since 1970. Dates that no calendar has are refused."""
     first = ((years - 1970) * 12 + months - 1).astype("datetime64[M]")
     found = first.astype("datetime64[D]") + (days - 1)
-    wrong = (years < 1) | (months < 1) | (months > 12) | (days < 1) | (found.astype("datetime64[M]") != first)
+    wrong = (years < 1) | (months < 1) | (months > _MONTHS) | (days < 1) | (found.astype("datetime64[M]") != first)
     if wrong.any():
         one = int(np.flatnonzero(wrong)[0])
         raise UnfitValueError(f"{years[one]:04d}-{months[one]:02d}-{days[one]:02d}")
@@ -193,8 +197,12 @@ def _times(values: Values, column: LoggedColumn, held: HeldType) -> pa.Array:
     micros = (size & ((1 << bits) - 1)) * 100 ** (3 - bits // 8) if bits else np.zeros_like(size)
     clock = size >> bits
     parts = zip(
-        (raw < 0).tolist(), (clock >> 12 & 0x3FF).tolist(), (clock >> 6 & 63).tolist(), (clock & 63).tolist(),
-        micros.tolist(), strict=True,
+        (raw < 0).tolist(),
+        (clock >> 12 & 0x3FF).tolist(),
+        (clock >> 6 & 63).tolist(),
+        (clock & 63).tolist(),
+        micros.tolist(),
+        strict=True,
     )
     texts = [
         f"{'-' if minus else ''}{hours:02d}:{minutes:02d}:{seconds:02d}"
@@ -252,29 +260,34 @@ def _uuids(values: Values, column: LoggedColumn, held: HeldType) -> pa.Array:
     del column
     texts = []
     for one in values.binary().to_pylist():
-        digits = _uuid_bytes(one.ljust(held.length, b"\0")).hex()
+        digits = one.ljust(held.length, b"\0").hex()
         texts.append("-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:])))
     return pa.array(texts, pa.string())
 
 
-def _uuid_bytes(stored: bytes) -> bytes:
-    """Return the bytes of a uuid, which is stored with its parts in another order if it holds a time."""
-    return stored
-
-
 def _addresses(values: Values, column: LoggedColumn, held: HeldType) -> pa.Array:
     del column
-    kind = ipaddress.IPv4Address if held.kind == "inet4" else _ipv6
-    return pa.array([str(kind(one.ljust(held.length, b"\0"))) for one in values.binary().to_pylist()], pa.string())
+    shown = _ipv4 if held.kind == "inet4" else _ipv6
+    return pa.array([shown(one.ljust(held.length, b"\0")) for one in values.binary().to_pylist()], pa.string())
+
+
+def _ipv4(stored: bytes) -> str:
+    return str(ipaddress.IPv4Address(stored))
 
 
 def _ipv6(stored: bytes) -> str:
-    """Return an address as MariaDB prints it: those that hold one of version 4 show it with points."""
-    address = ipaddress.IPv6Address(stored)
-    number = int(address)
-    if 0xFFFF < number < 1 << 32 or number >> 32 == 0xFFFF:  # noqa: PLR2004 — mapped or compatible addresses
-        return f"{'::ffff:' if number >> 32 else '::'}{ipaddress.IPv4Address(number & 0xFFFFFFFF)}"
-    return str(address)
+    """Return an address as MariaDB prints it: the first of the longest runs of zeros is left out, also if it is one."""
+    words = [stored[at] << 8 | stored[at + 1] for at in range(0, 16, 2)]
+    begin, length, at = 8, 0, 0
+    for is_zero, group in itertools.groupby(words, lambda word: word == 0):
+        size = len(list(group))
+        if is_zero and size > length:
+            begin, length = at, size
+        at += size
+    if begin == 0 and (length == 6 or (length == 5 and words[5] == 0xFFFF)):  # noqa: PLR2004 — one of version 4 is in it
+        return f"{'::' if length == 6 else '::ffff:'}{ipaddress.IPv4Address(stored[12:])}"  # noqa: PLR2004 — as above
+    before, after = (":".join(f"{word:x}" for word in some) for some in (words[:begin], words[begin + length :]))
+    return f"{before}::{after}" if length else before
 
 
 def _latin1_table() -> dict[int, str]:

@@ -1,6 +1,6 @@
 """One connection to the log of a MariaDB source, and a plain one beside it.
 
-The server sends every event as soon as it is in its log, which is before it is visible to readers. So whoever has read a
+The server sends every event as soon as it is in its log, which is before it is visible to readers. Who has read a
 snapshot finds that the log was followed to its position soon after, and nothing has to be asked for.
 
 The server holds its log for nobody: there is nothing to acknowledge. A heartbeat comes every second; a server that is

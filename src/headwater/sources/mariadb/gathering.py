@@ -69,9 +69,7 @@ class MariadbGathering:
         self._described_at = described_at
         self._spill_bytes = spill_bytes
         self._rows = {relation.name: LogRows(relation) for relation in relations}
-        self._relations = {
-            (schema_of(relation.name, database), relation.name.name): relation for relation in relations
-        }
+        self._relations = {(schema_of(relation.name, database), relation.name.name): relation for relation in relations}
         lowered = {(schema.lower(), table.lower()): one for (schema, table), one in self._relations.items()}
         self._tables = FollowedTables(lowered)
         self._layouts: dict[bytes, tuple[RelationName, RowLayout] | None] = {}
@@ -256,7 +254,7 @@ class MariadbGathering:
         begun, self._begun = self._begun, None
         at = unpack_from("<I", event, 13)[0]
         if at <= self._at:
-            raise self._unreadable(f"a group ends at {at}, which is not after {self._at}: the file is larger than 4 GiB")
+            raise self._unreadable(f"a group ends at {at}, which is not after {self._at}: the file is over 4 GiB")
         self._at = at
         self.group_count += 1
         end = offset_of(self._file, at)
@@ -276,8 +274,8 @@ class MariadbGathering:
             raise SourceRefused(
                 f'source "{self._log.source}" has prepared an XA transaction that changes relations we follow',
                 code="HW-387",
-                detail="its rows are in the log before it is known whether it is committed, and when it becomes visible "
-                "is not told",
+                detail="its rows are in the log before it is known whether it is committed, and it is not told when it "
+                "becomes visible",
                 hint="let it be committed in one phase (XA COMMIT … ONE PHASE), or not by XA; then `headwater teardown "
                 f"--source {self._log.source}` and `headwater run` read this source again",
             )

@@ -21,7 +21,7 @@ from headwater.model.relation import COUNT, Column, ColumnUse, Relation
 from headwater.model.transaction import ORDINAL
 from headwater.sources.mariadb.decoding import UnfitValueError, Values, decode
 from headwater.sources.mariadb.printing import unfit_value
-from headwater.sources.mariadb.table_map import LoggedColumn, LogFormatError, TableMap
+from headwater.sources.mariadb.table_map import LogFormatError, LoggedColumn, TableMap
 from headwater.sources.mariadb.types import held
 from headwater.sources.spilled_rows import spilled
 
@@ -177,7 +177,7 @@ class LogRows:
             self._decoded_count = row_count
 
     def decode(self, room_bytes: int) -> int:
-        """Turn the rows into an Arrow table, in a mapped file if there is no room for it. Return what memory it takes."""
+        """Turn the rows into an Arrow table, in a mapped file if there is no room. Return what memory it takes."""
         if not self._events:
             return 0
         self._close()
@@ -215,5 +215,3 @@ class LogRows:
         self._segments.append(table.append_column(COUNT, pa.array(signs)))
         self._decoded_count += table.num_rows
         self._clear()
-
-

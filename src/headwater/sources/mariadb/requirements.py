@@ -46,7 +46,7 @@ def owner_sql(connection: Connection, settings: dict[str, str], schemas: Sequenc
 def warnings(settings: dict[str, str]) -> tuple[str, ...]:
     """Return what is not wrong, and may become so."""
     found = [
-        f"{name} is {settings[name]}: a crash of the machine may lose the end of its log, and then the source has to be "
+        f"{name} is {settings[name]}: a crash of the machine may lose the end of its log; the source then has to be "
         f"read again; let the owner run SET GLOBAL {name} = {values[0]}"
         for name, values in _ADVISED.items()
         if settings.get(name, values[0]) not in values

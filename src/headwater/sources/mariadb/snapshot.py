@@ -1,6 +1,6 @@
 """Moments of a MariaDB database, each on a connection of its own, with its exact position in the log.
 
-    SET TRANSACTION … REPEATABLE READ; START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; SHOW STATUS LIKE 'binlog_snapshot%'
+    START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY; SHOW STATUS LIKE 'binlog_snapshot%'     (REPEATABLE READ)
 
 shows exactly what was committed up to that position: no more, no less. Connections cannot share a snapshot. An open one
 keeps the owner's DDL waiting, and every writer behind that: each reader ends soon.
@@ -73,7 +73,9 @@ class MariadbReader:
         """Yield the wanted columns of a chunk's rows, in tables small enough to hold in memory."""
         del rows  # who asked for a remainder tests the rows again
         selected = ", ".join(printed(relation.column(name)) for name in wanted) or "1"
-        query = f"SELECT {selected} FROM {table_of(relation.name, self._snapshot.database)} AS r{_bounds(relation, chunk)}"
+        query = (
+            f"SELECT {selected} FROM {table_of(relation.name, self._snapshot.database)} AS r{_bounds(relation, chunk)}"
+        )
         with self._snapshot.address.explained():
             self._limit(0.0)
             for some in stream(self._connection, query, _TABLE_ROWS):
@@ -127,7 +129,9 @@ class MariadbSnapshot:
             return whole
         column = relation.column(relation.key[0])
         name, spell = quoted(column.name), literal(column)
-        query = f"SELECT {printed(column)} FROM {table_of(relation.name, self.database)} AS r{{}} ORDER BY r.{name} LIMIT "
+        query = (
+            f"SELECT {printed(column)} FROM {table_of(relation.name, self.database)} AS r{{}} ORDER BY r.{name} LIMIT "
+        )
         bounds: list[str] = []
         with self._connected() as connection:
             step = max(1, rows_per_chunk, relation.row_estimate // _MAX_CHUNKS)
@@ -137,10 +141,14 @@ class MariadbSnapshot:
                 if len(found) < 2:  # noqa: PLR2004 — the last row is in the last chunk anyway
                     break
                 bounds.append(found[0][0])
-        return tuple(
-            Chunk(number=number, column=column.name, low=low, high=high)
-            for number, (low, high) in enumerate(zip((None, *bounds), (*bounds, None), strict=True))
-        ) if bounds else whole
+        return (
+            tuple(
+                Chunk(number=number, column=column.name, low=low, high=high)
+                for number, (low, high) in enumerate(zip((None, *bounds), (*bounds, None), strict=True))
+            )
+            if bounds
+            else whole
+        )
 
     def exported(self) -> Mapping[str, Any]:
         """Nobody can join it."""
@@ -177,8 +185,8 @@ class MariadbSnapshot:
         with self.address.explained():
             if self._is_mariadb:
                 execute(connection, _BEGIN)
-                said = dict(texts(connection, "SHOW STATUS LIKE 'binlog_snapshot%'"))
-                lowered = {name.lower(): value for name, value in said.items()}
+                said = texts(connection, "SHOW STATUS LIKE 'binlog_snapshot%'")
+                lowered = {name.lower(): value for name, value in said}
                 file, offset = lowered["binlog_snapshot_file"], int(lowered["binlog_snapshot_position"])
             else:
                 execute(connection, "FLUSH TABLES WITH READ LOCK")

@@ -190,6 +190,7 @@ class MariadbSource:
 
     def join(self, said: Mapping[str, Any]) -> AbstractContextManager[Reader]:
         """Nobody can join a snapshot."""
+        del said
         raise AssertionError("its snapshots are for one process only")
 
     def login(self) -> str:
@@ -215,7 +216,8 @@ class MariadbSource:
             return None
         parts = [
             f"{quoted(name)}({_SHORT_KEY})"
-            if relation.column(name).native.split(" ")[0] in ("text", "mediumtext", "longtext", "blob", "mediumblob", "longblob")
+            if relation.column(name).native.split(" ")[0]
+            in ("text", "mediumtext", "longtext", "blob", "mediumblob", "longblob")
             else quoted(name)
             for name in columns
         ]
@@ -255,7 +257,7 @@ class MariadbSource:
     def _gathering(
         self, side: Connection, relations: Sequence[Relation], held_to: Positions
     ) -> tuple[MariadbGathering, LogName, Position]:
-        """Return what takes the log in after a position, once it is proved that the log is the one that was followed."""
+        """Return what takes the log in after a position, once it is proved that it is the log that was followed."""
         with self._address.explained():
             end = self._end(side)
             charsets = _charsets(side)

@@ -20,8 +20,14 @@ JSON, NEWDECIMAL, ENUM, SET, BLOB, VAR_STRING, STRING, GEOMETRY = 245, 246, 247,
 _INTEGER_BYTES = {TINY: 1, SHORT: 2, INT24: 3, LONG: 4, LONGLONG: 8}
 _FIXED = {
     **_INTEGER_BYTES,
-    **{FLOAT: 4, DOUBLE: 8, DATE: 3, NEWDATE: 3, YEAR: 1},
-    **{OLD_TIMESTAMP: 4, OLD_TIME: 3, OLD_DATETIME: 8},
+    FLOAT: 4,
+    DOUBLE: 8,
+    DATE: 3,
+    NEWDATE: 3,
+    YEAR: 1,
+    OLD_TIMESTAMP: 4,
+    OLD_TIME: 3,
+    OLD_DATETIME: 8,
 }
 _NUMBERS = frozenset((*_INTEGER_BYTES, FLOAT, DOUBLE, NEWDECIMAL, YEAR))
 _FRACTIONS = {TIMESTAMP2: 4, DATETIME2: 5, TIME2: 3}
@@ -29,6 +35,7 @@ _ONE_BYTE = frozenset((FLOAT, DOUBLE, BLOB, GEOMETRY, JSON, BLOB_COMPRESSED, TIM
 _TWO_BYTES = frozenset((BIT, NEWDECIMAL, VARCHAR, VARCHAR_COMPRESSED, VAR_STRING, STRING, ENUM, SET))
 DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 """How many bytes so many decimal digits take."""
+_WITH_CHARSET = frozenset((VARCHAR, VAR_STRING, BLOB, STRING, GEOMETRY, BLOB_COMPRESSED, VARCHAR_COMPRESSED))
 _SIGNS, _DEFAULT_CHARSET, _CHARSETS, _NAMES, _SET_MEMBERS, _ENUM_MEMBERS = 1, 2, 3, 4, 5, 6
 _ENUM_DEFAULT_CHARSET, _ENUM_CHARSETS = 10, 11
 _PYTHON_CHARSETS = {"latin1": "latin1", "ascii": "ascii"}
@@ -52,7 +59,7 @@ class LoggedColumn:
     members: tuple[str, ...] = ()
 
     @property
-    def shape(self) -> tuple[object, ...]:
+    def shape(self) -> tuple[object, ...]:  # noqa: PLR0911 — one for each kind of type
         """What a column of the catalog has to look like whose values these are (`HeldType.shape`)."""
         match self.code:
             case code if code in _INTEGER_BYTES:
@@ -123,7 +130,7 @@ def parse_table_map(body: bytes, charsets: Mapping[int, str]) -> TableMap:
     names = list(_texts(more[_NAMES])) if _NAMES in more else []
     has_names = len(names) == count
     unsigned = _unsigned(codes, more.get(_SIGNS, b""))
-    texts = [place for place, code in enumerate(codes) if code in (VARCHAR, VAR_STRING, BLOB, STRING)]
+    texts = [place for place, code in enumerate(codes) if code in _WITH_CHARSET]
     listed = [place for place, code in enumerate(codes) if code in (ENUM, SET)]
     sets = {
         **_charsets(texts, more.get(_DEFAULT_CHARSET), more.get(_CHARSETS), charsets),
@@ -196,7 +203,7 @@ def _string(meta: int) -> tuple[int, int]:
     return STRING, length
 
 
-def _width(code: int, meta: int, table: str) -> tuple[int, bool]:
+def _width(code: int, meta: int, table: str) -> tuple[int, bool]:  # noqa: PLR0911 — as above
     if code in _FIXED:
         return _FIXED[code], False
     if code in _FRACTIONS:

@@ -2,10 +2,10 @@
 
 Decisions a user may question:
 
-- Unsigned integers are held by the next larger type, `bigint unsigned` by `decimal(20,0)`. `tinyint(1)` is no boolean: it
-  may hold 5.
+- Unsigned integers are held by the next larger type, `bigint unsigned` by `decimal(20,0)`. `tinyint(1)` may hold 5:
+  it is no boolean.
 - `decimal(p,s)` with p > 38 is unusable. `float` and `double` keep their bits; -0.0 is kept as 0.0, which it equals.
-- `timestamp` is `timestamp`, `datetime` is `timestamp_ntz`. Zero dates, dates with a part that is zero, and dates that no
+- `timestamp` is `timestamp`, `datetime` is `timestamp_ntz`. Zero dates, dates with a zero in them, and dates that no
   calendar has are refused by name when they are met.
 - `bit(n)` is a string of n digits. `time`, `uuid`, `inet4`, `inet6`, `json`, `enum` and `set` are strings, as MariaDB
   prints them.
@@ -43,8 +43,8 @@ class HeldType:
     """What we need to know of a type that we can hold."""
 
     kind: str
-    """What its values are: integer, decimal, float, double, date, time, datetime, timestamp, year, bit, enum, set, text,
-    binary, uuid, inet4 or inet6."""
+    """What its values are: integer, decimal, float, double, date, time, datetime, timestamp, year, bit, enum, set,
+    text, binary, uuid, inet4 or inet6."""
     spark: str
     length: int = 0
     """How many bytes an integer or fixed binary has, the bits of a bit field, the digits of a fraction of a second."""
@@ -68,7 +68,7 @@ class HeldType:
                 return (self.kind, self.length, self.is_unsigned, self.scale)
 
 
-def held_type(native: str) -> HeldType | None:
+def held_type(native: str) -> HeldType | None:  # noqa: PLR0911 — one for each kind of type
     """Return how a type is held that the catalog prints so. None if it is unusable.
 
     >>> [held_type(one).spark for one in ("int(10) unsigned", "decimal(12,2)", "bit(4)")]
