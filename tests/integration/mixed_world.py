@@ -1,8 +1,8 @@
 """A PostgreSQL and a MariaDB database, writers on both, and a history that each database writes down itself.
 
 Every transaction has a number, which is the row that it inserts into `marks`. Triggers note every row that comes
-or goes, with the number of its transaction, into a table that nobody follows. So a state of the view over `marks` says which
-transactions a tick holds, and the notes of these say what every other view has to be: computed here, in Python.
+or goes, with the number of its transaction, into a table that nobody follows. So a state of the view over `marks` says
+which transactions a tick holds, and the notes of these say what every other view has to be: computed here, in Python.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _TABLES = {
     "shop": (
         "CREATE TABLE marks (tx bigint PRIMARY KEY)",
         (
-            "CREATE TABLE sales (id int PRIMARY KEY, customer int, city varchar(20), amount decimal(8,2), KEY (customer),"
-            " KEY (city))"
+            "CREATE TABLE sales (id int PRIMARY KEY, customer int, city varchar(20), amount decimal(8,2),"
+            " KEY (customer), KEY (city))"
         ),
         "CREATE TABLE noted (tx bigint, sign int, id int, customer int, city varchar(20), amount decimal(8,2))",
     ),

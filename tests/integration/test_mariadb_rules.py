@@ -125,8 +125,8 @@ def test_a_transaction_of_one_phase_is_as_any_other(at: FollowedSource) -> None:
         ("CREATE VIEW bad AS SELECT 1 AS id", "HW-381", "name the tables"),
         (
             (
-                "CREATE TABLE bad (id int PRIMARY KEY, item bigint, CONSTRAINT fk FOREIGN KEY (item) REFERENCES items (id)"
-                " ON DELETE CASCADE)"
+                "CREATE TABLE bad (id int PRIMARY KEY, item bigint, CONSTRAINT fk FOREIGN KEY (item) REFERENCES items"
+                " (id) ON DELETE CASCADE)"
             ),
             "HW-382",
             "DROP FOREIGN KEY `fk`",

@@ -3,8 +3,8 @@
     WITH k (k0) AS (VALUES (…), …) SELECT STRAIGHT_JOIN r.`wanted` FROM k JOIN relation AS r ON r.`column` = k.k0 AND …
 
 MariaDB's own equality of texts says yes too often: it ignores case, accents, and blanks at the end (`utf8mb4_bin`
-too). It finds the rows on the index, and a second test, of the bytes, decides. Keys are written in the character set and
-collation of their column: otherwise the column would be converted, and no index would help.
+too). It finds the rows on the index, and a second test, of the bytes, decides. Keys are written in the character set
+and collation of their column: otherwise the column would be converted, and no index would help.
 """
 
 from __future__ import annotations
