@@ -9,9 +9,10 @@ Invariants
 from __future__ import annotations
 
 import hmac
+import re
 import secrets
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,17 +23,21 @@ from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup, escape
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headwater.api.session import Headwater
 from headwater.console.drawing import draw_strip
 from headwater.console.graph import age_text
-from headwater.console.state import ConsoleState, StateReader, has_warehouse
+from headwater.console.state import ConsoleState, RowCounts, StateReader, has_warehouse
 from headwater.deltas.compare import format_row
 from headwater.errors import HeadwaterError, NotReadable
 from headwater.model.position import Tick
 from headwater.storage.storage_errors import storage_error
 
 _HERE = Path(__file__).parent
+_CODE = re.compile("`([^`]+)`")
 _COOKIE = "headwater_console"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 _HEADERS = {
@@ -59,14 +64,16 @@ class Console:
     project: Headwater
     states: StateReader
     templates: Environment
+    is_closing: Callable[[], bool]
+    row_counts: RowCounts = field(default_factory=RowCounts)
     spark_lock: threading.Lock = field(default_factory=threading.Lock)
     """Held by what runs on Spark: one at a time."""
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
-    def page(self, request: Request, template: str, **values: object) -> HTMLResponse:
-        """Return a whole page, as of the tick in its URL."""
+    def page(self, request: Request, template: str, at: Tick | None = None, **values: object) -> HTMLResponse:
+        """Return a whole page, as of the tick in its URL, or of one that its path names."""
         state = self.states.read()
-        tick = state.tick_of(request.query_params.get("at"))
+        tick = state.tick_of(request.query_params.get("at")) if at is None else at
         context = self.context(request, state, tick) | values
         return HTMLResponse(self.templates.get_template(template).render(context))
 
@@ -98,15 +105,19 @@ class Console:
             "scale": scale,
             "query": _kept(request),
             "scale_queries": {one: _with(request, scale=one) for one in ("tick", "time")},
-            "newest_query": _with(request, at=""),
+            "newest": _newest(request),
             "path": request.url.path,
             "form_token": self.form_token,
             "lane_names": [one.name for one in state.project.sources],
         }
 
 
-def create_app(project: Headwater, access: Access = Access()) -> FastAPI:  # noqa: B008 - a frozen value
-    """Return the console of a project as an application."""
+def create_app(
+    project: Headwater,
+    access: Access = Access(),  # noqa: B008 - a frozen value
+    is_closing: Callable[[], bool] = lambda: False,
+) -> FastAPI:
+    """Return the console of a project as an application. Once `is_closing`, it ends what it would go on sending."""
     from headwater.console import live, pages, spark_pages, view_page  # noqa: PLC0415 - they name `Console`
 
     app = FastAPI(title="Headwater", docs_url=None, redoc_url=None, openapi_url=None)
@@ -117,8 +128,8 @@ def create_app(project: Headwater, access: Access = Access()) -> FastAPI:  # noq
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"cell": cell_text, "number": number_text, "moment": moment_text, "age": age_text}
-    console = Console(project, StateReader(project), templates)
+    templates.filters |= {"cell": cell_text, "number": number_text, "moment": moment_text, "age": age_text, "said": said_text}
+    console = Console(project, StateReader(project), templates, is_closing)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
     for module in (pages, view_page, spark_pages, live):
         app.include_router(module.routes(console))
@@ -137,17 +148,31 @@ def create_app(project: Headwater, access: Access = Access()) -> FastAPI:  # noq
         )
         return _error_page(console, request, told, status=500)
 
-    @app.middleware("http")
-    async def _guard(request: Request, go_on: Callable[[Request], Awaitable[Response]]) -> Response:
-        refusal = _refusal(request, access)
-        if refusal is not None:
-            return refusal
-        response = await go_on(request)
-        for name, value in _HEADERS.items():
-            response.headers.setdefault(name, value)
-        return response
-
+    app.add_middleware(_Guard, access=access)
     return app
+
+
+class _Guard:
+    """Answers those who may not ask, and puts the headers onto every answer."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        refusal = _refusal(Request(scope), self._access)
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await (self._app if refusal is None else refusal)(scope, receive, send_with_headers)
 
 
 def require_form(console: Console, token: str) -> None:
@@ -181,7 +206,7 @@ def _error_page(console: Console, request: Request, error: HeadwaterError, statu
     if request.headers.get("x-part"):
         found = console.templates.get_template("error_part.html").render(error=error)
         return HTMLResponse(found, status_code=status)
-    values = {"error": error, "project": console.project.project, "query": "", "newest_query": ""}
+    values = {"error": error, "project": console.project.project, "query": "", "newest": "/"}
     base: Mapping[str, object] = {"state": None, "strip": None, "tick": None, "path": request.url.path, "status": None}
     if has_warehouse(console.project.project):
         try:
@@ -199,6 +224,12 @@ def _kept(request: Request) -> str:
     return f"?{urlencode(kept)}" if kept else ""
 
 
+def _newest(request: Request) -> str:
+    """Return where this page shows what is newest. A transaction is always of its tick."""
+    path = request.url.path
+    return "/" if path.startswith(("/transaction/", "/difference")) else path + _with(request, at="")
+
+
 def _with(request: Request, **changed: str) -> str:
     """Return this page's query with some of it changed; an empty value takes it out."""
     values = {**dict(request.query_params), **changed}
@@ -208,6 +239,15 @@ def _with(request: Request, **changed: str) -> str:
 def cell_text(value: object) -> str:
     """Return a value as it is shown in a table: as the command line shows it."""
     return value if isinstance(value, str) else format_row((value,))[1:-1]
+
+
+def said_text(value: object) -> Markup:
+    """Return a sentence with what stands between backticks as code.
+
+    >>> said_text("start `run` <now>")
+    Markup('start <code>run</code> &lt;now&gt;')
+    """
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(str(value)))))  # noqa: S704 - escaped before
 
 
 def number_text(value: float | None) -> str:

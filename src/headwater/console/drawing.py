@@ -18,11 +18,13 @@ from headwater.console.graph import Edge, Graph, Health, Node, NodeKind
 from headwater.console.state import Accepted
 from headwater.model.position import Tick
 
-_WIDTH, _HEIGHT, _GAP = 210, 46, 14
+_WIDTH, _HEIGHT, _GAP = 240, 46, 14
 _RELATION_HEIGHT = 24
-_COLUMN = 330
+_COLUMN = 350
 _MARGIN = 16
 _LETTERS = 25
+_CROWDED = 25
+"""Nodes of a column from which on they stand closer, and edges are thinner."""
 _SMALL_LETTERS = 34
 _STRIP_WIDTH = 1000.0
 _LANE_HEIGHT = 12
@@ -81,11 +83,9 @@ def _places(graph: Graph) -> dict[str, _Box]:
         wanted = {key: _wanted(key, above, boxes) for key in keys}
         y = float(_MARGIN)
         for key in sorted(keys, key=lambda key: (wanted[key], key)):
-            top = max(y, wanted[key] - _HEIGHT / 2)
-            if len(keys) > _LETTERS:
-                top = y
+            top = max(y, wanted[key] - _HEIGHT / 2) if len(keys) <= _CROWDED else y
             boxes[key] = _Box(x=_MARGIN + depth * _COLUMN, y=top, width=_WIDTH, height=_HEIGHT)
-            y = top + _HEIGHT + _GAP
+            y = top + _HEIGHT + (_GAP if len(keys) <= _CROWDED else _GAP / 2)
     return boxes
 
 
@@ -131,7 +131,8 @@ def _edge(edge: Edge, boxes: Mapping[str, _Box], most: int, graph: Graph) -> str
     if graph.nodes[edge.start].kind is NodeKind.RELATION:
         x += 8
     bend = max(40.0, (far_x - x) / 2)
-    width = 1.2 + 5 * math.log1p(edge.flow) / math.log1p(most) if most and edge.flow else 1.2
+    widest = 5 if len(graph.edges) <= 2 * _CROWDED else 1.5
+    width = 1.2 + widest * math.log1p(edge.flow) / math.log1p(most) if most and edge.flow else 1.2
     told = f"{edge.flow:,} changed rows lately" if edge.flow else "nothing flowed lately"
     return (
         f'<path class="edge {edge.health.value}" data-start="{escape(edge.start)}" data-end="{escape(edge.end)}" '

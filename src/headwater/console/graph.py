@@ -125,6 +125,26 @@ def build_graph(state: ConsoleState, tick: Tick | None) -> Graph:
     return Graph(nodes=nodes, edges=tuple(edges), depths=_depths(nodes, edges))
 
 
+def around(graph: Graph, key: str) -> Graph:
+    """Return the part of a graph that a node derives from, and that derives from it."""
+    kept = {key, *_reached(graph, key, up=True), *_reached(graph, key, up=False)}
+    kept |= {f"source:{one.split(':', 1)[1].split('.', maxsplit=1)[0]}" for one in kept if one.startswith("relation:")}
+    nodes = {name: node for name, node in graph.nodes.items() if name in kept}
+    edges = tuple(edge for edge in graph.edges if edge.start in kept and edge.end in kept)
+    return Graph(nodes=nodes, edges=edges, depths={name: graph.depths[name] for name in nodes})
+
+
+def _reached(graph: Graph, key: str, *, up: bool) -> set[str]:
+    found: set[str] = set()
+    todo = [key]
+    while todo:
+        here = todo.pop()
+        next_ones = {edge.start if up else edge.end for edge in graph.edges if (edge.end if up else edge.start) == here}
+        todo += next_ones - found
+        found |= next_ones
+    return found
+
+
 def late_of(late: Mapping[str, Health], relation: str) -> Health:
     """Return how the source of a relation is doing."""
     return late.get(relation.split(".", maxsplit=1)[0], Health.BROKEN)

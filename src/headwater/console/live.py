@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from headwater.console.app import Console
 from headwater.errors import HeadwaterError
 
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 0.5
 
 
 def routes(console: Console) -> APIRouter:
@@ -29,7 +29,7 @@ def routes(console: Console) -> APIRouter:
 
 async def _told(console: Console) -> AsyncIterator[str]:
     before = ""
-    while True:
+    while not console.is_closing():
         try:
             now = await run_in_threadpool(_standing, console)
         except HeadwaterError as error:

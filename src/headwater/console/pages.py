@@ -12,9 +12,10 @@ from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
 from headwater.console.app import Console
 from headwater.console.drawing import draw_graph
-from headwater.console.graph import blame, build_graph
-from headwater.console.state import ConsoleState, row_counts
+from headwater.console.graph import around, blame, build_graph
+from headwater.console.state import ConsoleState
 from headwater.deltas.on_arrow import summed_up
+from headwater.deltas.order import By, can_order
 from headwater.errors import NotReadable
 from headwater.lineage.result import ChangedRows
 from headwater.model.moment import AtPosition
@@ -22,6 +23,8 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 
 _SHOWN_ROWS = 200
+_COUNTING_SECONDS = 0.5
+"""How long one request counts rows; the page asks again for the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,15 +47,18 @@ def routes(console: Console) -> APIRouter:
     def overview(request: Request) -> HTMLResponse:
         state = console.states.read()
         tick = state.tick_of(request.query_params.get("at"))
+        focus = request.query_params.get("focus", "")
         graph = build_graph(state, tick)
-        picture = draw_graph(graph, console.context(request, state, tick)["query"])
+        shown = around(graph, f"view:{focus}") if focus else graph
+        picture = draw_graph(shown, console.context(request, state, tick)["query"])
         sentence = blame(state, graph) if tick is None else _as_of(state, tick)
-        return console.page(request, "overview.html", graph=graph, picture=picture, sentence=sentence)
+        return console.page(request, "overview.html", graph=graph, picture=picture, sentence=sentence, focus=focus)
 
     @router.get("/row-counts")
     def counts(at: str = "") -> JSONResponse:
         state = console.states.read()
-        return JSONResponse(row_counts(state, state.tick_of(at)))
+        found, is_partial = console.row_counts.count(state, state.tick_of(at), _COUNTING_SECONDS)
+        return JSONResponse({"counts": found, "partial": is_partial})
 
     @router.get("/find")
     def find(name: str = "") -> RedirectResponse:
@@ -83,6 +89,7 @@ def routes(console: Console) -> APIRouter:
         return console.page(
             request,
             "transaction.html",
+            at=Tick(tick),
             accepted=accepted,
             number=tick,
             found=found,
@@ -123,7 +130,6 @@ def routes(console: Console) -> APIRouter:
             request,
             "source.html",
             source=found,
-            declared=state.project.source(name),
             newest=own[::-1][:20],
             relations=relations,
             asked=asked,
@@ -140,9 +146,11 @@ def routes(console: Console) -> APIRouter:
 
 
 def shown_change(changed: ChangedRows) -> ShownChange:
-    """Return signed rows as a page shows them: what went before what came, no more than a person reads."""
+    """Return signed rows as a page shows them: similar ones together, no more than a person reads."""
     columns = tuple(one for one in changed.rows.column_names if one != COUNT)
-    shown = changed.rows.slice(0, _SHOWN_ROWS)
+    sortable = [name for name in columns if can_order(changed.rows.schema, (By(name),))]
+    ordered = changed.rows.sort_by([*((name, "ascending") for name in sortable), (COUNT, "ascending")])
+    shown = ordered.slice(0, _SHOWN_ROWS)
     values = list(zip(*(shown[name].to_pylist() for name in columns), strict=True)) if columns else []
     together = f"shown together with ticks {changed.after + 1} to {changed.upto}" if changed.upto - changed.after > 1 else ""
     return ShownChange(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LOCAL = "127.0.0.1"
 PORT = 8765
+_CLOSING_SECONDS = 5
 _PACKAGES = ("fastapi", "jinja2", "uvicorn")
 
 
@@ -52,7 +53,6 @@ def serving(project: Headwater, host: str = LOCAL, port: int = 0) -> Iterator[st
         yield address
     finally:
         server.should_exit = True
-        server.force_exit = True
         thread.join(10)
         listening.close()
 
@@ -69,10 +69,13 @@ def _prepared(project: Headwater, host: str, port: int) -> tuple[uvicorn.Server,
     access = Access() if is_local else Access(token=secrets.token_urlsafe(24))
     name = f"[{host}]" if ":" in host else host
     address = f"http://{name}:{port}/" + (f"?token={access.token}" if access.token else "")
+    servers: list[uvicorn.Server] = []
+    app = create_app(project, access, lambda: servers[0].should_exit)
     config = uvicorn.Config(
-        create_app(project, access), log_level="warning", access_log=False, timeout_graceful_shutdown=1, lifespan="off"
+        app, log_level="error", access_log=False, timeout_graceful_shutdown=_CLOSING_SECONDS, lifespan="off"
     )
-    return uvicorn.Server(config), address, listening
+    servers.append(uvicorn.Server(config))
+    return servers[0], address, listening
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headwater.api.session import Headwater
-from headwater.errors import HeadwaterError, NotReadable
+from headwater.errors import NotReadable
 from headwater.model.moment import AtTick, parse_moment
 from headwater.model.position import Tick
 from headwater.model.project import Project
 from headwater.model.transaction import Transaction
 from headwater.observe.status import SourceStatus, StatusResult, ViewStatus
 from headwater.storage.storage_errors import stored
-from headwater.warehouse.catalog import Catalog
+from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.format import is_warehouse
 from headwater.warehouse.query import Warehouse
@@ -31,6 +32,9 @@ SHOWN_TICKS = 2000
 """How many ticks a time slider spans."""
 SHOWN_COMMITS = 400
 """How many commits are looked at for what flows, and for how batches went."""
+
+
+_KEPT_COUNTS = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,17 +71,14 @@ class ConsoleState:
     taken_at: datetime
 
     @property
-    def last(self) -> Tick:
-        """The newest tick that some reader can see."""
-        frontiers = self.warehouse.head().record.frontiers.values()
-        return max([*frontiers, self.status.log_last or Tick(0)])
+    def frontiers(self) -> Mapping[str, Tick]:
+        """The newest tick of each view."""
+        return {one.name: one.frontier for one in self.status.views if one.frontier is not None}
 
     @property
-    def newest(self) -> Tick:
-        """The newest tick at which all views can be read that have not stopped."""
-        record = self.warehouse.head().record
-        going = [tick for name, tick in record.frontiers.items() if name not in record.stopped]
-        return min(going, default=Tick(max(record.frontiers.values(), default=0)))
+    def last(self) -> Tick:
+        """The newest tick that is known: accepted, or seen by some reader."""
+        return max([*self.frontiers.values(), self.status.log_last or Tick(0)])
 
     def view(self, name: str) -> ViewStatus:
         """Return how a view is doing. One that is not there is refused."""
@@ -163,16 +164,56 @@ class StateReader:
         return dict(found)
 
 
-def row_counts(state: ConsoleState, tick: Tick | None) -> dict[str, int]:
-    """Return how many rows each view has at a tick, of those that can be read then. Without a tick, at its newest."""
-    found = {}
-    for name in state.catalog.views:
-        try:
-            at = state.warehouse.frontier(name) if tick is None else tick
-            found[name] = state.warehouse.row_count(name, at)
-        except HeadwaterError:
-            continue
-    return found
+class RowCounts:
+    """How many rows views have, counted once for each view and tick, and from there on by what commits say.
+
+    Counting opens a table of its own for every view; a commit says exactly what it added and removed.
+    """
+
+    def __init__(self) -> None:
+        """Know nothing yet."""
+        self._known: OrderedDict[tuple[str, int, Tick], int] = OrderedDict()
+        self._newest: dict[tuple[str, int], tuple[Tick, int]] = {}
+
+    def count(self, state: ConsoleState, tick: Tick | None, seconds: float) -> tuple[dict[str, int], bool]:
+        """Return the counts at a tick, or at each view's newest, and whether some are missing: time was up."""
+        deadline = time.monotonic() + seconds
+        found: dict[str, int] = {}
+        frontiers = state.frontiers
+        for name, entry in state.catalog.views.items():
+            frontier = frontiers.get(name, entry.birth)
+            at = frontier if tick is None else tick
+            if not entry.birth <= at <= frontier:
+                continue
+            count = self._counted(state, entry, at)
+            if count is None:
+                if time.monotonic() > deadline:
+                    return found, True
+                count = state.warehouse.row_count(name, at)
+            self._keep(entry, at, count, is_newest=at == frontier)
+            found[name] = count
+        return found, False
+
+    def _counted(self, state: ConsoleState, entry: ViewEntry, at: Tick) -> int | None:
+        key = (entry.name, entry.generation)
+        if (*key, at) in self._known:
+            return self._known[*key, at]
+        if key not in self._newest or self._newest[key][0] > at:
+            return None
+        since, count = self._newest[key]
+        statistics = [one.record.statistics for one in state.commits if one.record.statistics is not None]
+        later = sorted((one for one in statistics if one.hi > since and one.lo < at), key=lambda one: one.lo)
+        if [one.lo for one in later] != [since, *(one.hi for one in later[:-1])] or later[-1].hi != at:
+            return None
+        deltas = [one.rows[entry.name] for one in later if entry.name in one.rows]
+        return count + sum(one.rows_added - one.rows_removed for one in deltas)
+
+    def _keep(self, entry: ViewEntry, at: Tick, count: int, *, is_newest: bool) -> None:
+        self._known[entry.name, entry.generation, at] = count
+        if len(self._known) > _KEPT_COUNTS:
+            self._known.popitem(last=False)
+        if is_newest:
+            self._newest[entry.name, entry.generation] = (at, count)
 
 
 def has_warehouse(project: Project) -> bool:

@@ -39,12 +39,13 @@ function prepare(root) {
 async function countRows(address, root) {
   const answer = await fetch(address).catch(() => null);
   if (!answer || !answer.ok) return;
-  const counts = await answer.json();
+  const { counts, partial } = await answer.json();
   for (const one of root.querySelectorAll("[data-rows]")) {
     const count = counts[one.dataset.rows];
-    if (count === undefined) one.textContent = "";
+    if (count === undefined) one.textContent = partial ? "…" : "";
     else one.textContent = count.toLocaleString("en") + (one.tagName === "text" ? (count === 1 ? " row" : " rows") : "");
   }
+  if (partial && root.isConnected !== false) setTimeout(() => countRows(address, root), 50);
 }
 
 function goto(changes) {
@@ -178,7 +179,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "/") {
     event.preventDefault();
     document.querySelector(".find input").focus();
-  } else if (event.key === "l" && document.body.dataset.live === "no") goto({ at: "" });
+  } else if (event.key === "l" && document.body.dataset.live === "no") document.querySelector("a.newest")?.click();
   else if (steps) {
     const keys = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20, Home: -steps.most, End: steps.most };
     const everywhere = ["ArrowLeft", "ArrowRight"].includes(event.key);
