@@ -1,22 +1,33 @@
-"""Programs from Debian packages for tests: there already, or installed where `HEADWATER_INSTALL_PACKAGES` is 1."""
+"""Programs that tests need and that Debian packages: found where they are, installed where this machine allows it."""
 
 from __future__ import annotations
 
-import functools
 import os
 import shutil
 import subprocess
+from functools import cache
 
-_PATH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
+_PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin")
+_SECONDS = 600
 
 
-@functools.cache
+@cache
 def installed(command: str, package: str) -> str | None:
-    """Return the path of a command, after installing its package if that is allowed. None if it is not there."""
-    found = shutil.which(command, path=_PATH)
-    if found is not None or os.environ.get("HEADWATER_INSTALL_PACKAGES") != "1" or os.geteuid() != 0:
+    """Return where a command is. With HEADWATER_INSTALL_PACKAGES=1 its package is installed first. None: it is missing.
+
+    Several packages are named with spaces between them.
+    """
+    if (found := _find(command)) is not None or os.environ.get("HEADWATER_INSTALL_PACKAGES") != "1":
         return found
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "PATH": _PATH}
-    for arguments in (["update"], ["install", "--yes", "--no-install-recommends", package]):
-        subprocess.run(["apt-get", *arguments], env=environment, check=False, capture_output=True)
-    return shutil.which(command, path=_PATH)
+    if shutil.which("apt-get") is None or os.geteuid() != 0:
+        return None
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *package.split()]):
+        done = subprocess.run(["apt-get", *arguments], env=quiet, capture_output=True, timeout=_SECONDS, check=False)
+        if done.returncode:
+            return None
+    return _find(command)
+
+
+def _find(command: str) -> str | None:
+    return shutil.which(command) or shutil.which(command, path=os.pathsep.join(_PLACES))

@@ -33,6 +33,7 @@ LAYERS = (
     "judge",
     "explain",
     "api",
+    "console",
     "demo",
     "prove",
     "cli",
@@ -67,6 +68,7 @@ ONLY_IN = {
     "obstore": ("storage/",),
     "msgspec": ("warehouse/", "prove/"),
     "tomlkit": ("advisor/",),
+    **dict.fromkeys(("fastapi", "starlette", "jinja2", "uvicorn"), ("console/",)),
     "matplotlib": ("headwater_lab/charts.py", "headwater_lab/chart_style.py", "headwater_lab/papers/charts.py"),
 }
 """Which parts of the packages may import a library, as beginnings of paths."""

@@ -205,8 +205,11 @@ class Headwater:
             self.project = going.project
 
     @_naming_files
-    def status(self) -> StatusResult:
-        """Say how the warehouse is doing. Neither Spark nor a source is needed."""
+    def status(self, *, count_rows: bool = True) -> StatusResult:
+        """Say how the warehouse is doing. Neither Spark nor a source is needed.
+
+        Counting the rows of many views takes a while: each has a table of its own.
+        """
         warehouse = self._warehouse()
         head, lease = warehouse.head(), read_lease(warehouse.path)
         last_tick = warehouse.log.last_tick
@@ -214,7 +217,7 @@ class Headwater:
         return StatusResult(
             warehouse=self.project.warehouse,
             sources=read_sources(self.project, warehouse),
-            views=tuple(self._view_statuses(warehouse)),
+            views=tuple(self._view_statuses(warehouse, count_rows=count_rows)),
             last_commit=CommitStatus(tick=head.tick, committed_at=head.committed_at) if head.sequence else None,
             maintainer=None
             if lease is None
@@ -230,7 +233,7 @@ class Headwater:
             memory=read_memory(warehouse),
         )
 
-    def _view_statuses(self, warehouse: Warehouse) -> Iterator[ViewStatus]:
+    def _view_statuses(self, warehouse: Warehouse, *, count_rows: bool) -> Iterator[ViewStatus]:
         views, record = warehouse.catalog().views, warehouse.head().record
         refreshes = {file.name: file.refresh for file in self.project.views}
         for entry in views.values():
@@ -241,7 +244,7 @@ class Headwater:
                 guarantee=Guarantee(entry.guarantee),
                 birth=entry.birth,
                 frontier=frontier,
-                row_count=warehouse.kept_table(entry.name).row_count(frontier),
+                row_count=warehouse.kept_table(entry.name).row_count(frontier) if count_rows else None,
                 stopped=None
                 if stopped is None
                 else Stop(tick=frontier, code=stopped.code, summary=stopped.summary, hint=stopped.hint),
@@ -280,6 +283,19 @@ class Headwater:
         birth = warehouse.view(view).birth
         commits = tuple(one for one in warehouse.history(view) if one.hi > birth)
         return HistoryResult(view=view, birth=birth, commits=commits)
+
+    @_naming_files
+    def changes(self, view: str, after: When, upto: When | None = None) -> pa.Table:
+        """Return the rows of a view that came (`_count` above 0) and went after one moment, up to another, by `_tick`.
+
+        Without `upto`, up to its newest state. A view that need not show every tick has its changes at those it shows.
+        """
+        from headwater.engine.service.read_changes import read_changes
+
+        warehouse = self._warehouse()
+        low = warehouse.resolve_at(view, as_moment(after))
+        high = warehouse.resolve_at(view, None if upto is None else as_moment(upto))
+        return read_changes(lambda: self.spark, warehouse, view, low, max(low, high))
 
     @_naming_files
     def explain(self, view: str) -> ExplainResult:
@@ -370,12 +386,15 @@ class Headwater:
         `ticks` states of each are compared, spread over what can be read; None means all. With `steps` each is also
         computed by the steps that maintain the view; a view whose steps give another state than its SQL is refused.
         """
+        from headwater.judge.certify import certify
         from headwater.judge.check import check_views
 
         if view is not None:
             self.project.view(view)
-        self._warehouse()
-        return check_views(self.spark, self._resolved(asked=[view]), view, ticks, self._listener, steps=steps)
+        warehouse, began = self._warehouse(), time.monotonic()
+        result = check_views(self.spark, self._resolved(asked=[view]), view, ticks, self._listener, steps=steps)
+        certify(warehouse, result, time.monotonic() - began)
+        return result
 
     @_naming_files
     def release(self, global_id: str) -> ReleaseResult:

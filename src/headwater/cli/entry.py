@@ -15,6 +15,7 @@ VERBS = (
     "plan",
     "run",
     "status",
+    "ui",
     "query",
     "trace",
     "impact",

@@ -8,7 +8,7 @@ last job on Spark, cannot write into what another is filling.
     views/<name>/<generation>/{changes,checkpoint}/
     segments/<segment>/<generation>/{changes,checkpoint}/
     replicas/<relation>/<generation>/checkpoint/
-    sources/<source>.json  status.json  staging/
+    sources/<source>.json  status.json  certificates/  staging/
 """
 
 from __future__ import annotations

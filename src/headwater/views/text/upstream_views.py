@@ -21,6 +21,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.views.text import support
+from headwater.views.text.scope import relations_in
 from headwater.views.text.spark_text import quoted
 from headwater.views.text.statement import Statement, read_statement
 
@@ -57,6 +58,16 @@ def views_below(name: str, texts: Mapping[str, ViewText]) -> tuple[ViewText, ...
 
     visit(texts[name], (name,))
     return tuple(found.values())
+
+
+def named_directly(sql: str) -> tuple[str, ...]:
+    """Return the relations and views that a text names itself, as it writes them, in textual order.
+
+    >>> named_directly("WITH w AS (SELECT 1 AS x FROM Sold) SELECT 1 AS x FROM shop.sales s JOIN w ON w.x = s.x")
+    ('Sold', 'shop.sales')
+    """
+    found = relations_in(read_statement(sql).tree)
+    return tuple(".".join(part.name for part in table.parts) for table in found)
 
 
 def statements_below(below: Sequence[ViewText]) -> tuple[Statement, ...]:

@@ -1,0 +1,99 @@
+"""The pages that need Spark or ask sources: plan, advice and certificate, and the lab. Each asks after it is shown."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import parse_qs
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from headwater.console.app import Console, require_form
+from headwater.errors import HeadwaterError
+from headwater.project.file import load
+from headwater.project.plan_result import Action
+from headwater.warehouse.certificates import read_certificates
+
+_MOST_FORM_BYTES = 10_000
+
+
+@dataclass(slots=True)
+class RunningCheck:
+    """The one check that runs, or how the last one of this console failed."""
+
+    started_at: datetime | None = None
+    view: str = ""
+    error: HeadwaterError | None = None
+
+
+def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
+    """Return the routes of this module."""
+    router = APIRouter()
+    running = RunningCheck()
+    starting = threading.Lock()
+
+    @router.get("/plan")
+    def plan(request: Request) -> HTMLResponse:
+        return console.page(request, "waiting.html", title="Plan", part="/plan/part", said="asking the sources and Spark what `headwater run` would do …")
+
+    @router.get("/plan/part")
+    def plan_part(request: Request) -> HTMLResponse:
+        with console.spark_lock:
+            console.project.project = load(console.project.project.folder)  # as its files are now
+            found = console.project.plan()
+        kept = [one for one in found.steps if one.action is Action.KEEP]
+        left = [one for one in found.steps if one.action is Action.LEAVE]
+        return console.part(request, "plan_part.html", found=found, kept=kept, left=left)
+
+    @router.get("/advice")
+    def advice(request: Request) -> HTMLResponse:
+        return console.page(request, "waiting.html", title="Advice", part="/advice/part", said="measuring relations and pricing what could be kept …")
+
+    @router.get("/advice/part")
+    def advice_part(request: Request) -> HTMLResponse:
+        with console.spark_lock:
+            found = console.project.advise()
+        return console.part(request, "advice_part.html", found=found)
+
+    @router.get("/certificate")
+    def certificate(request: Request) -> HTMLResponse:
+        all_checks = read_certificates(console.project.project.warehouse)
+        asked = request.query_params.get("check", "")
+        shown = next((one for one in all_checks if one.name == asked), all_checks[-1] if all_checks else None)
+        return console.page(request, "certificate.html", checks=all_checks, shown=shown, running=running)
+
+    @router.post("/certificate")
+    async def check(request: Request) -> Response:
+        body = await request.body()
+        form = parse_qs(body[:_MOST_FORM_BYTES].decode(errors="replace"))
+        require_form(console, form.get("form_token", [""])[0])
+        view = form.get("view", [""])[0]
+        if view:
+            console.project.project.view(view)
+        with starting:
+            if running.started_at is None:
+                running.started_at, running.view, running.error = datetime.now(UTC), view, None
+                threading.Thread(target=_check, args=(console, running), name="check", daemon=True).start()
+        return RedirectResponse("/certificate", status_code=303)
+
+    @router.get("/lab")
+    def lab(request: Request) -> HTMLResponse:
+        return console.page(request, "lab.html", scenarios=[], picture="", replay=None, installed=False, name="")
+
+    return router
+
+
+def _check(console: Console, running: RunningCheck) -> None:
+    try:
+        with console.spark_lock:
+            console.project.check(running.view or None)
+    except HeadwaterError as error:
+        running.error = error
+    except Exception as error:  # noqa: BLE001 - shown on the page: there is nobody else to tell
+        running.error = HeadwaterError(
+            "the check broke off", code="HW-999", detail=f"{type(error).__name__}: {error}", hint="run `headwater check --debug`"
+        )
+    finally:
+        running.started_at = None
