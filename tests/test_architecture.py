@@ -83,7 +83,7 @@ PATHS_ONLY_IN = (
 )
 
 COLLECT_ONLY_IN = ("cli/", "judge/", "deltas/compare_frames.py", "deltas/prepared_query.py")
-"""Rows become Python objects only where a person asked to see them, or a judge to compare them; the last fetches bytes."""
+"""Rows become Python objects only where a person asked for them, or a judge to compare. The last fetches bytes."""
 
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "core", "misc", "stuff", "lib"}
 
