@@ -48,6 +48,7 @@ ONLY_IN = {
     "pyspark": (
         *(
             "deltas/on_spark.py",
+            "deltas/prepared_query.py",
             "deltas/stored_bag.py",
             "deltas/compare_frames.py",
             "storage/",
@@ -83,8 +84,8 @@ PATHS_ONLY_IN = (
     "storage/mapped_rows.py",  # as above
 )
 
-COLLECT_ONLY_IN = ("cli/", "judge/", "deltas/compare_frames.py")
-"""Rows become Python objects only where a person asked to see them, or a judge to compare them."""
+COLLECT_ONLY_IN = ("cli/", "judge/", "deltas/compare_frames.py", "deltas/prepared_query.py")
+"""Rows become Python objects only where a person asked for them, or a judge to compare. The last fetches bytes."""
 
 DRAWERS = {"utils", "util", "helpers", "helper", "common", "base", "manager", "core", "misc", "stuff", "lib"}
 

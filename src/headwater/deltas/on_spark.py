@@ -35,7 +35,7 @@ from headwater.deltas.selection import COMPARE, Selection
 from headwater.model.relation import COUNT
 
 _PREPARED_ROWS = 10_000
-"""Up to so many rows, what comes before a query's task takes longer than the task."""
+"""Up to this many rows, what comes before a query's task takes longer than the task."""
 _PREPARED_BYTES = 4 * 2**20
 """They travel with the task, so they must not be large either."""
 _ONE_TASK_ROWS = 50_000

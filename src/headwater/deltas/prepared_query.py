@@ -45,7 +45,7 @@ _STATELESS = frozenset(
 )
 """Steps of a physical plan that compute their rows again each time they run."""
 _LEFT_BYTES = 65_536
-"""Up to so many bytes of a table stay until the next ones come: taking them away would be one more call."""
+"""Up to this many bytes of a table stay until the next ones come: taking them away would be one more call."""
 _EXCHANGE = "ShuffleExchangeExec"
 _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
@@ -85,7 +85,10 @@ class _PreparedQuery:
 
 
 class PreparedQueries:
-    """The kept queries of one session of Spark. Any thread may run them; different ones run at the same time."""
+    """The kept queries of one session of Spark.
+
+    Any thread may run them. Different ones run at the same time.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         """Keep nothing yet. The session is for kept queries only, and its settings are changed for them."""

@@ -239,10 +239,10 @@ class HistoryEntry:
 
     @property
     def timing(self) -> Mapping[str, float | None]:
-        """Where the batch's time went, in milliseconds: what is told in `seconds`, each part once.
+        """Where the batch's time went, in milliseconds: the parts of `seconds`, each once.
 
         Views that are computed beside each other look up and compute at the same time: their parts may be more than
-        the whole. `rest` is what no view tells: choosing where the batch ends, and waiting for threads.
+        the whole. `rest` belongs to no view: choosing where the batch ends, and waiting for threads.
         """
         parts = {
             name: 1000 * self.seconds.get(name, 0.0) for name in ("snapshot", "probe", "spark", "compute", "gather")

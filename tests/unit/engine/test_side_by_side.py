@@ -35,12 +35,12 @@ def test_who_is_late_is_left_behind_and_collected(beside: SideBySide[str]) -> No
     found = beside.run([["slow"], ["a"], ["b", "c"]], compute, ())
     assert found == {"a": "a done", "b": "b done", "c": "c done"}
     assert beside.late == {"slow"}
-    assert beside.collect() == {}
+    assert beside.ended() == {}
     assert beside.wait(0.01)
     assert beside.run([["a"], ["b"]], compute, ()) == {"a": "a done", "b": "b done"}
     compute.may_end["slow"].set()
     beside.wait(20)
-    assert beside.collect() == {"slow": "slow done"}
+    assert beside.ended() == {"slow": "slow done"}
     assert not beside.late
     assert not beside.wait(0)
 
@@ -88,4 +88,4 @@ def test_what_fails_late_is_raised_when_it_is_collected(beside: SideBySide[str])
     may_end.set()
     beside.wait(20)
     with pytest.raises(ValueError, match="bad"):
-        beside.collect()
+        beside.ended()

@@ -14,7 +14,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Generic, TypeVar
 
@@ -73,14 +73,13 @@ class SideBySide(Generic[Found]):
         wait(self._late, seconds, return_when=FIRST_COMPLETED)
         return bool(self._late)
 
-    def collect(self) -> dict[str, Found]:
+    def ended(self) -> dict[str, Found]:
         """Return the outcomes of late groups that have ended meanwhile."""
-        return dict(self._ended())
-
-    def _ended(self) -> Iterator[tuple[str, Found]]:
+        found: dict[str, Found] = {}
         for one in [one for one in self._late if one.done()]:
             del self._late[one]
-            yield from one.result().items()
+            found |= one.result()
+        return found
 
     def close(self) -> None:
         """Wait until every thread has ended. What was late is computed again by the next maintainer."""

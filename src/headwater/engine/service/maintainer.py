@@ -426,7 +426,7 @@ class Maintainer:
         last = self.log.last_tick
         behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
         due = [view for view in behind if view.name not in late and self.timetable.is_due(view, last)]
-        followed = {} if self._beside is None else self._beside.collect()
+        followed = {} if self._beside is None else self._beside.ended()
         if not followed and (not due or not self._has_waited()):
             return bool(late) and self._beside is not None and self._beside.wait(_LATE_WAIT_SECONDS)
         jobs = SparkJobs(self.spark)
