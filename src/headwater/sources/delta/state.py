@@ -127,10 +127,18 @@ def _opened(table: Table, version: int | None) -> DeltaTable:
         except DeltaError as error:
             if not last:
                 continue
+            if features := _features_in_log(table, versions):
+                raise unreadable_table(str(table.relation), features, f"version {versions[-1]}") from error
             if version is not None and version < versions[-1]:
                 raise _unreadable_state(table, version, error) from error
             raise table.unavailable(error) from error
     raise AssertionError("the last attempt returns or raises")
+
+
+def _features_in_log(table: Table, versions: Sequence[int]) -> tuple[str, ...]:
+    """Return what the newest commit that names any asks of readers: a library may not open such a table at all."""
+    found = (commit for version in reversed(versions) if (commit := table.commit(version)) is not None)
+    return next((commit.unreadable for commit in found if commit.unreadable), ())
 
 
 def _stated(action: Mapping[str, Any], layout: TableLayout) -> StatedFile:
