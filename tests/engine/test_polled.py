@@ -83,7 +83,7 @@ def test_three_kinds_in_one_view(spark: SparkSession, tmp_path: Path, rounds: in
     clerks = Clerks(tmp_path / "crm.db")
     urls = {"shop": shop.publish(), "lake": f"delta:{tmp_path / 'lake'}", "crm": f"sqlite:///{tmp_path / 'crm.db'}"}
     world = MixedWorld(spark, tmp_path, urls, VIEWS, "", expected, options={"crm": 'poll = "1 h"'})
-    world.follow("shop.sales", history(shop))
+    world.follow("shop.sales", history(shop), log="shop")
     world.follow("lake.products", products.state)
     world.follow("crm.clerks", clerks.state, log="crm")
     clerks.change("INSERT INTO clerks VALUES (1, 'Oslo'), (1, 'Oslo'), (2, NULL), (NULL, 'Rome')")
