@@ -48,7 +48,10 @@ def test_the_difference_of_bags(limit: int) -> None:
     """Duplicates, NULLs, NaN and both zeros; the same if it is computed part by part."""
     texts = pa.schema([("a", pa.string())])
     assert net(texts, ["x", "x", None, None, "y"], ["x", None, None, None, "z"], limit) == {
-        "'x'": -1, "None": 1, "'y'": -1, "'z'": 1
+        "'x'": -1,
+        "None": 1,
+        "'y'": -1,
+        "'z'": 1,
     }
     floats = pa.schema([("a", pa.float64())])
     nan = float("nan")

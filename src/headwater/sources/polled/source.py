@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -80,7 +80,7 @@ class PolledSource:
     @property
     def abilities(self) -> Abilities:
         """What polled sources can do."""
-        return _ABILITIES
+        return replace(_ABILITIES, polled_every_seconds=self.poll_seconds)
 
     @property
     def default_schema(self) -> str:
