@@ -317,6 +317,7 @@ class TestDelta(SourceContract):
         return DeltaUnderTest(tmp_path, has_feed=False)
 
 
+@pytest.mark.thorough
 class TestDeltaWithFeed(SourceContract):
     """Tables with a change data feed."""
 
@@ -465,6 +466,7 @@ class FilesUnderTest(SqliteUnderTest):
         return True
 
 
+@pytest.mark.thorough
 class TestFiles(SourceContract):
     @pytest.fixture
     def database(self, tmp_path: Path) -> DatabaseUnderTest:

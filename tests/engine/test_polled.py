@@ -14,7 +14,11 @@ from mixed_world import Bag, MixedWorld
 from pyspark.sql import SparkSession
 from scripted_world import relation
 
+from headwater.engine.service.live_status import read_sources
+from headwater.explain.reading import reading_lines
 from headwater.model.relation import RelationName
+from headwater.project.file import load
+from headwater.project.resolve import resolve_project
 from headwater.sources.scripted import ScriptedDatabase
 
 SALES = RelationName(source="shop", name="sales")
@@ -83,7 +87,7 @@ def test_three_kinds_in_one_view(spark: SparkSession, tmp_path: Path, rounds: in
     clerks = Clerks(tmp_path / "crm.db")
     urls = {"shop": shop.publish(), "lake": f"delta:{tmp_path / 'lake'}", "crm": f"sqlite:///{tmp_path / 'crm.db'}"}
     world = MixedWorld(spark, tmp_path, urls, VIEWS, "", expected, options={"crm": 'poll = "1 h"'})
-    world.follow("shop.sales", history(shop))
+    world.follow("shop.sales", history(shop), log="shop")
     world.follow("lake.products", products.state)
     world.follow("crm.clerks", clerks.state, log="crm")
     clerks.change("INSERT INTO clerks VALUES (1, 'Oslo'), (1, 'Oslo'), (2, NULL), (NULL, 'Rome')")
@@ -109,3 +113,9 @@ def test_three_kinds_in_one_view(spark: SparkSession, tmp_path: Path, rounds: in
         clerks.note()
         world.run()
     assert world.assert_exact() >= 3 * rounds
+    project = load(tmp_path)
+    resolved = resolve_project(project, spark)
+    assert any("polled every 3600 s" in warning for warning in resolved.warnings)
+    assert any("polled every 3600 s" in line for line in reading_lines(resolved, resolved.views["sold"]))
+    polled = {one.name: one.polled_every_seconds for one in read_sources(project, world.warehouse)}
+    assert polled == {"shop": None, "lake": None, "crm": 3600.0}

@@ -16,7 +16,10 @@ def reading_lines(resolved: ResolvedProject, view: ResolvedView) -> list[str]:
         match reading:
             case Reading.REPLICA:
                 how = f"replica, kept in the warehouse: {_held(resolved.relations[name], copied[name])}"
-                if not resolved.sources[name.source].abilities.tells_every_transaction:
+                abilities = resolved.sources[name.source].abilities
+                if abilities.polled_every_seconds is not None:
+                    how += f"; its source is polled every {abilities.polled_every_seconds:g} s: exact at every poll"
+                elif not abilities.tells_every_transaction:
                     how += "; exact at the states in which its source was seen"
             case Reading.PROBE:
                 how = "probes at the source, rebased"

@@ -60,6 +60,8 @@ class SourceStatus:
     """The slot by which this warehouse follows it; empty while there is none."""
     reading: tuple[RelationReading, ...] = ()
     """The relations that are being read for the first time."""
+    polled_every_seconds: float | None = None
+    """How often it is polled, if it is: its views are exact at every poll."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,9 +33,11 @@ def untold_transactions(sources: Iterable[Source]) -> Iterator[str]:
     """Yield a warning for every source that does not tell every transaction."""
     for source in sources:
         if not source.abilities.tells_every_transaction:
+            every = source.abilities.polled_every_seconds
+            polled = "" if every is None else f" (it is polled every {every:g} s)"
             yield (
-                f'source "{source.name}" does not tell every transaction: views of it are exact at the states in which '
-                "it was seen, and what happened between two of them is one change"
+                f'source "{source.name}" does not tell every transaction{polled}: views of it are exact at the states '
+                "in which it was seen, and what happened between two of them is one change"
             )
 
 

@@ -49,6 +49,8 @@ class Abilities:
 
     Such a source is always copied: what a reader sees between two of these states belongs to none.
     """
+    polled_every_seconds: float | None = None
+    """How often it is looked at, if we do that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

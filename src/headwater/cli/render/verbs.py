@@ -341,7 +341,8 @@ def _sample(sample: Sample) -> Sequence[Line | Grid]:
 def _source_row(source: SourceStatus) -> tuple[str, ...]:
     return (
         source.name,
-        source.state.value,
+        source.state.value
+        + ("" if source.polled_every_seconds is None else f", polled every {source.polled_every_seconds:g} s"),
         ", ".join(map(str, source.positions)),
         "" if source.last_transaction is None else str(source.last_transaction),
         source.lag if source.lag_bytes is None else _count(source.lag_bytes),

@@ -79,6 +79,7 @@ def write_status(
             "error": "" if thread.error is None else _told(thread.error),
             "hint": "" if thread.error is None else thread.error.hint,
             "retry_at": thread.retry_at,
+            "polled_every_seconds": thread.source.abilities.polled_every_seconds,
             "reading": [asdict(one) for one in messages.reading(name)] if bootstrapping else [],
         }
         for name, thread in acceptor.threads().items()
@@ -204,8 +205,9 @@ def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive
     known = tuple((noted_positions(name, said) or held).values())
     state = SourceState(said["state"])
     is_lost = state is SourceState.LOST and bool(said["error"])  # 0.1 also wrote this when a maintainer ended
+    polled = said.get("polled_every_seconds")
     if not alive and not is_lost:  # what is lost stays so until it is mended
-        return SourceStatus(name=name, state=SourceState.NOT_STARTED, positions=known)
+        return SourceStatus(name=name, state=SourceState.NOT_STARTED, positions=known, polled_every_seconds=polled)
     return SourceStatus(
         name=name,
         state=state,
@@ -217,4 +219,5 @@ def _status(name: str, said: Mapping[str, Any] | None, held: Positions, *, alive
         hint=str(said.get("hint", "")),
         retry_in_seconds=max(0.0, retry_at - time.time()) if isinstance(retry_at, float) else None,
         reading=tuple(RelationReading(**one) for one in said.get("reading", ())),
+        polled_every_seconds=polled,
     )

@@ -51,7 +51,7 @@ class TableLayout:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class TableCommit:
     """One version of a table."""
 
     version: int
@@ -76,7 +76,7 @@ def proof_of(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()[:16]
 
 
-def read_commit(version: int, content: bytes, modified_at: datetime) -> Commit:
+def read_commit(version: int, content: bytes, modified_at: datetime) -> TableCommit:
     """Return what a commit file says."""
     said: dict[str, list[Any]] = {}
     for line in content.splitlines():
@@ -89,7 +89,7 @@ def read_commit(version: int, content: bytes, modified_at: datetime) -> Commit:
         unreadable.append("deletionVectors")
     for protocol in said.get("protocol", [None]):
         unreadable += unreadable_features(protocol, layouts[-1].configuration if layouts else {})
-    return Commit(
+    return TableCommit(
         version=version,
         proof=proof_of(content),
         committed_at=times[-1] if times else modified_at,

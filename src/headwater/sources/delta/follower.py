@@ -19,9 +19,8 @@ from headwater.errors import SourceLost
 from headwater.model.position import Position, Positions, by_log
 from headwater.model.relation import COUNT, ColumnUse, Relation, RelationName
 from headwater.model.transaction import ORDINAL, Capture, Transaction
-from headwater.sources.delta.commits import Commit, TableFile, TableLayout, unreadable_table
-from headwater.sources.delta.lake import Table
-from headwater.sources.delta.positions import position_at
+from headwater.sources.delta.commits import TableCommit, TableFile, TableLayout, unreadable_table
+from headwater.sources.delta.lake import LakeTable, position_at
 from headwater.sources.delta.rows import changed_rows, file_rows
 from headwater.sources.delta.state import load_state
 from headwater.sources.delta.types import columns_of
@@ -37,12 +36,12 @@ LOOK_SECONDS = 0.05
 class TableLog:
     """How far the log of one table was read."""
 
-    table: Table
+    table: LakeTable
     relation: Relation
     held: Position
     """The last version that was read, with the proof of its commit file."""
 
-    def new_commits(self, limit: int | None) -> list[Commit]:
+    def new_commits(self, limit: int | None) -> list[TableCommit]:
         """Return what came since, after seeing that it is the same log still."""
         if not self.table.has_commit(self.held.offset + 1):
             return []
@@ -70,7 +69,7 @@ class TableLog:
         return position_at(self.table, self.held.history, min([*versions, self.held.offset]))
 
 
-def require_proof(table: Table, held: Position) -> None:
+def require_proof(table: LakeTable, held: Position) -> None:
     """Refuse a table whose log does not hold what it held when a position was noted."""
     content = table.commit_bytes(held.offset)
     if content is None:
@@ -85,7 +84,7 @@ def require_proof(table: Table, held: Position) -> None:
         raise unproved_log(held, "this version of the table is another one: it was made again, or restored")
 
 
-def deleted_log(table: Table, version: int) -> SourceLost:
+def deleted_log(table: LakeTable, version: int) -> SourceLost:
     """Return the error of a log of which we need what was deleted."""
     source = table.relation.source
     return SourceLost(
@@ -127,7 +126,7 @@ class DeltaFollower:
     def _limit(self) -> int | None:
         return None if self._is_peek else _CAPTURE_VERSIONS
 
-    def _capture(self, came: Mapping[str, list[Commit]]) -> Capture | None:
+    def _capture(self, came: Mapping[str, list[TableCommit]]) -> Capture | None:
         gathering = _Gathering(self._spill_bytes)
         for log in self._logs:
             for commit in came.get(log.table.log, ()):
@@ -177,7 +176,7 @@ class _Gathering:
     def is_full(self) -> bool:
         return self.held_bytes > self.spill_bytes or bool(self.altered)
 
-    def take(self, log: TableLog, commit: Commit) -> Position:
+    def take(self, log: TableLog, commit: TableCommit) -> Position:
         """Take in what a version did, and return its position."""
         relation = log.relation
         if commit.unreadable:
@@ -234,7 +233,7 @@ def alteration(relation: Relation, layout: TableLayout, table_id: str) -> str:
     return ""
 
 
-def _changes(log: TableLog, commit: Commit, limit_bytes: int) -> Iterator[pa.Table]:
+def _changes(log: TableLog, commit: TableCommit, limit_bytes: int) -> Iterator[pa.Table]:
     """Yield the signed rows of a version: those of its change files, or the difference of its data files."""
     relation, names = log.relation, log.relation.column_names
     if commit.change_files:
@@ -254,13 +253,13 @@ def _changes(log: TableLog, commit: Commit, limit_bytes: int) -> Iterator[pa.Tab
     yield from net.result()
 
 
-def _removed(log: TableLog, commit: Commit) -> Iterator[pa.Table]:
+def _removed(log: TableLog, commit: TableCommit) -> Iterator[pa.Table]:
     """Yield the rows of the files that a version removed."""
     for file in _placed(log, commit):
         yield from file_rows(log.table, log.relation, file, log.relation.column_names)
 
 
-def _placed(log: TableLog, commit: Commit) -> Iterator[TableFile]:
+def _placed(log: TableLog, commit: TableCommit) -> Iterator[TableFile]:
     """Yield the removed files of a version, each with its partition values: not every writer says them again."""
     known: dict[str, TableFile] | None = None
     for file in commit.removed:

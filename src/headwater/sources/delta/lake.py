@@ -16,11 +16,13 @@ from urllib.parse import unquote
 import pyarrow.fs as pafs
 
 from headwater.errors import InvalidProject, SourceRefused, SourceUnavailable
+from headwater.model.position import Notation, Position
 from headwater.model.relation import DEFAULT_SCHEMA, RelationName
-from headwater.sources.delta.commits import Commit, read_commit
+from headwater.sources.delta.commits import TableCommit, proof_of, read_commit
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 LOG = "_delta_log"
+NOTATION = Notation(history="table id")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +59,12 @@ class Lake:
         """Whether it is one table and no folder of tables."""
         return self._is_folder(f"{self.path}/{LOG}")
 
-    def table(self, relation: RelationName) -> Table:
+    def table(self, relation: RelationName) -> LakeTable:
         """Return the table of a relation. It need not be there."""
         folders = () if relation.schema == DEFAULT_SCHEMA else (relation.schema,)
         if self.is_table and not folders and relation.name == PurePosixPath(self.path).name:
-            return Table(relation, self.path, self.files)
-        return Table(relation, "/".join((self.path, *folders, relation.name)), self.files)
+            return LakeTable(relation, self.path, self.files)
+        return LakeTable(relation, "/".join((self.path, *folders, relation.name)), self.files)
 
     def names(self) -> list[str]:
         """Return the names of the tables that are right here, for a message."""
@@ -78,7 +80,7 @@ class Lake:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class LakeTable:
     """The files of one table."""
 
     relation: RelationName
@@ -127,7 +129,7 @@ class Table:
         """Tell whether a version's commit file is there."""
         return bool(self.files.get_file_info(self._commit_path(version)).type == pafs.FileType.File)
 
-    def commit(self, version: int) -> Commit | None:
+    def commit(self, version: int) -> TableCommit | None:
         """Return what a version did, or None if its commit file is not there."""
         content = self.commit_bytes(version)
         if content is None:
@@ -135,7 +137,7 @@ class Table:
         info = self.files.get_file_info(self._commit_path(version))
         return read_commit(version, content, info.mtime or datetime.now(UTC))
 
-    def commits_after(self, version: int) -> Iterator[Commit]:
+    def commits_after(self, version: int) -> Iterator[TableCommit]:
         """Yield what the versions after one did, as far as their commit files are there without a gap."""
         while (commit := self.commit(version := version + 1)) is not None:
             yield commit
@@ -151,3 +153,20 @@ class Table:
 
     def _commit_path(self, version: int) -> str:
         return f"{self.path}/{LOG}/{version:020}.json"
+
+
+def position_at(
+    table: LakeTable, table_id: str, version: int, content: bytes | None = None, *, proof: bytes | None = None
+) -> Position:
+    """Return the position after a version. Its commit file is read unless it or its proof is given."""
+    if proof is None:
+        said = table.commit_bytes(version) if content is None else content
+        proof = b"" if said is None else proof_of(said)
+    return Position(
+        source=table.relation.source,
+        log=table.log,
+        history=table_id,
+        offset=version,
+        notation=NOTATION,
+        proof=proof,
+    )

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from headwater.errors import SourceLost, SourceRefused
 from headwater.model.relation import ColumnUse, Relation
 from headwater.sources.delta.commits import TableFile
-from headwater.sources.delta.lake import Table
+from headwater.sources.delta.lake import LakeTable
 from headwater.sources.net_changes import one_nan
 
 CHANGE_TYPE = "_change_type"
@@ -24,14 +24,14 @@ _BATCH_ROWS = 65_536
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
-def file_rows(table: Table, relation: Relation, file: TableFile, wanted: Sequence[str]) -> Iterator[pa.Table]:
+def file_rows(table: LakeTable, relation: Relation, file: TableFile, wanted: Sequence[str]) -> Iterator[pa.Table]:
     """Yield the wanted columns of a data file's rows, in small tables."""
     for rows in _parts(table, file, wanted, ()):
         yield _typed(table, relation, file, rows, wanted)
 
 
 def changed_rows(
-    table: Table, relation: Relation, file: TableFile, wanted: Sequence[str]
+    table: LakeTable, relation: Relation, file: TableFile, wanted: Sequence[str]
 ) -> Iterator[tuple[pa.Table, pa.Array]]:
     """Yield the wanted columns of a change file's rows, each with the signs of its rows."""
     for rows in _parts(table, file, wanted, (CHANGE_TYPE,)):
@@ -48,7 +48,7 @@ def changed_rows(
         yield _typed(table, relation, file, rows, wanted), signs
 
 
-def _parts(table: Table, file: TableFile, wanted: Sequence[str], also: Sequence[str]) -> Iterator[pa.Table]:
+def _parts(table: LakeTable, file: TableFile, wanted: Sequence[str], also: Sequence[str]) -> Iterator[pa.Table]:
     try:
         with table.files.open_input_file(table.path_of(file.path)) as opened:
             parquet = pq.ParquetFile(opened, coerce_int96_timestamp_unit="us")
@@ -74,7 +74,7 @@ def _parts(table: Table, file: TableFile, wanted: Sequence[str], also: Sequence[
         ) from missing
 
 
-def _typed(table: Table, relation: Relation, file: TableFile, rows: pa.Table, wanted: Sequence[str]) -> pa.Table:
+def _typed(table: LakeTable, relation: Relation, file: TableFile, rows: pa.Table, wanted: Sequence[str]) -> pa.Table:
     schema = relation.arrow_schema(tuple(wanted))
     partition = {} if file.partition is None else file.partition
     arrays = []
@@ -106,7 +106,7 @@ def _as_type(values: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     return one_nan(values if values.type == kind else values.cast(kind))
 
 
-def partition_value(table: Table, column: pa.Field, partition: Mapping[str, str | None]) -> pa.Scalar:
+def partition_value(table: LakeTable, column: pa.Field, partition: Mapping[str, str | None]) -> pa.Scalar:
     """Return the value of a partition column that a file's rows share. An empty text stands for NULL."""
     text = partition[column.name]
     if text is None or text == "":

@@ -15,8 +15,7 @@ from headwater.model.position import Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName
 from headwater.model.transaction import SeenOfLogs, SeenUpTo
 from headwater.sources.delta.follower import require_proof
-from headwater.sources.delta.lake import Table
-from headwater.sources.delta.positions import position_at
+from headwater.sources.delta.lake import LakeTable, position_at
 from headwater.sources.delta.state import TableState, load_state
 from headwater.sources.source import Chunk, LogView
 
@@ -29,7 +28,7 @@ class ShownTable:
     position: Position
 
 
-def show(table: Table, at: Position | None) -> ShownTable:
+def show(table: LakeTable, at: Position | None) -> ShownTable:
     """Return a table as it is now, or as of a position of the log that was followed."""
     if at is None:
         state = load_state(table)
@@ -56,7 +55,7 @@ class DeltaSnapshot:
         yield DeltaReader(self.shown)
 
     def chunks(self, relation: Relation, rows_per_chunk: int) -> tuple[Chunk, ...]:
-        """Return the whole relation: Delta tables have no key by which rows could be told apart."""
+        """Return the whole relation: Delta tables have no key that tells rows apart."""
         del relation, rows_per_chunk
         return (Chunk(number=0),)
 
@@ -101,7 +100,7 @@ class DeltaReader:
 
     def probe(self, relation: Relation, wanted: tuple[str, ...], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows whose `columns` equal some row of `keys`."""
-        return self.shown[relation.name].state.probe(relation, wanted, columns, keys)
+        return self.shown[relation.name].state.find(relation, wanted, columns, keys)
 
     def read(self, relation: Relation, wanted: tuple[str, ...], chunk: Chunk, rows: Remainder) -> Iterator[pa.Table]:
         """Yield the wanted columns of the rows."""
@@ -111,12 +110,12 @@ class DeltaReader:
             yield remaining(table, rows).select(list(wanted))
 
 
-def shown_tables(tables: Sequence[Table], at: Positions | None) -> dict[RelationName, ShownTable]:
+def shown_tables(tables: Sequence[LakeTable], at: Positions | None) -> dict[RelationName, ShownTable]:
     """Return tables as they are now, or as of positions."""
     names = {table.relation: position_name(table) for table in tables}
     return {table.relation: show(table, None if at is None else at.get(names[table.relation])) for table in tables}
 
 
-def position_name(table: Table) -> str:
+def position_name(table: LakeTable) -> str:
     """Return the name of a table's log as positions have it."""
     return f"{table.relation.source}.{table.log}"

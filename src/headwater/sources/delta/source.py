@@ -20,8 +20,7 @@ from headwater.model.position import Distance, Position, Positions, by_log
 from headwater.model.relation import Relation, RelationName, arrow_type
 from headwater.model.transaction import Capture, SeenOfLogs
 from headwater.sources.delta.follower import DeltaFollower, TableLog, require_proof
-from headwater.sources.delta.lake import Lake
-from headwater.sources.delta.positions import position_at
+from headwater.sources.delta.lake import Lake, position_at
 from headwater.sources.delta.snapshot import DeltaReader, DeltaSnapshot, position_name, shown_tables
 from headwater.sources.delta.state import load_state
 from headwater.sources.delta.types import columns_of

@@ -17,7 +17,7 @@ from headwater.deltas.indexed_rows import is_among
 from headwater.errors import SourceLost
 from headwater.model.relation import Relation
 from headwater.sources.delta.commits import TableFile, TableLayout, unreadable_features, unreadable_table
-from headwater.sources.delta.lake import Table
+from headwater.sources.delta.lake import LakeTable
 from headwater.sources.delta.rows import file_rows, partition_value
 from headwater.sources.source import missing_relation
 
@@ -39,7 +39,7 @@ class StatedFile:
 class TableState:
     """A table as of a version."""
 
-    table: Table
+    table: LakeTable
     version: int
     layout: TableLayout
     files: tuple[StatedFile, ...]
@@ -54,7 +54,7 @@ class TableState:
         for one in self.files:
             yield from file_rows(self.table, relation, one.file, wanted)
 
-    def probe(self, relation: Relation, wanted: Sequence[str], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
+    def find(self, relation: Relation, wanted: Sequence[str], columns: tuple[str, ...], keys: pa.Table) -> pa.Table:
         """Return the wanted columns of the rows that hold one of the keys. Files that cannot hold one are not read."""
         names = tuple(dict.fromkeys((*wanted, *columns)))
         empty = relation.arrow_schema(names).empty_table()
@@ -94,7 +94,7 @@ def _last(high: Any, kind: pa.DataType) -> Any:
     return high + _STATISTICS_UNIT if pa.types.is_timestamp(kind) else high
 
 
-def load_state(table: Table, version: int | None = None) -> TableState:
+def load_state(table: LakeTable, version: int | None = None) -> TableState:
     """Return a table as of a version, or as it is now. A version that cannot be read any more is a lost source."""
     opened = _opened(table, version)
     metadata, protocol = opened.metadata(), opened.protocol()
@@ -113,7 +113,7 @@ def load_state(table: Table, version: int | None = None) -> TableState:
     return TableState(table=table, version=number, layout=layout, files=tuple(_stated(one, layout) for one in actions))
 
 
-def _opened(table: Table, version: int | None) -> DeltaTable:
+def _opened(table: LakeTable, version: int | None) -> DeltaTable:
     """Return a table as of a version. Folders are listed while others write, so that a list may have gaps: try again.
 
     The newest version is looked up first. What is there when a list begins is in it.
@@ -127,10 +127,18 @@ def _opened(table: Table, version: int | None) -> DeltaTable:
         except DeltaError as error:
             if not last:
                 continue
+            if features := _features_in_log(table, versions):
+                raise unreadable_table(str(table.relation), features, f"version {versions[-1]}") from error
             if version is not None and version < versions[-1]:
                 raise _unreadable_state(table, version, error) from error
             raise table.unavailable(error) from error
     raise AssertionError("the last attempt returns or raises")
+
+
+def _features_in_log(table: LakeTable, versions: Sequence[int]) -> tuple[str, ...]:
+    """Return what the newest commit that names any asks of readers: a library may not open such a table at all."""
+    found = (commit for version in reversed(versions) if (commit := table.commit(version)) is not None)
+    return next((commit.unreadable for commit in found if commit.unreadable), ())
 
 
 def _stated(action: Mapping[str, Any], layout: TableLayout) -> StatedFile:
@@ -150,7 +158,7 @@ def _partition_text(value: Any) -> str | None:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _unreadable_state(table: Table, version: int, error: Exception) -> SourceLost:
+def _unreadable_state(table: LakeTable, version: int, error: Exception) -> SourceLost:
     return SourceLost(
         f'Delta table "{table.relation}" cannot be read as of version {version} any more',
         code="HW-378",

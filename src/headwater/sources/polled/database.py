@@ -145,7 +145,7 @@ class DatabaseMoment:
     def rows(self, relation: Relation) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
         schema = None if relation.name.schema == DEFAULT_SCHEMA else relation.name.schema
-        columns = [sa.column(name) for name in relation.column_names]
+        columns: list[sa.ColumnClause[Any]] = [sa.column(name) for name in relation.column_names]
         query = sa.select(*columns).select_from(sa.table(relation.name.name, schema=schema))
         result = self.connection.execution_options(stream_results=True).execute(query)
         arrow = relation.arrow_schema()

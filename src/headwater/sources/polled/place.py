@@ -23,7 +23,7 @@ class Moment(Protocol):
         ...
 
     def require_same(self) -> None:
-        """Refuse what was read if it was not of one time, where that can be told only afterwards."""
+        """Refuse what was read if it was not of one time: some places know that only afterwards."""
         ...
 
 

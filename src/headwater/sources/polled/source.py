@@ -8,12 +8,13 @@ log is the warehouse's own (`states`), so readers are shown the newest state and
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -21,13 +22,14 @@ import pyarrow as pa
 from headwater.deltas.extent import Remainder
 from headwater.deltas.indexed_rows import is_among
 from headwater.deltas.on_arrow import remaining
-from headwater.errors import SourceLost
+from headwater.errors import InvalidProject, SourceLost
 from headwater.model.position import Distance, Notation, Position, Positions, by_log
 from headwater.model.relation import COUNT, ColumnUse, Relation, RelationName, arrow_type
 from headwater.model.transaction import ORDINAL, Capture, SeenUpTo, Transaction
 from headwater.sources.measure import ColumnMeasure, RelationMeasure, SourceMeasure
+from headwater.sources.polled.folder import FolderPlace
 from headwater.sources.polled.place import Place
-from headwater.sources.polled.places import place_at, poll_seconds_of
+from headwater.sources.polled.sqlite import SqlitePlace
 from headwater.sources.polled.states import PolledRelation, PolledState, States
 from headwater.sources.source import (
     Abilities,
@@ -48,6 +50,9 @@ _ABILITIES = Abilities(
 _NOTATION = Notation(history="the name of its first poll")
 _LOOK_SECONDS = 0.05
 _TEXT_BYTES = 16.0
+_DEFAULT_SECONDS = 60.0
+_LEAST_SECONDS = 0.05
+_UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class PolledSource:
@@ -80,7 +85,7 @@ class PolledSource:
     @property
     def abilities(self) -> Abilities:
         """What polled sources can do."""
-        return _ABILITIES
+        return replace(_ABILITIES, polled_every_seconds=self.poll_seconds)
 
     @property
     def default_schema(self) -> str:
@@ -285,7 +290,7 @@ class PolledFollower:
             self._hastened.clear()
 
     def followed_to(self) -> Positions:
-        """Return the last state that was told."""
+        """Return the last state that was returned."""
         return by_log([self._source.position(self._read)])
 
     def log_end(self) -> Positions:
@@ -431,3 +436,29 @@ def _width(kind: str) -> float:
         return float(arrow_type(kind).bit_width) / 8
     except ValueError:  # texts have no fixed width
         return _TEXT_BYTES
+
+
+def place_at(url: str, settings: SourceSettings) -> Place:
+    """Return the place that a URL names. Nothing is connected yet."""
+    scheme = url.partition(":")[0]
+    if scheme == "sqlite":
+        return SqlitePlace.at(url, settings.name, settings.probe_timeout_seconds)
+    if scheme == "files":
+        return FolderPlace.at(url, settings.name)
+    from headwater.sources.polled.database import DatabasePlace  # noqa: PLC0415 - SQLAlchemy is an extra
+
+    return DatabasePlace.at(settings)
+
+
+def poll_seconds_of(settings: SourceSettings) -> float:
+    """Return how often a source is polled."""
+    said = settings.options.get("poll", f"{_DEFAULT_SECONDS:.0f} s")
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|h)\s*", str(said))
+    if match and (seconds := float(match[1]) * _UNITS[match[2]]) >= _LEAST_SECONDS:
+        return seconds
+    raise InvalidProject(
+        f'source "{settings.name}" does not say how often it is polled',
+        code="HW-356",
+        detail=f'poll = "{said}"' + (f" ({settings.declared_in})" if settings.declared_in else ""),
+        hint='write for instance poll = "60 s", or "10 min"; the least is "50 ms"',
+    )

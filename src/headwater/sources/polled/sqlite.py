@@ -26,7 +26,7 @@ from headwater.sources.polled.place import BATCH_ROWS, typed, wrong_value
 from headwater.sources.source import Inspection, missing_relation
 
 _EXACT_DIGITS = 15
-"""Decimals of so many digits survive being kept as a binary fraction, which is how SQLite keeps them."""
+"""Decimals with up to this number of digits survive being kept as a binary fraction, which is how SQLite keeps them."""
 
 
 @dataclass(frozen=True, slots=True)
