@@ -77,6 +77,9 @@ def test_a_modification_asks_as_often_as_an_insert(name: str, new: tuple[int, ..
         play_out(world)
         assert guarantee(world) is Guarantee.COMPLETE
     queries, expected = ([event for event in w.events if isinstance(event, Sent)] for w in (modifying, inserting))
+    if name == "version-numbers" and new[1] == old[1]:
+        assert (len(queries), len(expected)) == (0, 2), "what is only shown is modified in the view"
+        return
     assert len(queries) == len(expected) == 2
     if name in ("multi-appearance", "version-numbers") and new[1] == old[1]:
         assert [query.row_count for query in queries] == [query.row_count for query in expected]

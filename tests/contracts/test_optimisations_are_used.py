@@ -76,7 +76,8 @@ def counted() -> tuple[int, Counter[str], Counter[str]]:
                 admitted += able
                 parts = telescope(view, changes)
                 used["deletes go by key"] += bool(parts.removed)
-                left_out = changed - set(parts.computed) - set(parts.removed)
+                used["rows are modified in place"] += bool(parts.modified)
+                left_out = changed - set(parts.computed) - set(parts.removed) - set(parts.modified)
                 used["a reference makes a part irrelevant"] += bool(left_out)
                 used["a transaction has several parts"] += len(changed) > 1
                 used["a row is modified"] += any(

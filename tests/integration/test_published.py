@@ -43,6 +43,35 @@ def world(three_servers: dict[str, EmbeddedServer], tmp_path: Path) -> Iterator[
         yield made
 
 
+STAR = """
+    SELECT s.no, s.customer, s.product, c.city, p.price FROM shop.sales s JOIN crm.customers c ON s.customer = c.id
+    JOIN shop.products p ON s.product = p.id JOIN geo.places g ON s.amount = g.id
+"""
+
+
+def test_version_numbers_ask_several_sources_at_once(world: AuditedWorld, spark: SparkSession) -> None:
+    """The dimensions of a star are asked in one round, and rows that the view shows under other names not at all."""
+    names = ("version-numbers", "version-numbers-from-view")
+    chosen = "\n".join(f'[views.by_{name.replace("-", "_")}]\nalgorithm = "{name}"\n' for name in names)
+    views = {f"by_{name.replace('-', '_')}": STAR for name in names}
+    world.note_before()
+    world.write_project(views, probed=PROBED, settings=chosen)
+    world.open().run(until_idle=True)
+    world.execute(
+        "shop", "INSERT INTO sales SELECT g, 1 + g % 5, 1 + g % 3, 1 + g % 4 FROM generate_series(900, 905) g"
+    )
+    world.execute("crm", "UPDATE customers SET city = 77 WHERE id = 2")
+    world.execute("shop", "DELETE FROM sales WHERE no = 901")
+    world.execute("shop", "INSERT INTO sales VALUES (910, 2, 1, 2)")
+    world.open().run(until_idle=True)
+    judgement = judge(world, spark)
+    assert judgement.wrong == {}
+    assert judgement.tick_count == 4
+    told = str(world.open().explain("by_version_numbers_from_view").text)
+    assert "rows found in the view" in told
+    assert "1 round" in told
+
+
 @pytest.mark.thorough
 def test_every_algorithm_keeps_its_guarantee_on_live_sources(
     world: AuditedWorld, three_servers: dict[str, EmbeddedServer], spark: SparkSession

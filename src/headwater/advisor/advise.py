@@ -1,13 +1,15 @@
 """`advise`: which auxiliary tables are worth keeping for a view, from what is measured of it and of its sources.
 
 Replicas, group tables, lineage views and split lineage tables are chosen; some group tables have to be there.
-Every view is advised for itself: a replica that several views read is paid for by each.
+Views that are advised together pay once for a replica that several of them read (`together`). Where today is worse than
+the best choice by less than measurements differ, today stays.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
 from headwater.advisor.advice import Advice, AdviceResult, AdvisedTable, Alternative, MeasuredRelation, Unadvised
 from headwater.advisor.algorithms.choose import ALGORITHMS, naive
@@ -15,7 +17,8 @@ from headwater.advisor.as_maintained import as_maintained
 from headwater.advisor.candidates import NOTHING, Auxiliary, AuxiliaryKind, Kept, search_space
 from headwater.advisor.cost_model import CostModel
 from headwater.advisor.from_segments import Measured, structure_of
-from headwater.advisor.measure_view import measure_sources, measure_view, tracing_rate
+from headwater.advisor.measure_view import TraceRate, measure_sources, measure_view, tracing_rate
+from headwater.advisor.together import choose_together, cost_together, is_worth_it, paid_by_others
 from headwater.errors import InvalidProject, UnsupportedView, did_you_mean
 from headwater.model.project import Reading
 from headwater.model.relation import RelationName
@@ -39,24 +42,45 @@ def advise_views(
         )
     warehouse = Warehouse.open(resolved.project.warehouse)
     sources = measure_sources(resolved)
-    given: list[Advice] = []
+    known: dict[str, _Known] = {}
     refused: list[Unadvised] = []
     for name in views:
         try:
-            given.append(_advise(resolved, warehouse, name, sources, algorithm, per_hour))
+            known[name] = _known(resolved, warehouse, name, sources, per_hour)
         except UnsupportedView as error:
             refused.append(Unadvised(view=name, reason=error.detail))
-    return AdviceResult(views=tuple(given), unadvised=tuple(refused))
+    structures = {name: one.model.structure for name, one in known.items()}
+    chosen = choose_together(structures, ALGORITHMS[algorithm])
+    today = {name: one.today for name, one in known.items()}
+    cost_today = cost_together(structures, today)
+    stays = algorithm not in _SAID and chosen.total <= cost_today and not is_worth_it(cost_today, chosen.total)
+    kept = today if stays else chosen.kept
+    given = tuple(_advice(name, one, algorithm, kept, chosen.priced_counts[name]) for name, one in known.items())
+    return AdviceResult(views=given, unadvised=tuple(refused))
 
 
-def _advise(
+_SAID = ("naive", "none")
+"""Algorithms that compare nothing: what they say is what is asked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What advice on a view rests on."""
+
+    model: CostModel
+    measured: Measured
+    today: Kept
+    readings: Mapping[RelationName, Reading]
+    traced: TraceRate
+
+
+def _known(
     resolved: ResolvedProject,
     warehouse: Warehouse,
     name: str,
     sources: Mapping[str, SourceMeasure],
-    algorithm: str,
     per_hour: float | None,
-) -> Advice:
+) -> _Known:
     resolved_view = resolved.views[name]
     if resolved_view.algorithm.run is not None:
         raise UnsupportedView(
@@ -69,22 +93,27 @@ def _advise(
     held = sys.maxsize  # rows of a replica are looked up without a Spark job, however many it has
     measured = measure_view(warehouse, without_lineage(resolved_view.view), sources, traced, held)
     model = cost_model(resolved_view.view, measured)
-    choice = ALGORITHMS[algorithm](model)
     readings = resolved_view.readings
     today = frozenset(_today(resolved_view.view, readings, search_space(model.structure).candidates))
-    pricing = _Pricing(model)
+    return _Known(model=model, measured=measured, today=today, readings=readings, traced=traced)
+
+
+def _advice(name: str, known: _Known, algorithm: str, kept: Mapping[str, Kept], priced_count: int) -> Advice:
+    """Return the advice on one view. Replicas that a view before it pays for cost it nothing."""
+    structure = known.model.structure
+    pricing = _Pricing(CostModel(structure, paid_by_others(name, kept)))
     return Advice(
         view=name,
         algorithm=algorithm,
-        set_count=search_space(model.structure).size,
-        priced_count=choice.priced_count,
-        recommended=pricing.alternative(choice.kept),
-        today=pricing.alternative(today),
+        set_count=search_space(structure).size,
+        priced_count=priced_count,
+        recommended=pricing.alternative(kept[name]),
+        today=pricing.alternative(known.today),
         nothing=pricing.alternative(NOTHING),
-        everything=pricing.alternative(naive(model).kept),
-        relations=tuple(_relations(measured, readings)),
-        traces_per_hour=traced.per_hour,
-        is_traced=traced.is_counted,
+        everything=pricing.alternative(naive(known.model).kept),
+        relations=tuple(_relations(known.measured, known.readings)),
+        traces_per_hour=known.traced.per_hour,
+        is_traced=known.traced.is_counted,
     )
 
 

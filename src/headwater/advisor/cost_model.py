@@ -100,8 +100,9 @@ class _Tables(NamedTuple):
 class CostModel:
     """The costs of one view. `total` prices a set of auxiliary tables. The other methods are its parts."""
 
-    def __init__(self, structure: Structure) -> None:
-        """Work out what does not depend on what is kept."""
+    def __init__(self, structure: Structure, paid: frozenset[str] = frozenset()) -> None:
+        """Work out what does not depend on what is kept. Others pay for the replicas of the relations in `paid`."""
+        self._paid = paid
         self.structure = structure
         self.flows = flows_of(structure)
         self._warehouse = structure.warehouse
@@ -153,7 +154,7 @@ class CostModel:
 
     def replica_writes(self, relation: RelationNode, kept: Kept) -> float:
         """Return what it costs to keep a relation's replica, if it is kept."""
-        if self._tables[relation.name].replica not in kept:
+        if self._tables[relation.name].replica not in kept or relation.name in self._paid:
             return 0.0
         statistics, update = relation.statistics, update_of(relation, self.structure.usage)
         blocks = write(self._warehouse, statistics.tuple_num, statistics.tuple_size, update.rows)

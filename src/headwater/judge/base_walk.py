@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from sqlglot.errors import SqlglotError
 
 from headwater.changelog.change_log import ChangeLog
-from headwater.errors import NotReadable
+from headwater.errors import HeadwaterError
 from headwater.judge.replay import BaseRelations, duckdb_type, place_of, quoted_name
 from headwater.judge.roll_back import RelationInSnapshot, Sightings
 from headwater.model.position import Tick
@@ -39,7 +39,7 @@ def as_not_judged() -> Iterator[None]:
 
     try:
         yield
-    except (duckdb.Error, SqlglotError, TypeError, NotReadable) as error:  # TypeError: a value that has no hash
+    except (duckdb.Error, SqlglotError, TypeError, HeadwaterError) as error:  # TypeError: a value that has no hash
         raise NotJudgedHere from error
 
 
@@ -94,11 +94,11 @@ class BaseWalk:
         """Return how many ticks changed each relation."""
         counts = {}
         for name in names:
-            last, total = None, 0
+            total, last = 0, list[int]()
             for part in self._log.parts(name, (), self._start, self._end):
                 ticks = pc.unique(part[TICK]).to_pylist()
-                total += len(ticks) - (ticks[0] == last)
-                last = ticks[-1]
+                total += len(ticks) - (ticks[:1] == last)
+                last = ticks[-1:] or last
             counts[name] = total
         return counts
 

@@ -144,7 +144,7 @@ def _judge(walk: BaseWalk, judged: Sequence[_JudgedView], most_rows: int, listen
                 del left[name]
                 continue
             progress.tell(one)
-        if not estimated and all(one.seconds is not None for one in left.values()):
+        if not estimated and any(one.seconds is not None for one in left.values()):
             estimated = True
             _tell_estimate(walk, list(left.values()), listener)
     return {name: one.result for name, one in left.items()}
@@ -154,7 +154,9 @@ def _tell_estimate(walk: BaseWalk, judged: Sequence[_JudgedView], listener: List
     """Say how long the rest takes, by how long the first state of each view took."""
     changes = walk.change_counts({name for one in judged for name in one.reads})
     rest = {one: min(len(one.view.ticks) - 1, sum(changes[name] for name in one.reads)) for one in judged}
-    seconds = sum((one.seconds or 0.0) * count for one, count in rest.items())
+    known = [one.seconds for one in judged if one.seconds is not None]
+    each = sum(known) / len(known)  # of a view that was born later nothing is known yet
+    seconds = sum((each if one.seconds is None else one.seconds) * count for one, count in rest.items())
     listener(
         CheckEstimated(
             views=tuple(one.view.replayed.name for one in judged),

@@ -76,8 +76,8 @@ def _check_algorithms(resolved: ResolvedProject, declared: GlobalTransactions) -
             raise UnsupportedView(
                 f'view "{name}" cannot be kept by {view.algorithm.name}: it reads {" and ".join(parts)}',
                 code="HW-246",
-                detail="they take part in global transactions; the papers prove their guarantees for transactions of one "
-                "source, and between two parts a state would be shown that never was",
+                detail="they take part in global transactions; the papers prove their guarantees for transactions of "
+                "one source, and between two parts a state would be shown that never was",
                 hint=f"remove `algorithm` from [views.{name}], or [global_transactions] from {PROJECT_FILE}",
             )
 

@@ -10,7 +10,7 @@ from typing import Any
 from headwater.maintenance.published.messages import Install
 from headwater.maintenance.published.terms import Term, steps_to
 from headwater.views.steps.join import Condition, JoinView
-from headwater.views.steps.keys import key_outputs
+from headwater.views.steps.keys import key_outputs, shown_places
 from headwater_lab.in_memory.bag import InMemoryBag, InMemoryKeys, Row
 from headwater_lab.in_memory.evaluate import evaluate
 
@@ -22,12 +22,28 @@ State = Counter[Row]
 def install_in_memory(view: JoinView, state: State, install: Install[InMemoryBag]) -> State:
     """Return a view's rows after an install."""
     after = Counter({row: count for row, count in state.items() if not _is_removed(view, row, install)})
+    for alias, rows in install.modified.items():
+        after = _modified(view, after, alias, rows)
     gained = sum_of_terms(view, install.terms)
     if install.distinct:
         gained = Counter({row: 1 for row, count in gained.items() if count > 0 and not after[row]})
     for row, count in gained.items():
         after[row] += count
     return Counter({row: count for row, count in after.items() if count})
+
+
+def _modified(view: JoinView, state: State, alias: str, rows: InMemoryBag) -> State:
+    """Return a view's rows with new columns of an occurrence, where it has a new row under the same key."""
+    places = key_outputs(view, alias)
+    columns = [rows.columns.index(column) for column in view.occurrence(alias).relation.key]
+    new = {tuple(row[place] for place in columns): row for _, row in rows.entries}
+    shown = {place: rows.columns.index(column) for place, column in shown_places(view, alias).items()}
+    after: State = Counter()
+    for row, count in state.items():
+        other = new.get(tuple(row[place] for place in places))
+        values = row if other is None else (other[shown[at]] if at in shown else old for at, old in enumerate(row))
+        after[tuple(values)] += count
+    return after
 
 
 def _is_removed(view: JoinView, row: Row, install: Install[InMemoryBag]) -> bool:

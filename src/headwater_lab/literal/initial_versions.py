@@ -43,7 +43,7 @@ class After(Telescoped):
 def _run(view: JoinView, lo: Tick, log: ViewHistory[Any], parts_of: type[Telescoped]) -> Running:
     def take_apart(view: JoinView, changes: Mapping[RelationName, Any]) -> Telescoped:
         parts = telescope(view, changes)
-        return parts_of(order=parts.order, computed=parts.computed, removed=parts.removed)
+        return parts_of(order=parts.order, computed=parts.computed, removed=parts.removed, modified=parts.modified)
 
     return by_versions(view, lo, log, take_apart=take_apart)
 

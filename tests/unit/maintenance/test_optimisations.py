@@ -68,6 +68,23 @@ def test_a_row_that_is_shown_under_another_name_is_not_asked_for() -> None:
     assert asked == {version_numbers: 1, self_maintaining: 0}, "the delete goes by key in both"
 
 
+@pytest.mark.parametrize(
+    ("new", "queries"),
+    [((5, 9, 1, 4), 0), ((5, 7, 1, 3), 1), ((5, 7, 2, 4), 1)],
+    ids=["shown only", "read by an expression", "selected"],
+)
+def test_only_what_is_shown_as_it_is_may_be_modified_in_place(new: tuple[int, ...], queries: int) -> None:
+    r, s = relation("one.r(k, a)", key=("k",)), relation("two.s(k, b, chosen, c)", key=("k",))
+    sql = "SELECT r.k, r.a, s.b, s.c + 1 AS more FROM one.r r, two.s s WHERE r.a = s.k AND s.chosen > 0"
+    world = World(setting(sql, {r: [(1, 5), (2, 5)], s: [(5, 7, 1, 4), (6, 8, 1, 4)]}), version_numbers)
+    world.commit("two", {name: {(5, 7, 1, 4): -1, new: 1} for name in change("two.s", new)})
+    world.commit("one", change("one.r", (3, 5)))
+    before = sent(world)
+    play_out(world)
+    assert guarantee(world) is Guarantee.COMPLETE
+    assert sent(world) - before == queries + 1, "one more for the row of r"
+
+
 def test_nothing_is_used_that_does_not_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[str] = []
     look = World._look
@@ -88,4 +105,5 @@ def test_nothing_is_used_that_does_not_apply(monkeypatch: pytest.MonkeyPatch) ->
         for tick in range(1, ledger.last_tick + 1):
             parts = telescope(view, changes_of(view, ledger, Tick(tick - 1), Tick(tick)))
             assert {("deletes by key", alias) for alias in parts.removed} <= applies
+            assert {("modified in place", alias) for alias in parts.modified} <= applies
     assert looked

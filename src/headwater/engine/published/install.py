@@ -25,7 +25,7 @@ from headwater.model.position import Tick
 from headwater.model.relation import COUNT, TICK
 from headwater.views.laws.join import TERM, terms_sql
 from headwater.views.steps.join import JoinView
-from headwater.views.steps.keys import key_outputs
+from headwater.views.steps.keys import key_outputs, shown_places
 
 
 def install_on_spark(
@@ -34,7 +34,7 @@ def install_on_spark(
     """Return the signed rows by which installs change a view, one after another, stamped with their ticks."""
     schema = view.table.changes.schema()
     gained = _sum_of_terms(spark, view.resolved.join, schema, view.frontier, installs)
-    if not any(install.distinct or install.removed for install in installs):
+    if not any(install.distinct or install.removed or install.modified for install in installs):
         return gained.table
     table = stored_view(spark, view.resolved.view, view.table, view.frontier, few_rows, ALL_ROWS)
     changed = ArrowBag(schema.empty_table())
@@ -43,8 +43,28 @@ def install_on_spark(
         removed = _held(table, view, changed, install, install.removed)
         if install.distinct:
             of_tick = _not_there_yet(table, view, install, of_tick, changed, removed)
-        changed = changed.plus(of_tick.plus(removed.negated()).net())
-    return changed.table
+        changed = changed.plus(removed.negated())
+        for alias, rows in install.modified.items():
+            changed = changed.plus(_modification(table, view, changed, install, alias, rows))
+        changed = changed.plus(of_tick)
+    return changed.net().table
+
+
+def _modification(
+    table: StoredSegment, view: LiveView, before: ArrowBag, install: Install[ArrowBag], alias: str, new: ArrowBag
+) -> ArrowBag:
+    """Return what changes where rows of a view show new columns of an occurrence, under keys that stay."""
+    join, names = view.resolved.join, view.table.schema.names
+    key, columns = join.occurrence(alias).relation.key, _key_columns(join, alias)
+    old = _held(table, view, before, install, {alias: new.keys(key, new, key)}).net()
+    by_key = {tuple(row[column] for column in key): row for row in new.table.to_pylist()}
+    found = [by_key[keys] for keys in zip(*(old.table[column].to_pylist() for column in columns), strict=True)]
+    rows = old.table
+    for place, column in shown_places(join, alias).items():
+        field = rows.schema.field(names[place])
+        values = pa.array([row[column] for row in found], new.table.schema.field(column).type).cast(field.type)
+        rows = rows.set_column(rows.column_names.index(field.name), field, values)
+    return ArrowBag(rows).plus(old.negated()).net()
 
 
 def _sum_of_terms(

@@ -77,16 +77,19 @@ class Delivered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Install(Generic[B]):
-    """Bring the view to a tick: take out the rows with these keys, then add what the terms give.
+    """Bring the view to a tick: take out the rows with these keys, modify others, then add what the terms give.
 
-    `removed` are, per occurrence, key values: every row of the view that was made from such a row goes. With `distinct`
-    a row that the terms give more than once counts once, and one that is there already is not added: for views that
-    hold the keys of all their relations, where no row can be there twice.
+    `removed` are, per occurrence, key values: every row of the view that was made from such a row goes. `modified` are,
+    per occurrence and in their order, new rows under keys that stay: every row of the view that was made from one with
+    the key shows the new one's columns. With `distinct` a row that the terms give more than once counts once, and one
+    that is there already is not added: for views that hold the keys of all their relations, where no row can be there
+    twice.
     """
 
     upto: Tick
     terms: tuple[Term[B], ...] = ()
     removed: Mapping[str, Keys] = field(default_factory=dict)
+    modified: Mapping[str, B] = field(default_factory=dict)
     distinct: bool = False
 
 

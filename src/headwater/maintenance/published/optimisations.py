@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from headwater.maintenance.published.irrelevant import references
 from headwater.maintenance.published.self_maintenance import shows_whole_rows
+from headwater.maintenance.published.telescope import read_columns
 from headwater.maintenance.published.terms import steps_to
 from headwater.views.steps.join import JoinView, Occurrence
-from headwater.views.steps.keys import key_outputs, shown_columns
+from headwater.views.steps.keys import key_outputs, shown_columns, shown_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,13 @@ class Optimisation:
 
 def optimisations(view: JoinView) -> tuple[Optimisation, ...]:
     """Return all of them, those of one kind together."""
-    return (*_deletes_by_key(view), *_found_in_view(view), *_irrelevant(view), *_asked_together(view))
+    return (
+        *_deletes_by_key(view),
+        *_modified_in_place(view),
+        *_found_in_view(view),
+        *_irrelevant(view),
+        *_asked_together(view),
+    )
 
 
 def _deletes_by_key(view: JoinView) -> Iterator[Optimisation]:
@@ -36,6 +43,16 @@ def _deletes_by_key(view: JoinView) -> Iterator[Optimisation]:
         lacks = _lacking_key(view, one)
         why = lacks or "the view shows its key: a transaction that only deletes from it asks no source"
         yield Optimisation(name="deletes by key", of=one.alias, applies=not lacks, why=why)
+
+
+def _modified_in_place(view: JoinView) -> Iterator[Optimisation]:
+    for one in view.occurrences:
+        shown = sorted(set(shown_places(view, one.alias).values()) - read_columns(view, one.alias))
+        lacks = _lacking_key(view, one) or (
+            "" if shown else "a condition or an expression reads all that is shown of it"
+        )
+        why = lacks or f"a transaction that modifies only {', '.join(shown)} of its rows asks no source"
+        yield Optimisation(name="modified in place", of=one.alias, applies=not lacks, why=why)
 
 
 def _found_in_view(view: JoinView) -> Iterator[Optimisation]:

@@ -9,18 +9,20 @@ holds for any order of the occurrences. It is chosen so that as many of these te
 - a part that only inserts into the parent of a reference comes before the child's part, and is then empty; one that
   only deletes from it comes after the child's part, and is then empty (`irrelevant`).
 
-A modification is one change: a part that deletes and inserts is computed as one, and both of its rows lead on by keys
-that are asked for together, equal ones once. It asks as often as an insert, and is right for any modified column.
-(Paper 001 changes the view's rows in place and asks no source when no join attribute was modified, its Lemma 3. That is
-safe only if no selection's attribute was modified either, PAPERS.md §4, erratum 7, and if the view holds the key and
-every output is a column of one relation. Not done here: such a modification costs the queries of an insert.)
+A modification is one change. Where every row keeps its key, which the view holds, and every column that a condition or
+an expression reads, only columns that are shown as they are differ: the view's rows are modified in place, and no
+source is asked. Such parts come right after those that delete by key. (Paper 001's Lemma 3 looks at join attributes
+only; a selection that changes its mind brings a row in or takes it out, PAPERS.md §4, erratum 7.) Any other part that
+deletes and inserts is computed as one: both of its rows lead on by keys that are asked for together, equal ones once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from sqlglot import exp
 
 from headwater.deltas.signed_bag import Keys
 from headwater.maintenance.published.irrelevant import Reference, references
@@ -32,11 +34,12 @@ from headwater.views.steps.keys import key_outputs
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Telescoped:
-    """The parts of a transaction: their order, those that are computed, those that take rows out by key."""
+    """The parts of a transaction: their order, those that are computed, those done in the view by key."""
 
     order: tuple[str, ...]
     computed: tuple[str, ...]
     removed: Mapping[str, Keys]
+    modified: Mapping[str, Any] = field(default_factory=dict)
 
     def needed(self, alias: str, start: str, tick: Tick) -> Tick:
         """Return the state in which the part at one occurrence needs another occurrence."""
@@ -57,32 +60,35 @@ def telescope(
     deleting = {alias for alias, rows in parts.items() if not len(rows.positive())}
     inserting = {alias for alias, rows in parts.items() if not len(rows.negated().positive())}
     by_key = [alias for alias in parts if alias in deleting and key_outputs(view, alias)]
-    order = (*by_key, *(o.alias for o in view.occurrences if o.alias not in by_key))
-    before: set[tuple[str, str]] = {(first, other) for first in by_key for other in order if other not in by_key}
+    in_place = [alias for alias in parts if alias not in by_key and is_modified_in_place(view, alias, parts[alias])]
+    early = [*by_key, *in_place]
+    order = (*early, *(o.alias for o in view.occurrences if o.alias not in early))
+    before = {(first, other) for place, first in enumerate(early) for other in order[place + 1 :]}
     left_out: set[str] = set()
     for reference in refer(view):
-        if reference.parent not in parts or reference.parent in {*by_key, *left_out}:
+        if reference.parent not in parts or reference.parent in {*early, *left_out}:
             continue
-        if (wish := _wish(reference, parts, by_key, deleting, inserting)) is None:
+        if (wish := _wish(reference, parts, early, deleting, inserting)) is None:
             continue
         if (sorted_by := _sorted(order, before | wish)) is not None:
             order, before = sorted_by, before | wish
             left_out.add(reference.parent)
     return Telescoped(
         order=order,
-        computed=tuple(alias for alias in order if alias in parts and alias not in {*by_key, *left_out}),
+        computed=tuple(alias for alias in order if alias in parts and alias not in {*early, *left_out}),
         removed={alias: _keys(view, alias, parts[alias]) for alias in by_key},
+        modified={alias: parts[alias].positive() for alias in in_place},
     )
 
 
 def _wish(
-    reference: Reference, parts: Mapping[str, Any], by_key: Iterable[str], deleting: set[str], inserting: set[str]
+    reference: Reference, parts: Mapping[str, Any], early: Iterable[str], deleting: set[str], inserting: set[str]
 ) -> set[tuple[str, str]] | None:
     """Return what has to come before what, for a parent's part to be empty, or None if it may not be."""
     if reference.parent not in deleting | inserting:
         return None
-    if reference.child not in parts or reference.child in by_key:
-        return set()  # an unchanged child is the same before and after; one that only loses rows comes first
+    if reference.child not in parts or reference.child in early:
+        return set()  # an unchanged child refers to the same before and after; so does one that only loses rows
     if reference.parent in inserting:
         return {(reference.parent, reference.child)}
     return {(reference.child, reference.parent)}
@@ -104,6 +110,28 @@ def _sorted(aliases: tuple[str, ...], before: set[tuple[str, str]]) -> tuple[str
         placed.append(free[0])
         waiting.remove(free[0])
     return tuple(placed)
+
+
+def is_modified_in_place(view: JoinView, alias: str, rows: Any) -> bool:
+    """Tell whether a part only modifies columns that the view shows as they are, of rows whose keys it holds."""
+    key = view.occurrence(alias).relation.key
+    if not key_outputs(view, alias):
+        return False
+    came, went = rows.positive(), rows.negated().positive()
+    keys = len(came.keys(key, came, key))
+    is_one_to_one = 0 < len(came) == len(went) == keys == len(went.keys(key, went, key))
+    return is_one_to_one and not len(rows.picked(tuple(sorted(read_columns(view, alias)))).net())
+
+
+def read_columns(view: JoinView, alias: str) -> frozenset[str]:
+    """Return the columns of an occurrence that more depends on than one value that is shown: its key among them."""
+    expressions = [condition.expression for condition in view.conditions]
+    expressions += [output.expression for output in view.outputs if not isinstance(output.expression, exp.Column)]
+    read = {one.name for each in expressions for one in each.find_all(exp.Column) if one.table == alias}
+    for edge in view.edges:
+        read |= {left for left, _ in edge.pairs if edge.left == alias}
+        read |= {right for _, right in edge.pairs if edge.right == alias}
+    return frozenset(read) | frozenset(view.occurrence(alias).relation.key)
 
 
 def _keys(view: JoinView, alias: str, rows: Any) -> Keys:

@@ -28,8 +28,8 @@ Invariants
   2. Any number of transactions are computed at once; installs follow the order of acceptance (`in_order`).
   3. A source is asked once for all its relations that hang together, and answers with the rows of each and the
      executed keys; keys that rebasing makes necessary and that were not executed are asked for (`visits`).
-  4. Parts that a foreign key makes irrelevant ask no source; deletes take rows out by key where the view holds it
-     (`telescope`).
+  4. Parts that a foreign key makes irrelevant ask no source; deletes take rows out by key where the view holds it,
+     and modifications of what is only shown are done there (`telescope`).
 
 Guarantee: complete, also on channels with faults. Cost: one query for each source that a transaction's terms have to go
 to, and a follow-up where a concurrent delete hid the way on.
@@ -91,6 +91,6 @@ def by_versions(
             concurrent=lambda name: log.changes(name, view.relations[name], Tick(tick - 1), latest()),
         )
         terms = yield from visit_sources(view, begun, log, manner)
-        return Install(upto=tick, terms=terms, removed=parts.removed)
+        return Install(upto=tick, terms=terms, removed=parts.removed, modified=parts.modified)
 
     return in_order(lo, lambda tick, latest: one_by_one(compute(tick, latest)), in_flight=IN_FLIGHT, ready=ready)

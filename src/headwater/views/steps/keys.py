@@ -36,6 +36,15 @@ def row_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
     return found if len(set(found)) == len(needed) else ()
 
 
+def shown_places(view: JoinView, alias: str) -> dict[int, str]:
+    """Return which of the view's columns are columns of an occurrence, as they are."""
+    return {
+        place: output.expression.name
+        for place, output in enumerate(view.outputs)
+        if isinstance(output.expression, exp.Column) and output.expression.table == alias
+    }
+
+
 def shown_columns(view: JoinView, alias: str) -> frozenset[str]:
     """Return the columns of an occurrence that the view shows, under whatever name."""
     columns = view.relations[view.occurrence(alias).relation.name]
