@@ -12,6 +12,7 @@ import itertools
 import os
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -101,6 +102,7 @@ class MixedWorld:
         chance = random.Random(seed)
         with contextlib.closing(self.connect(source)) as connection, connection.cursor() as cursor:
             for _ in range(transactions):
+                time.sleep(chance.random() * 0.02)
                 self._transaction(source, cursor, chance, own)
                 if chance.random() < 0.2:
                     connection.rollback()

@@ -92,7 +92,6 @@ def test_what_the_log_does_not_tell_stops_the_source_by_name(
     at.database.commit({"items": items(1)})
     assert at.bag(at.captures(), ITEMS) == Counter(items(1))
     try:
-        session(at, *statements[:-1])
         with contextlib.closing(server.connect(at.database.name, autocommit=True)) as one, one.cursor() as cursor:  # type: ignore[attr-defined]
             for statement in statements:
                 cursor.execute(statement)
