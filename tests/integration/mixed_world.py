@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 from mariadb_server import MariadbServer
 
 from headwater.api.session import Headwater, open_project
@@ -50,6 +51,7 @@ VIEWS = {
     "copied": "SELECT s.id, c.id AS customer, c.city FROM shop.sales s JOIN crm.customers c ON s.city = c.city",
     "totals": "SELECT city, count(*) AS n, sum(amount) AS total FROM shop.sales GROUP BY city",
 }
+_DEADLOCKS = (1205, 1213)
 _CITIES = ("Oslo", "oslo", "Oslo ", "Ösby", "", None)
 
 
@@ -103,7 +105,12 @@ class MixedWorld:
         with contextlib.closing(self.connect(source)) as connection, connection.cursor() as cursor:
             for _ in range(transactions):
                 time.sleep(chance.random() * 0.02)
-                self._transaction(source, cursor, chance, own)
+                try:
+                    self._transaction(source, cursor, chance, own)
+                except pymysql.err.OperationalError as error:
+                    assert error.args[0] in _DEADLOCKS, error
+                    connection.rollback()
+                    continue
                 if chance.random() < 0.2:
                     connection.rollback()
                 else:
