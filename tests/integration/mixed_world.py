@@ -12,6 +12,7 @@ import itertools
 import os
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pymysql
 from mariadb_server import MariadbServer
 
 from headwater.api.session import Headwater, open_project
@@ -49,6 +51,7 @@ VIEWS = {
     "copied": "SELECT s.id, c.id AS customer, c.city FROM shop.sales s JOIN crm.customers c ON s.city = c.city",
     "totals": "SELECT city, count(*) AS n, sum(amount) AS total FROM shop.sales GROUP BY city",
 }
+_DEADLOCKS = (1205, 1213)
 _CITIES = ("Oslo", "oslo", "Oslo ", "Ösby", "", None)
 
 
@@ -101,7 +104,14 @@ class MixedWorld:
         chance = random.Random(seed)
         with contextlib.closing(self.connect(source)) as connection, connection.cursor() as cursor:
             for _ in range(transactions):
-                self._transaction(source, cursor, chance, own)
+                time.sleep(chance.random() * 0.02)
+                try:
+                    self._transaction(source, cursor, chance, own)
+                except pymysql.err.OperationalError as error:
+                    if error.args[0] not in _DEADLOCKS:
+                        raise
+                    connection.rollback()
+                    continue
                 if chance.random() < 0.2:
                     connection.rollback()
                 else:

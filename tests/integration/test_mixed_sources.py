@@ -37,10 +37,10 @@ def world(postgres_server: EmbeddedServer, mariadb: MariadbServer, tmp_path: Pat
 def test_every_tick_is_what_both_databases_wrote_down(world: MixedWorld, spark: SparkSession) -> None:
     for source in ("crm", "shop"):
         world.write(source, 20, seed=7, own=3)
-    running = world.busy(volume(60, 800), writers=volume(2, 4))
     world.open().run(until_idle=True)
-    for one in running:
-        one.join()
+    running = world.busy(volume(60, 800), writers=volume(2, 4))
+    while any(one.is_alive() for one in running):
+        world.open().run(until_idle=True)
     world.open().run(until_idle=True)
     assert_exact(world, spark)
 

@@ -122,7 +122,7 @@ def effects(statement: str, schema: str, tables: FollowedTables) -> Effects:  # 
         found = tables.target(rest, schema)
         return Effects(truncated=() if found is None else (found,))
     shown = " ".join(statement.split())[:200]
-    place = next((n for n, token in enumerate(tokens[:12]) if token.word in _OBJECTS), -1)
+    place = next((n for n, token in enumerate(tokens[:20]) if token.word in _OBJECTS), -1)
     if words[0] in ("CREATE", "DROP", "ALTER") and place > 0:
         kind, rest = words[place], _without(tokens[place + 1 :], ("IF", "NOT", "EXISTS"))
         if kind in ("DATABASE", "SCHEMA"):
