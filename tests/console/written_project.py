@@ -75,8 +75,10 @@ def changes_of(tick: int) -> dict[RelationName, Bag]:
         before = Decimal(10 * product) + Decimal("0.50")
         for earlier in range(1, tick):
             if earlier % 9 == 5 and earlier % 4 + 1 == product:
-                before = Decimal(10 * product) + earlier // 9 + 1
-        return {PRODUCTS: Counter({(product, before): -1, (product, Decimal(10 * product) + times + 1): 1})}
+                before = Decimal(10 * product) + earlier // 9 + Decimal("1.00")
+        return {
+            PRODUCTS: Counter({(product, before): -1, (product, Decimal(10 * product) + times + Decimal("1.00")): 1})
+        }
     return {SALES: Counter({(200 + tick, tick % 4 + 1, CITIES[tick % 4]): 1})}
 
 
@@ -115,7 +117,9 @@ def _write_warehouse(path: str, texts: dict[str, str], *, is_stopped: bool) -> N
         high = Tick(low + 4)
         changes, deltas = [], {}
         for name in ("sold", "totals"):
-            signed = [(row, tick, count) for tick in range(low + 1, high + 1) for row, count in _delta(name, tick).items()]
+            signed = [
+                (row, tick, count) for tick in range(low + 1, high + 1) for row, count in _delta(name, tick).items()
+            ]
             rows = _table(_COLUMNS[name], Counter(), signed)
             if (change := tables[name].change(ArrowBag(rows), high)) is not None:
                 changes.append(change)
@@ -158,7 +162,9 @@ def _capture(tick: int) -> Capture:
     schema = _COLUMNS[name]
     values = {field.name: [row[at] for row in changes] for at, field in enumerate(schema)}
     rows = pa.table(values, schema=schema).append_column("_ordinal", pa.array([0] * len(changes), pa.int32()))
-    return Capture(transactions=(one,), rows={name: rows.append_column("_count", pa.array(changes.values(), pa.int64()))})
+    return Capture(
+        transactions=(one,), rows={name: rows.append_column("_count", pa.array(changes.values(), pa.int64()))}
+    )
 
 
 def _table(schema: pa.Schema, rows: Bag, signed: list[tuple[Row, int, int]] | None = None) -> pa.Table:

@@ -114,7 +114,7 @@ class Console:
 
 def create_app(
     project: Headwater,
-    access: Access = Access(),  # noqa: B008 - a frozen value
+    access: Access = Access(),
     is_closing: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """Return the console of a project as an application. Once `is_closing`, it ends what it would go on sending."""
@@ -128,7 +128,13 @@ def create_app(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"cell": cell_text, "number": number_text, "moment": moment_text, "age": age_text, "said": said_text}
+    templates.filters |= {
+        "cell": cell_text,
+        "number": number_text,
+        "moment": moment_text,
+        "age": age_text,
+        "said": said_text,
+    }
     console = Console(project, StateReader(project), templates, is_closing)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
     for module in (pages, view_page, spark_pages, live):
@@ -213,9 +219,7 @@ def _error_page(console: Console, request: Request, error: HeadwaterError, statu
             base = console.context(request, console.states.read(), None)
         except HeadwaterError:
             pass
-    return HTMLResponse(
-        console.templates.get_template("error.html").render({**base, **values}), status_code=status
-    )
+    return HTMLResponse(console.templates.get_template("error.html").render({**base, **values}), status_code=status)
 
 
 def _kept(request: Request) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
-from headwater.console.graph import Edge, Graph, Health, Node, NodeKind
+from headwater.console.graph import Edge, Graph, Node, NodeKind
 from headwater.console.state import Accepted
 from headwater.model.position import Tick
 

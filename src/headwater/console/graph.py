@@ -215,7 +215,9 @@ def blame(state: ConsoleState, graph: Graph) -> str:
             return f"{view.name} stopped at tick {view.stopped.tick}: {view.stopped.summary}."
     for source in state.status.sources:
         if source.state in (SourceState.LOST, SourceState.UNAVAILABLE):
-            reading = [one.name for one in graph.nodes.values() if one.kind is NodeKind.VIEW and _derives(graph, one, source)]
+            reading = [
+                one.name for one in graph.nodes.values() if one.kind is NodeKind.VIEW and _derives(graph, one, source)
+            ]
             said = "is lost" if source.state is SourceState.LOST else "does not answer"
             return f"{_listed(reading) or 'No view'} cannot go on because source {source.name} {said}: {source.last_error}."
     if not is_maintained(state):

@@ -152,7 +152,9 @@ def shown_change(changed: ChangedRows) -> ShownChange:
     ordered = changed.rows.sort_by([*((name, "ascending") for name in sortable), (COUNT, "ascending")])
     shown = ordered.slice(0, _SHOWN_ROWS)
     values = list(zip(*(shown[name].to_pylist() for name in columns), strict=True)) if columns else []
-    together = f"shown together with ticks {changed.after + 1} to {changed.upto}" if changed.upto - changed.after > 1 else ""
+    together = (
+        f"shown together with ticks {changed.after + 1} to {changed.upto}" if changed.upto - changed.after > 1 else ""
+    )
     return ShownChange(
         name=changed.name,
         columns=columns,

@@ -28,7 +28,7 @@ class RunningCheck:
     error: HeadwaterError | None = None
 
 
-def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
+def routes(console: Console) -> APIRouter:
     """Return the routes of this module."""
     router = APIRouter()
     running = RunningCheck()
@@ -36,7 +36,13 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
 
     @router.get("/plan")
     def plan(request: Request) -> HTMLResponse:
-        return console.page(request, "waiting.html", title="Plan", part="/plan/part", said="asking the sources and Spark what `headwater run` would do …")
+        return console.page(
+            request,
+            "waiting.html",
+            title="Plan",
+            part="/plan/part",
+            said="asking the sources and Spark what `headwater run` would do …",
+        )
 
     @router.get("/plan/part")
     def plan_part(request: Request) -> HTMLResponse:
@@ -49,7 +55,13 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
 
     @router.get("/advice")
     def advice(request: Request) -> HTMLResponse:
-        return console.page(request, "waiting.html", title="Advice", part="/advice/part", said="measuring relations and pricing what could be kept …")
+        return console.page(
+            request,
+            "waiting.html",
+            title="Advice",
+            part="/advice/part",
+            said="measuring relations and pricing what could be kept …",
+        )
 
     @router.get("/advice/part")
     def advice_part(request: Request) -> HTMLResponse:
@@ -93,7 +105,10 @@ def _check(console: Console, running: RunningCheck) -> None:
         running.error = error
     except Exception as error:  # noqa: BLE001 - shown on the page: there is nobody else to tell
         running.error = HeadwaterError(
-            "the check broke off", code="HW-999", detail=f"{type(error).__name__}: {error}", hint="run `headwater check --debug`"
+            "the check broke off",
+            code="HW-999",
+            detail=f"{type(error).__name__}: {error}",
+            hint="run `headwater check --debug`",
         )
     finally:
         running.started_at = None

@@ -63,7 +63,7 @@ class TracedRows:
     below: tuple[TracedRows, ...]
 
 
-def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
+def routes(console: Console) -> APIRouter:
     """Return the routes of this module."""
     router = APIRouter()
 
@@ -256,7 +256,9 @@ def _batches(state: ConsoleState, name: str, tick: Tick | None) -> list[dict[str
         delta = statistics.rows[name]
         found.append(
             {
-                "ticks": f"{statistics.lo + 1}" if statistics.hi == statistics.lo + 1 else f"{statistics.lo + 1}–{statistics.hi}",
+                "ticks": f"{statistics.lo + 1}"
+                if statistics.hi == statistics.lo + 1
+                else f"{statistics.lo + 1}–{statistics.hi}",
                 "committed_at": commit.committed_at,
                 "changed": delta.changed_rows,
                 "read": delta.read_rows,
