@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: S310
 import urllib.error
 import urllib.request
 from dataclasses import dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: S310, S104, DTZ001
 import json
 import re
 import time

@@ -8,6 +8,7 @@ Invariants
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import re
 import secrets
@@ -215,10 +216,8 @@ def _error_page(console: Console, request: Request, error: HeadwaterError, statu
     values = {"error": error, "project": console.project.project, "query": "", "newest": "/"}
     base: Mapping[str, object] = {"state": None, "strip": None, "tick": None, "path": request.url.path, "status": None}
     if has_warehouse(console.project.project):
-        try:
+        with contextlib.suppress(HeadwaterError):
             base = console.context(request, console.states.read(), None)
-        except HeadwaterError:
-            pass
     return HTMLResponse(console.templates.get_template("error.html").render({**base, **values}), status_code=status)
 
 

@@ -39,7 +39,7 @@ class ShownChange:
     is_numeric: tuple[bool, ...] = ()
 
 
-def routes(console: Console) -> APIRouter:
+def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
     """Return the routes of this module."""
     router = APIRouter()
 

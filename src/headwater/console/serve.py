@@ -1,4 +1,4 @@
-"""Serves the console: on this machine alone, or beyond it with a token. Without its packages, it says how to get them."""
+"""Serves the console, on this machine alone, or beyond it with a token."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What every page needs of a warehouse, read once for all requests of a moment: status, commits, and transactions.
 
-A page is a function of its URL and of one `ConsoleState`. Pages of the same second share one, so that a browser that asks
-for several parts sees them of one commit, and 200 views are not counted for each of them.
+A page is a function of its URL and of one `ConsoleState`. Pages of the same second share one, so that a browser that
+asks for several parts sees them of one commit, and 200 views are not counted for each of them.
 """
 
 from __future__ import annotations

@@ -231,7 +231,7 @@ def _origins(state: ConsoleState, name: str) -> Mapping[str, ColumnOrigin]:
 
 
 def _kept_tables(state: ConsoleState, name: str) -> list[tuple[str, int, list[str]]]:
-    """Return the auxiliary tables of a view: its segment, its rows now, and the other views that are maintained by it."""
+    """Return the auxiliary tables of a view: each one's segment, its rows, and the other views that use it."""
     if name not in state.catalog.views:
         return []
     entry, tables = state.catalog.views[name], state.warehouse.kept_segments(name)
@@ -242,7 +242,7 @@ def _kept_tables(state: ConsoleState, name: str) -> list[tuple[str, int, list[st
     found = []
     for table in entry.segments:
         kept = tables[segment_of_table(table)]
-        found.append((segment_of_table(table), kept.row_count(kept.committed_upto), readers[table]))
+        found.append((segment_of_table(table), kept.row_count(kept.committed_upto()), readers[table]))
     return found
 
 

@@ -304,6 +304,7 @@ def draw_demo(result: DemoResult) -> Page:
         ),
         Line(text=f"{result.seconds:.0f} s, and nothing of it is left running", style=_QUIET),
         Line(text=""),
+        Line(text="see it: `headwater demo --ui` shows all of this in a browser while it plays"),
         Line(text="next: `headwater init shop` makes a project for databases of your own"),
     ]
 
