@@ -102,7 +102,8 @@ def test_a_check_is_started_by_its_button_alone(browser: Browser, world: Scripte
         assert "Every promise was kept" in browser.text("main")
         said = json.loads(said_by_the_command_line(world, "check", "--json"))
         shown = browser.run(
-            "return [...document.querySelectorAll('#certificate tbody tr')].map((row) => [...row.cells].map((c) => c.innerText))"
+            "return [...document.querySelectorAll('#certificate tbody tr')]"
+            ".map((row) => [...row.cells].map((cell) => cell.innerText))"
         )
         assert [row[0] for row in shown] == [view["view"] for view in said["views"]]
         assert [row[2] for row in shown] == [view["verdict"]["guarantee"] for view in said["views"]]

@@ -250,7 +250,8 @@ def test_rows_can_be_named_exactly(written: Served) -> None:
     odd = pa.schema([("a", pa.string()), ("b", pa.float64()), ("c", pa.timestamp("us")), ("d", pa.binary())])
     text = condition(odd, ("it's \\ a", float("nan"), datetime(2026, 1, 1, 2), b"\x01"))
     assert text == (
-        "`a` = 'it\\'s \\\\ a' AND `b` = CAST('nan' AS DOUBLE) AND `c` = TIMESTAMP '2026-01-01 02:00:00' AND `d` = X'01'"
+        "`a` = 'it\\'s \\\\ a' AND `b` = CAST('nan' AS DOUBLE) "
+        "AND `c` = TIMESTAMP '2026-01-01 02:00:00' AND `d` = X'01'"
     )
 
 

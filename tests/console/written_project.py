@@ -26,7 +26,10 @@ from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 
 SALES, PRODUCTS = RelationName(source="shop", name="sales"), RelationName(source="stock", name="products")
-SOLD = "-- What was sold where.\nSELECT s.id, s.city, p.price\nFROM shop.sales AS s JOIN stock.products AS p ON p.id = s.product"
+SOLD = """\
+-- What was sold where.
+SELECT s.id, s.city, p.price
+FROM shop.sales AS s JOIN stock.products AS p ON p.id = s.product"""
 TOTALS = "SELECT city, COUNT(*) AS n, SUM(price) AS paid FROM sold GROUP BY city"
 CITIES = ("Oslo", "Lund", "Turku", "O'Hara's Landing, a town with a rather long name")
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)

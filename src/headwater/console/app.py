@@ -119,7 +119,7 @@ def create_app(
     is_closing: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """Return the console of a project as an application. Once `is_closing`, it ends what it would go on sending."""
-    from headwater.console import live, pages, spark_pages, view_page  # noqa: PLC0415 - they name `Console`
+    from headwater.console import live, pages, scenario_page, spark_pages, view_page  # noqa: PLC0415 - they name `Console`
 
     app = FastAPI(title="Headwater", docs_url=None, redoc_url=None, openapi_url=None)
     templates = Environment(
@@ -138,7 +138,7 @@ def create_app(
     }
     console = Console(project, StateReader(project), templates, is_closing)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
-    for module in (pages, view_page, spark_pages, live):
+    for module in (pages, view_page, spark_pages, scenario_page, live):
         app.include_router(module.routes(console))
 
     @app.exception_handler(HeadwaterError)

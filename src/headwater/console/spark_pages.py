@@ -1,4 +1,4 @@
-"""The pages that need Spark or ask sources: plan, advice and certificate, and the lab. Each asks after it is shown."""
+"""The pages that need Spark or ask sources: plan, advice and certificate. Each asks after it is shown."""
 
 from __future__ import annotations
 
@@ -89,10 +89,6 @@ def routes(console: Console) -> APIRouter:
                 running.started_at, running.view, running.error = datetime.now(UTC), view, None
                 threading.Thread(target=_check, args=(console, running), name="check", daemon=True).start()
         return RedirectResponse("/certificate", status_code=303)
-
-    @router.get("/lab")
-    def lab(request: Request) -> HTMLResponse:
-        return console.page(request, "lab.html", scenarios=[], picture="", replay=None, installed=False, name="")
 
     return router
 
