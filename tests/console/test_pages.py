@@ -19,9 +19,10 @@ from served import Served
 from written_project import TICKS, state_at
 
 import headwater
-from headwater.console.serve import serving
+from headwater.console.serve import require_packages, serving
 from headwater.console.view_page import condition
 from headwater.deltas.compare import format_row
+from headwater.errors import HeadwaterError
 from headwater.warehouse.certificates import Certificate, CertifiedView, note_certificate
 
 
@@ -253,6 +254,13 @@ def test_rows_can_be_named_exactly(written: Served) -> None:
         "`a` = 'it\\'s \\\\ a' AND `b` = CAST('nan' AS DOUBLE) "
         "AND `c` = TIMESTAMP '2026-01-01 02:00:00' AND `d` = X'01'"
     )
+
+
+def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "fastapi" else name)
+    with pytest.raises(HeadwaterError) as refused:
+        require_packages()
+    assert (refused.value.code, refused.value.hint) == ("HW-763", 'pip install "headwater[ui]"')
 
 
 def test_news_are_sent(written: Served) -> None:

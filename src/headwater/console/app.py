@@ -3,7 +3,7 @@
 Invariants
 1. Everything that a page shows is in its URL, the tick included; a request without a tick shows the newest state.
 2. GET changes nothing. POST starts a check and nothing else, and only with the token of its form.
-3. What needs Spark is never part of a page's first answer: the page asks for it afterwards, one thing at a time.
+3. What needs Spark is never part of a page's first answer: the page asks for it afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import hmac
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -39,6 +39,7 @@ from headwater.storage.storage_errors import storage_error
 
 _HERE = Path(__file__).parent
 _CODE = re.compile("`([^`]+)`")
+_MOST_ON_SPARK = 3
 _COOKIE = "headwater_console"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 _HEADERS = {
@@ -67,9 +68,17 @@ class Console:
     templates: Environment
     is_closing: Callable[[], bool]
     row_counts: RowCounts = field(default_factory=RowCounts)
-    spark_lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held by what runs on Spark: one at a time."""
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+    _running: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_ON_SPARK))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+
+    @contextlib.contextmanager
+    def on_spark(self) -> Iterator[None]:
+        """Start Spark once, and run a block beside few others: a trace does not wait for a check that takes minutes."""
+        with self._running:
+            with self._starting:
+                _ = self.project.spark
+            yield
 
     def page(self, request: Request, template: str, at: Tick | None = None, **values: object) -> HTMLResponse:
         """Return a whole page, as of the tick in its URL, or of one that its path names."""

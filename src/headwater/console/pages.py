@@ -84,8 +84,7 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
             raise _no_transaction(state, tick)
         position = accepted.transactions[-1].position
         asked = AtPosition(source=position.source, log=position.log, text=position.text)
-        with console.spark_lock:
-            found = console.project.impact(asked)
+        found = console.project.impact(asked)
         return console.page(
             request,
             "transaction.html",
@@ -104,8 +103,7 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
         state = console.states.read()
         low, high = min(low, high), max(low, high)
         between = [one for tick, one in sorted(state.accepted.items()) if low < tick <= high]
-        with console.spark_lock:
-            changes = [_between(console, state, name, Tick(low), Tick(high)) for name in state.catalog.views]
+        changes = [_between(console, state, name, Tick(low), Tick(high)) for name in state.catalog.views]
         return console.page(
             request, "difference.html", low=low, high=high, between=between, changes=[one for one in changes if one]
         )
@@ -138,8 +136,7 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
 
     @router.get("/source/{name}/rights")
     def rights(request: Request, name: str) -> HTMLResponse:
-        with console.spark_lock:
-            found = console.project.owner_sql(name)
+        found = console.project.owner_sql(name)
         return console.part(request, "rights_part.html", found=found)
 
     return router

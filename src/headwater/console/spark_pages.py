@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from headwater.console.app import Console, require_form
 from headwater.errors import HeadwaterError
-from headwater.project.file import load
 from headwater.project.plan_result import Action
 from headwater.warehouse.certificates import read_certificates
 
@@ -46,8 +45,7 @@ def routes(console: Console) -> APIRouter:
 
     @router.get("/plan/part")
     def plan_part(request: Request) -> HTMLResponse:
-        with console.spark_lock:
-            console.project.project = load(console.project.project.folder)  # as its files are now
+        with console.on_spark():
             found = console.project.plan()
         kept = [one for one in found.steps if one.action is Action.KEEP]
         left = [one for one in found.steps if one.action is Action.LEAVE]
@@ -65,7 +63,7 @@ def routes(console: Console) -> APIRouter:
 
     @router.get("/advice/part")
     def advice_part(request: Request) -> HTMLResponse:
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.advise()
         return console.part(request, "advice_part.html", found=found)
 
@@ -95,7 +93,7 @@ def routes(console: Console) -> APIRouter:
 
 def _check(console: Console, running: RunningCheck) -> None:
     try:
-        with console.spark_lock:
+        with console.on_spark():
             console.project.check(running.view or None)
     except HeadwaterError as error:
         running.error = error

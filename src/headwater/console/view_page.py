@@ -101,7 +101,7 @@ def routes(console: Console) -> APIRouter:
     def trace(request: Request, name: str, where: str) -> HTMLResponse:
         state = console.states.read()
         tick = state.tick_of(request.query_params.get("at"))
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.trace(name, where=where, at=tick)
         trees = [_traced(one) for one in found.tree]
         totals = [(one.relation, sum(one.rows[COUNT].to_pylist()), one.origin.value) for one in found.relations]
@@ -120,14 +120,14 @@ def routes(console: Console) -> APIRouter:
     def why_not(request: Request, name: str, where: str) -> HTMLResponse:
         state = console.states.read()
         tick = state.tick_of(request.query_params.get("at"))
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.why_not(name, where, at=tick)
         command = _command("why-not", name, found.tick, where=where)
         return console.part(request, "why_not_part.html", found=found, command=command)
 
     @router.get("/view/{name}/explain")
     def explain(request: Request, name: str) -> HTMLResponse:
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.explain(name)
         return console.part(request, "explain_part.html", found=found, command=f"headwater explain {name} --full")
 
@@ -280,6 +280,8 @@ def _copied(
     """Return what the copy buttons copy: what is on the page, as SQL, as a command, and as Python."""
     del request
     at = state.view(name).frontier if tick is None else tick
+    if at is None:
+        return []
     where = f" WHERE {rows.where}" if rows and rows.where.strip() else ""
     order = _order(state.warehouse.kept_table(name).schema, rows.order) if rows and rows.order else ""
     sql = f"SELECT * FROM {name}{where}{order}"
