@@ -95,6 +95,7 @@ SMALL = 40
 """A module of fewer lines of code that only a neighbour imports is a function of that neighbour."""
 
 LISTS = (
+    "headwater.console.app",  # a group of pages is a file
     "headwater.cli.app",  # a verb is a file
     "headwater.cli.added_verbs",  # a verb that tells how to install the lab
     "headwater.maintenance.published.algorithms",  # a published algorithm is a file

@@ -6,6 +6,7 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterator
+from configparser import ConfigParser
 from importlib.metadata import requires
 from pathlib import Path
 from zipfile import ZipFile
@@ -66,7 +67,12 @@ def test_the_lab_brings_itself_alone_and_its_verb(tmp_path: Path) -> None:
         assert packages(built) == {"headwater_lab"}
         files = {name for name in built.namelist() if name.startswith("headwater_lab/")}
         (entry_points,) = [name for name in built.namelist() if name.endswith("/entry_points.txt")]
-        assert built.read(entry_points).decode().split() == ["[headwater.verbs]", "lab", "=", "headwater_lab.cli:lab"]
+        said = ConfigParser()
+        said.read_string(built.read(entry_points).decode())
+        assert {group: dict(said[group]) for group in said.sections()} == {
+            "headwater.verbs": {"lab": "headwater_lab.cli:lab"},
+            "headwater.console": {"lab": "headwater_lab.console_stage:ShippedScenarios"},
+        }
     own = [file for file in LAB.rglob("*") if file.suffix in {".py", ".txt", ".html", ".typed"}]
     assert files == {file.relative_to(LAB.parent).as_posix() for file in own}
 

@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from browser import Browser, chromium
-from debian_packages import installed
+from served import Served
 from written_project import write_project
 
 import headwater
-from headwater.api.session import Headwater
+from debian_packages import installed
 from headwater.console.serve import serving
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """A project, and where its console is."""
-
-    project: Headwater
-    address: str
-
-    def get(self, path: str, **headers: str) -> tuple[int, str]:
-        """Return the status and the text of an answer."""
-        request = urllib.request.Request(self.address.rstrip("/") + path, headers=headers)
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, error.read().decode()
 
 
 @pytest.fixture(scope="session")

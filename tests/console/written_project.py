@@ -26,7 +26,10 @@ from headwater.warehouse.kept_table import KeptTable
 from headwater.warehouse.query import Warehouse
 
 SALES, PRODUCTS = RelationName(source="shop", name="sales"), RelationName(source="stock", name="products")
-SOLD = "-- What was sold where.\nSELECT s.id, s.city, p.price\nFROM shop.sales AS s JOIN stock.products AS p ON p.id = s.product"
+SOLD = """\
+-- What was sold where.
+SELECT s.id, s.city, p.price
+FROM shop.sales AS s JOIN stock.products AS p ON p.id = s.product"""
 TOTALS = "SELECT city, COUNT(*) AS n, SUM(price) AS paid FROM sold GROUP BY city"
 CITIES = ("Oslo", "Lund", "Turku", "O'Hara's Landing, a town with a rather long name")
 BEGAN = datetime(2026, 3, 1, 9, 0, tzinfo=UTC)
@@ -75,8 +78,10 @@ def changes_of(tick: int) -> dict[RelationName, Bag]:
         before = Decimal(10 * product) + Decimal("0.50")
         for earlier in range(1, tick):
             if earlier % 9 == 5 and earlier % 4 + 1 == product:
-                before = Decimal(10 * product) + earlier // 9 + 1
-        return {PRODUCTS: Counter({(product, before): -1, (product, Decimal(10 * product) + times + 1): 1})}
+                before = Decimal(10 * product) + earlier // 9 + Decimal("1.00")
+        return {
+            PRODUCTS: Counter({(product, before): -1, (product, Decimal(10 * product) + times + Decimal("1.00")): 1})
+        }
     return {SALES: Counter({(200 + tick, tick % 4 + 1, CITIES[tick % 4]): 1})}
 
 
@@ -115,7 +120,9 @@ def _write_warehouse(path: str, texts: dict[str, str], *, is_stopped: bool) -> N
         high = Tick(low + 4)
         changes, deltas = [], {}
         for name in ("sold", "totals"):
-            signed = [(row, tick, count) for tick in range(low + 1, high + 1) for row, count in _delta(name, tick).items()]
+            signed = [
+                (row, tick, count) for tick in range(low + 1, high + 1) for row, count in _delta(name, tick).items()
+            ]
             rows = _table(_COLUMNS[name], Counter(), signed)
             if (change := tables[name].change(ArrowBag(rows), high)) is not None:
                 changes.append(change)
@@ -158,7 +165,9 @@ def _capture(tick: int) -> Capture:
     schema = _COLUMNS[name]
     values = {field.name: [row[at] for row in changes] for at, field in enumerate(schema)}
     rows = pa.table(values, schema=schema).append_column("_ordinal", pa.array([0] * len(changes), pa.int32()))
-    return Capture(transactions=(one,), rows={name: rows.append_column("_count", pa.array(changes.values(), pa.int64()))})
+    return Capture(
+        transactions=(one,), rows={name: rows.append_column("_count", pa.array(changes.values(), pa.int64()))}
+    )
 
 
 def _table(schema: pa.Schema, rows: Bag, signed: list[tuple[Row, int, int]] | None = None) -> pa.Table:

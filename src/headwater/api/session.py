@@ -237,7 +237,7 @@ class Headwater:
         views, record = warehouse.catalog().views, warehouse.head().record
         refreshes = {file.name: file.refresh for file in self.project.views}
         for entry in views.values():
-            frontier, stopped = warehouse.frontier(entry.name), record.stopped.get(entry.name)
+            frontier, stopped = record.frontiers.get(entry.name, entry.birth), record.stopped.get(entry.name)
             refresh, refreshed_at = refreshes.get(entry.name, Continuous()), record.refreshed_at.get(entry.name)
             yield ViewStatus(
                 name=entry.name,

@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from headwater.demo.scenes import DemoEvent, DemoListener, Pulse, Replayed, Scene
+from headwater.demo.scenes import ConsoleOpened, DemoEvent, DemoListener, Pulse, Replayed, Scene
 from headwater.observe.events import BatchCommitted, BootstrapProgress, CheckEstimated, CheckProgress, Idle
 from headwater.observe.logbook import level_of, log_event, sentence_of
 
@@ -59,6 +59,8 @@ class _Picture:
             case Pulse():
                 self._pulse = event
                 self._bar = (event.part, 1.0) if self._scene is Scene.WRITING else None
+            case ConsoleOpened(address=address):
+                self._live.console.print(f"the console is at {address}", markup=False)
             case Replayed(tick=tick, through=through):
                 self._bar, self._note = (tick, through), f"tick {tick:,} of {through:,}"
             case BatchCommitted():
@@ -142,6 +144,8 @@ class _Lines:
             case Replayed(tick=tick, through=through) if tick * _REPLAY_PARTS >= (self._parts_told + 1) * through:
                 self._parts_told += 1
                 _write(f"  tick {tick:,} of {through:,}")
+            case ConsoleOpened(address=address):
+                _write(f"  the console is at {address}")
             case BatchCommitted():
                 self._commit_count += 1
             case Pulse() | Replayed() | BootstrapProgress() | CheckEstimated() | CheckProgress() | Idle():
@@ -173,6 +177,8 @@ def _log(event: DemoEvent) -> None:
     match event:
         case Scene():
             logging.getLogger("headwater").info("%s", event.value)
+        case ConsoleOpened(address=address):
+            logging.getLogger("headwater").info("the console is at %s", address)
         case Pulse() | Replayed():
             return
         case _:

@@ -20,6 +20,7 @@ VERBS = (
     "trace",
     "impact",
     "why-not",
+    "changes",
     "history",
     "explain",
     "check",

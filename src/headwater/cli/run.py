@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +14,9 @@ from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
 from headwater.cli.progress import progress
 from headwater.cli.render.verbs import draw_run
+from headwater.console.serve import LOCAL, PORT, require_packages, serving
 from headwater.errors import ConfirmationNeeded
+from headwater.observe.events import ignore_event
 from headwater.project.plan_result import RunResult
 
 
@@ -36,6 +41,12 @@ def run(
             "go on, and only the loss of all ends it.",
         ),
     ] = False,
+    ui: Annotated[
+        bool,
+        typer.Option(
+            "--ui", help="Show it in the console meanwhile, as `headwater ui` does: pip install headwater[ui]."
+        ),
+    ] = False,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -50,12 +61,15 @@ def run(
         with (
             progress(as_json=as_json, debug=debug) as listener,
             open_project(context, project, listener) as headwater,
+            _shown(context, project) if ui else nullcontext(),
         ):
             return headwater.run(
                 until_idle=until_idle, ticks=ticks, rebuild=tuple(rebuild or ()), yes=agreed, fail_fast=fail_fast
             )
 
     with outcome(as_json=as_json, debug=debug) as output:
+        if ui:
+            require_packages()
         try:
             result = maintain(yes)
         except ConfirmationNeeded as needed:
@@ -67,3 +81,11 @@ def run(
                 raise typer.Exit(REFUSED) from None
             result = maintain(needed.views)
         output.show(result, draw_run)
+
+
+@contextmanager
+def _shown(context: typer.Context, project: Path) -> Iterator[None]:
+    """Serve the console beside a block, and say where."""
+    with open_project(context, project, ignore_event) as shown, serving(shown, LOCAL, PORT) as address:
+        typer.echo(f"the console is at {address}", err=True)
+        yield

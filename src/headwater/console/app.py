@@ -3,16 +3,17 @@
 Invariants
 1. Everything that a page shows is in its URL, the tick included; a request without a tick shows the newest state.
 2. GET changes nothing. POST starts a check and nothing else, and only with the token of its form.
-3. What needs Spark is never part of a page's first answer: the page asks for it afterwards, one thing at a time.
+3. What needs Spark is never part of a page's first answer: the page asks for it afterwards.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,6 +39,7 @@ from headwater.storage.storage_errors import storage_error
 
 _HERE = Path(__file__).parent
 _CODE = re.compile("`([^`]+)`")
+_MOST_ON_SPARK = 3
 _COOKIE = "headwater_console"
 _LOCAL = ("127.0.0.1", "localhost", "[::1]", "::1")
 _HEADERS = {
@@ -66,9 +68,17 @@ class Console:
     templates: Environment
     is_closing: Callable[[], bool]
     row_counts: RowCounts = field(default_factory=RowCounts)
-    spark_lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held by what runs on Spark: one at a time."""
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+    _running: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_ON_SPARK))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+
+    @contextlib.contextmanager
+    def on_spark(self) -> Iterator[None]:
+        """Start Spark once, and run a block beside few others: a trace does not wait for a check that takes minutes."""
+        with self._running:
+            with self._starting:
+                _ = self.project.spark
+            yield
 
     def page(self, request: Request, template: str, at: Tick | None = None, **values: object) -> HTMLResponse:
         """Return a whole page, as of the tick in its URL, or of one that its path names."""
@@ -114,11 +124,11 @@ class Console:
 
 def create_app(
     project: Headwater,
-    access: Access = Access(),  # noqa: B008 - a frozen value
+    access: Access = Access(),
     is_closing: Callable[[], bool] = lambda: False,
 ) -> FastAPI:
     """Return the console of a project as an application. Once `is_closing`, it ends what it would go on sending."""
-    from headwater.console import live, pages, spark_pages, view_page  # noqa: PLC0415 - they name `Console`
+    from headwater.console import live, pages, scenario_page, spark_pages, view_page  # noqa: PLC0415 - they name `Console`
 
     app = FastAPI(title="Headwater", docs_url=None, redoc_url=None, openapi_url=None)
     templates = Environment(
@@ -128,10 +138,16 @@ def create_app(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.filters |= {"cell": cell_text, "number": number_text, "moment": moment_text, "age": age_text, "said": said_text}
+    templates.filters |= {
+        "cell": cell_text,
+        "number": number_text,
+        "moment": moment_text,
+        "age": age_text,
+        "said": said_text,
+    }
     console = Console(project, StateReader(project), templates, is_closing)
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
-    for module in (pages, view_page, spark_pages, live):
+    for module in (pages, view_page, spark_pages, scenario_page, live):
         app.include_router(module.routes(console))
 
     @app.exception_handler(HeadwaterError)
@@ -209,13 +225,9 @@ def _error_page(console: Console, request: Request, error: HeadwaterError, statu
     values = {"error": error, "project": console.project.project, "query": "", "newest": "/"}
     base: Mapping[str, object] = {"state": None, "strip": None, "tick": None, "path": request.url.path, "status": None}
     if has_warehouse(console.project.project):
-        try:
+        with contextlib.suppress(HeadwaterError):
             base = console.context(request, console.states.read(), None)
-        except HeadwaterError:
-            pass
-    return HTMLResponse(
-        console.templates.get_template("error.html").render({**base, **values}), status_code=status
-    )
+    return HTMLResponse(console.templates.get_template("error.html").render({**base, **values}), status_code=status)
 
 
 def _kept(request: Request) -> str:

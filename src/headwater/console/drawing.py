@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
-from headwater.console.graph import Edge, Graph, Health, Node, NodeKind
+from headwater.console.graph import Edge, Graph, Node, NodeKind
 from headwater.console.state import Accepted
 from headwater.model.position import Tick
 
@@ -196,7 +196,8 @@ def draw_strip(
     handle = place(last if tick is None else Tick(min(max(tick, first), last)))
     every = sorted({first, last, *accepted, *([tick] if tick is not None and first <= tick <= last else [])})
     return Strip(
-        svg=f'<svg viewBox="0 0 {_STRIP_WIDTH:.0f} {height}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>',
+        svg=f'<svg viewBox="0 0 {_STRIP_WIDTH:.0f} {height}" preserveAspectRatio="none" aria-hidden="true">'
+        f"{drawn}</svg>",
         places=tuple((at, round(place(at), 1)) for at in every),
         low=first,
         high=last,

@@ -107,8 +107,8 @@ def build_graph(state: ConsoleState, tick: Tick | None) -> Graph:
     shared = Counter(table for entry in state.catalog.views.values() for table in entry.segments)
     for view in state.status.views:
         nodes[f"view:{view.name}"] = _view_node(state, view, healths[view.name], tick)
-        entry = state.catalog.views.get(view.name)
-        for table in entry.segments if entry else ():
+        known = state.catalog.views.get(view.name)
+        for table in known.segments if known else ():
             key = f"segment:{table}"
             nodes.setdefault(key, _segment_node(table, shared[table], healths[view.name]))
             edges.append(Edge(start=key, end=f"view:{view.name}", health=healths[view.name]))
@@ -208,16 +208,19 @@ def newest_shown(state: ConsoleState, view: ViewStatus) -> datetime | None:
     return state.accepted[max(ticks)].committed_at if ticks else None
 
 
-def blame(state: ConsoleState, graph: Graph) -> str:
+def blame(state: ConsoleState, graph: Graph) -> str:  # noqa: PLR0911 - one sentence for each cause, worst first
     """Return what is worst now, and whose fault it is, in one sentence."""
     for view in state.status.views:
         if view.stopped is not None:
             return f"{view.name} stopped at tick {view.stopped.tick}: {view.stopped.summary}."
     for source in state.status.sources:
         if source.state in (SourceState.LOST, SourceState.UNAVAILABLE):
-            reading = [one.name for one in graph.nodes.values() if one.kind is NodeKind.VIEW and _derives(graph, one, source)]
+            reading = [
+                one.name for one in graph.nodes.values() if one.kind is NodeKind.VIEW and _derives(graph, one, source)
+            ]
             said = "is lost" if source.state is SourceState.LOST else "does not answer"
-            return f"{_listed(reading) or 'No view'} cannot go on because source {source.name} {said}: {source.last_error}."
+            views = _listed(reading) or "No view"
+            return f"{views} cannot go on because source {source.name} {said}: {source.last_error}."
     if not is_maintained(state):
         return "No maintainer runs: everything is as the last one left it. Start `headwater run`."
     for source in state.status.sources:

@@ -39,7 +39,7 @@ class ShownChange:
     is_numeric: tuple[bool, ...] = ()
 
 
-def routes(console: Console) -> APIRouter:
+def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
     """Return the routes of this module."""
     router = APIRouter()
 
@@ -84,8 +84,7 @@ def routes(console: Console) -> APIRouter:
             raise _no_transaction(state, tick)
         position = accepted.transactions[-1].position
         asked = AtPosition(source=position.source, log=position.log, text=position.text)
-        with console.spark_lock:
-            found = console.project.impact(asked)
+        found = console.project.impact(asked)
         return console.page(
             request,
             "transaction.html",
@@ -104,8 +103,7 @@ def routes(console: Console) -> APIRouter:
         state = console.states.read()
         low, high = min(low, high), max(low, high)
         between = [one for tick, one in sorted(state.accepted.items()) if low < tick <= high]
-        with console.spark_lock:
-            changes = [_between(console, state, name, Tick(low), Tick(high)) for name in state.catalog.views]
+        changes = [_between(console, state, name, Tick(low), Tick(high)) for name in state.catalog.views]
         return console.page(
             request, "difference.html", low=low, high=high, between=between, changes=[one for one in changes if one]
         )
@@ -138,8 +136,7 @@ def routes(console: Console) -> APIRouter:
 
     @router.get("/source/{name}/rights")
     def rights(request: Request, name: str) -> HTMLResponse:
-        with console.spark_lock:
-            found = console.project.owner_sql(name)
+        found = console.project.owner_sql(name)
         return console.part(request, "rights_part.html", found=found)
 
     return router
@@ -152,7 +149,9 @@ def shown_change(changed: ChangedRows) -> ShownChange:
     ordered = changed.rows.sort_by([*((name, "ascending") for name in sortable), (COUNT, "ascending")])
     shown = ordered.slice(0, _SHOWN_ROWS)
     values = list(zip(*(shown[name].to_pylist() for name in columns), strict=True)) if columns else []
-    together = f"shown together with ticks {changed.after + 1} to {changed.upto}" if changed.upto - changed.after > 1 else ""
+    together = (
+        f"shown together with ticks {changed.after + 1} to {changed.upto}" if changed.upto - changed.after > 1 else ""
+    )
     return ShownChange(
         name=changed.name,
         columns=columns,

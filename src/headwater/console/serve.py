@@ -1,4 +1,4 @@
-"""Serves the console: on this machine alone, or beyond it with a token. Without its packages, it says how to get them."""
+"""Serves the console, on this machine alone, or beyond it with a token."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ def serve(project: Headwater, host: str, port: int, announce: Callable[[str], No
 def serving(project: Headwater, host: str = LOCAL, port: int = 0) -> Iterator[str]:
     """Serve beside a block, in a thread, and give it the address to open. Port 0 is any that is free."""
     server, address, listening = _prepared(project, host, port)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="console", daemon=True)
     thread.start()
     try:

@@ -1,4 +1,4 @@
-"""The pages that need Spark or ask sources: plan, advice and certificate, and the lab. Each asks after it is shown."""
+"""The pages that need Spark or ask sources: plan, advice and certificate. Each asks after it is shown."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from headwater.console.app import Console, require_form
 from headwater.errors import HeadwaterError
-from headwater.project.file import load
 from headwater.project.plan_result import Action
 from headwater.warehouse.certificates import read_certificates
 
@@ -28,7 +27,7 @@ class RunningCheck:
     error: HeadwaterError | None = None
 
 
-def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
+def routes(console: Console) -> APIRouter:
     """Return the routes of this module."""
     router = APIRouter()
     running = RunningCheck()
@@ -36,12 +35,17 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
 
     @router.get("/plan")
     def plan(request: Request) -> HTMLResponse:
-        return console.page(request, "waiting.html", title="Plan", part="/plan/part", said="asking the sources and Spark what `headwater run` would do …")
+        return console.page(
+            request,
+            "waiting.html",
+            title="Plan",
+            part="/plan/part",
+            said="asking the sources and Spark what `headwater run` would do …",
+        )
 
     @router.get("/plan/part")
     def plan_part(request: Request) -> HTMLResponse:
-        with console.spark_lock:
-            console.project.project = load(console.project.project.folder)  # as its files are now
+        with console.on_spark():
             found = console.project.plan()
         kept = [one for one in found.steps if one.action is Action.KEEP]
         left = [one for one in found.steps if one.action is Action.LEAVE]
@@ -49,11 +53,17 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
 
     @router.get("/advice")
     def advice(request: Request) -> HTMLResponse:
-        return console.page(request, "waiting.html", title="Advice", part="/advice/part", said="measuring relations and pricing what could be kept …")
+        return console.page(
+            request,
+            "waiting.html",
+            title="Advice",
+            part="/advice/part",
+            said="measuring relations and pricing what could be kept …",
+        )
 
     @router.get("/advice/part")
     def advice_part(request: Request) -> HTMLResponse:
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.advise()
         return console.part(request, "advice_part.html", found=found)
 
@@ -78,22 +88,21 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
                 threading.Thread(target=_check, args=(console, running), name="check", daemon=True).start()
         return RedirectResponse("/certificate", status_code=303)
 
-    @router.get("/lab")
-    def lab(request: Request) -> HTMLResponse:
-        return console.page(request, "lab.html", scenarios=[], picture="", replay=None, installed=False, name="")
-
     return router
 
 
 def _check(console: Console, running: RunningCheck) -> None:
     try:
-        with console.spark_lock:
+        with console.on_spark():
             console.project.check(running.view or None)
     except HeadwaterError as error:
         running.error = error
     except Exception as error:  # noqa: BLE001 - shown on the page: there is nobody else to tell
         running.error = HeadwaterError(
-            "the check broke off", code="HW-999", detail=f"{type(error).__name__}: {error}", hint="run `headwater check --debug`"
+            "the check broke off",
+            code="HW-999",
+            detail=f"{type(error).__name__}: {error}",
+            hint="run `headwater check --debug`",
         )
     finally:
         running.started_at = None

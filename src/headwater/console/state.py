@@ -1,11 +1,12 @@
 """What every page needs of a warehouse, read once for all requests of a moment: status, commits, and transactions.
 
-A page is a function of its URL and of one `ConsoleState`. Pages of the same second share one, so that a browser that asks
-for several parts sees them of one commit, and 200 views are not counted for each of them.
+A page is a function of its URL and of one `ConsoleState`. Pages of the same second share one, so that a browser that
+asks for several parts sees them of one commit, and 200 views are not counted for each of them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections import OrderedDict
@@ -14,12 +15,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from headwater.api.session import Headwater
-from headwater.errors import NotReadable
+from headwater.errors import HeadwaterError, NotReadable
 from headwater.model.moment import AtTick, parse_moment
 from headwater.model.position import Tick
 from headwater.model.project import Project
 from headwater.model.transaction import Transaction
 from headwater.observe.status import SourceStatus, StatusResult, ViewStatus
+from headwater.project.file import load
 from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
@@ -132,6 +134,8 @@ class StateReader:
             return self._newest[1]
 
     def _read(self) -> ConsoleState:
+        with contextlib.suppress(HeadwaterError):  # files that are being edited: the last ones that made sense go on
+            self.project.project = load(self.project.project.folder)
         status = self.project.status(count_rows=False)
         project = self.project.project
         warehouse = Warehouse.open(project.warehouse, project.settings.reading)

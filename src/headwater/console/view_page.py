@@ -63,7 +63,7 @@ class TracedRows:
     below: tuple[TracedRows, ...]
 
 
-def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per address
+def routes(console: Console) -> APIRouter:
     """Return the routes of this module."""
     router = APIRouter()
 
@@ -101,7 +101,7 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
     def trace(request: Request, name: str, where: str) -> HTMLResponse:
         state = console.states.read()
         tick = state.tick_of(request.query_params.get("at"))
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.trace(name, where=where, at=tick)
         trees = [_traced(one) for one in found.tree]
         totals = [(one.relation, sum(one.rows[COUNT].to_pylist()), one.origin.value) for one in found.relations]
@@ -120,14 +120,14 @@ def routes(console: Console) -> APIRouter:  # noqa: C901 - one function per addr
     def why_not(request: Request, name: str, where: str) -> HTMLResponse:
         state = console.states.read()
         tick = state.tick_of(request.query_params.get("at"))
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.why_not(name, where, at=tick)
         command = _command("why-not", name, found.tick, where=where)
         return console.part(request, "why_not_part.html", found=found, command=command)
 
     @router.get("/view/{name}/explain")
     def explain(request: Request, name: str) -> HTMLResponse:
-        with console.spark_lock:
+        with console.on_spark():
             found = console.project.explain(name)
         return console.part(request, "explain_part.html", found=found, command=f"headwater explain {name} --full")
 
@@ -231,7 +231,7 @@ def _origins(state: ConsoleState, name: str) -> Mapping[str, ColumnOrigin]:
 
 
 def _kept_tables(state: ConsoleState, name: str) -> list[tuple[str, int, list[str]]]:
-    """Return the auxiliary tables of a view: its segment, its rows now, and the other views that are maintained by it."""
+    """Return the auxiliary tables of a view: each one's segment, its rows, and the other views that use it."""
     if name not in state.catalog.views:
         return []
     entry, tables = state.catalog.views[name], state.warehouse.kept_segments(name)
@@ -242,7 +242,7 @@ def _kept_tables(state: ConsoleState, name: str) -> list[tuple[str, int, list[st
     found = []
     for table in entry.segments:
         kept = tables[segment_of_table(table)]
-        found.append((segment_of_table(table), kept.row_count(kept.committed_upto), readers[table]))
+        found.append((segment_of_table(table), kept.row_count(kept.committed_upto()), readers[table]))
     return found
 
 
@@ -256,7 +256,9 @@ def _batches(state: ConsoleState, name: str, tick: Tick | None) -> list[dict[str
         delta = statistics.rows[name]
         found.append(
             {
-                "ticks": f"{statistics.lo + 1}" if statistics.hi == statistics.lo + 1 else f"{statistics.lo + 1}–{statistics.hi}",
+                "ticks": f"{statistics.lo + 1}"
+                if statistics.hi == statistics.lo + 1
+                else f"{statistics.lo + 1}–{statistics.hi}",
                 "committed_at": commit.committed_at,
                 "changed": delta.changed_rows,
                 "read": delta.read_rows,
@@ -278,6 +280,8 @@ def _copied(
     """Return what the copy buttons copy: what is on the page, as SQL, as a command, and as Python."""
     del request
     at = state.view(name).frontier if tick is None else tick
+    if at is None:
+        return []
     where = f" WHERE {rows.where}" if rows and rows.where.strip() else ""
     order = _order(state.warehouse.kept_table(name).schema, rows.order) if rows and rows.order else ""
     sql = f"SELECT * FROM {name}{where}{order}"

@@ -9,23 +9,25 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every Spark program uses
 
+from headwater.api.session import Headwater
+from headwater.console.serve import serving
 from headwater.demo.maintained import Maintained, maintained
 from headwater.demo.pulse import Pulses
 from headwater.demo.recompute import recompute
-from headwater.demo.scenes import DemoListener, Replayed, Scene
+from headwater.demo.scenes import ConsoleOpened, DemoListener, Replayed, Scene
 from headwater.demo.servers import fill, project_for, read_history, running_servers
 from headwater.demo.spark_aside import spark_started_aside
 from headwater.demo.writers import Writer, writing
 from headwater.judge.result import DemoResult, Sample
 from headwater.model.position import Tick
-from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, fan_out
+from headwater.observe.events import BatchCommitted, Event, ProbeAnswered, fan_out, ignore_event
 from headwater.project.resolve import resolve_project
 from headwater.sources.embedded import EmbeddedServer
 from headwater.warehouse.query import Warehouse
@@ -36,12 +38,15 @@ _SAMPLE_ROWS = 4
 _SAMPLE_PARTS = 4
 
 
-def play(*, seconds: int, listener: DemoListener) -> DemoResult:
-    """Play the demo, with writers that write for `seconds`, and return what the judge found."""
+def play(*, seconds: int, listener: DemoListener, watch: Callable[[], None] | None = None) -> DemoResult:
+    """Play the demo, with writers that write for `seconds`, and return what the judge found.
+
+    With `watch` the console shows it live, and everything stays as it is until `watch` returns.
+    """
     started = time.perf_counter()
     listener(Scene.STARTING)
     with _ending_when_terminated(), _temporary_folder() as folder, spark_started_aside() as spark:
-        with running_servers(folder) as servers:
+        with running_servers(folder) as servers, ExitStack() as console:
             listener(Scene.FILLING)
             for name, server in servers.items():
                 fill(name, server)
@@ -50,12 +55,17 @@ def play(*, seconds: int, listener: DemoListener) -> DemoResult:
             spark.result()
             listener(Scene.PLANNING)
             resolved = resolve_project(project, spark.result())
+            if watch is not None:
+                shown = Headwater(project, ignore_event, spark.result())
+                listener(ConsoleOpened(address=console.enter_context(serving(shown))))
             tally = _Tally()
             with maintained(spark.result(), resolved, fan_out(listener, tally)) as maintainer:
                 maintainer.wait_until_followed()
                 _write(servers, maintainer, seconds, listener)
             listener(Scene.RECOMPUTING)
             history = read_history(servers)
+            if watch is not None:
+                watch()
         warehouse = Warehouse.open(resolved.project.warehouse)
         last = warehouse.log.last_tick
         check = recompute(

@@ -62,5 +62,12 @@ class Replayed:
     through: Tick
 
 
-DemoEvent: TypeAlias = Event | Scene | Pulse | Replayed
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleOpened:
+    """The console shows the demo, at this address."""
+
+    address: str
+
+
+DemoEvent: TypeAlias = Event | Scene | Pulse | Replayed | ConsoleOpened
 DemoListener: TypeAlias = Callable[[DemoEvent], None]

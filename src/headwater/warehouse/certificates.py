@@ -21,7 +21,7 @@ _FOLDER = "certificates"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CertifiedView:
-    """What a check found for a view: its promise, what held, over how many states, by which engines, up to which tick."""
+    """What a check found for a view: the promise, what held, over how many states, by which engines, to which tick."""
 
     view: str
     promised: str

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 
+import pyarrow as pa
+
 from headwater.api.results import QueryResult
 from headwater.cli.render.page import Grid, Line, Page
 from headwater.deltas.compare import format_row
 from headwater.explain.result import ExplainResult
 from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
+from headwater.model.relation import COUNT, TICK
 from headwater.observe.status import (
     BatchTiming,
     HistoryEntry,
@@ -179,6 +182,19 @@ def draw_query(result: QueryResult, row_limit: int | None) -> Page:
     return [grid, Line(text=f"{_several(result.table.num_rows, 'row')} at tick {result.tick}{more}", style=_QUIET)]
 
 
+def draw_changes(view: str, changes: pa.Table) -> Page:
+    """Show what came and went, tick by tick."""
+    columns = [name for name in changes.column_names if name not in (TICK, COUNT)]
+    values = [changes[name].to_pylist() for name in (TICK, COUNT, *columns)]
+    rows = tuple(
+        (str(tick), f"{count:+}", *(_cell(value) for value in row)) for tick, count, *row in zip(*values, strict=True)
+    )
+    grid = Grid(headings=("tick", "count", *columns), rows=rows, right=frozenset({"tick", "count"}))
+    ticks = len(set(values[0]))
+    said = f'{_several(len(rows), "change")} of view "{view}" in {_several(ticks, "tick")}'
+    return [grid, Line(text=said, style=_QUIET)]
+
+
 def draw_history(result: HistoryResult) -> Page:
     """Show a view's commits."""
     grid = Grid(
@@ -323,6 +339,7 @@ def draw_demo(result: DemoResult) -> Page:
         ),
         Line(text=f"{result.seconds:.0f} s, and nothing of it is left running", style=_QUIET),
         Line(text=""),
+        Line(text="see it: `headwater demo --ui` shows all of this in a browser while it plays"),
         Line(text="next: `headwater init shop` makes a project for databases of your own"),
     ]
 

@@ -76,10 +76,7 @@ function choose(row) {
   row.classList.add("chosen");
   const link = new URL(row.querySelector(".pick a").href);
   history.pushState(null, "", link);
-  const slider = document.querySelector(".strip");
-  const at = link.searchParams.get("at") || (slider ? slider.getAttribute("aria-valuenow") : "");
-  const asked = new URLSearchParams({ where: row.dataset.row });
-  if (at) asked.set("at", at);
+  const asked = new URLSearchParams({ where: row.dataset.row, at: row.closest("table").dataset.tick });
   const pane = document.getElementById("pane");
   pane.innerHTML = '<p class="wait">tracing …</p>';
   const part = document.createElement("div");
@@ -205,7 +202,7 @@ function live() {
     const answer = await fetch(location.href).catch(() => null);
     if (!answer || !answer.ok) return;
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const selector of [".picture", ".blame", "#views", "#sources", "#rows tbody", ".facts", ".pages", "header .maintainer", ".time", "[data-live-part]"]) {
+    for (const selector of [".picture", ".blame", "#views", "#sources", "#rows", ".facts", ".pages", "header .maintainer", ".time", "[data-live-part]"]) {
       const here = document.querySelector(selector), there = next.querySelector(selector);
       if (here && there && here.outerHTML !== there.outerHTML) {
         const scrolled = [here.scrollLeft, here.scrollTop];
