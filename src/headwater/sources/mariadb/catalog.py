@@ -23,7 +23,7 @@ from headwater.sources.mariadb.types import held_type, quoted
 from headwater.sources.source import missing_relation
 
 _TABLES = """
-SELECT t.table_type, coalesce(t.engine, ''), coalesce(t.table_rows, 0), t.create_options
+SELECT t.table_type, coalesce(t.engine, ''), coalesce(t.table_rows, 0), t.table_schema, t.table_name
 FROM information_schema.tables t WHERE t.table_schema = {schema} AND t.table_name = {table}
 """
 _COLUMNS = """
@@ -53,9 +53,10 @@ def describe(connection: Connection, name: RelationName, database: str) -> Descr
     schema = schema_of(name, database)
     place = {"schema": text_literal(schema), "table": text_literal(name.name)}
     found = texts(connection, _TABLES.format(**place))
-    if not found:
-        return missing_relation(name, f"looked for table {schema}.{name.name}")
-    kind, engine, row_count, _ = found[0]
+    if not found or found[0][3:] != (schema, name.name):
+        like = f"; there is {'.'.join(found[0][3:])}" if found else ""
+        return missing_relation(name, f"looked for table {schema}.{name.name}{like}")
+    kind, engine, row_count, _, _ = found[0]
     columns, unusable, not_null = _columns(texts(connection, _COLUMNS.format(**place)))
     key, indexes = _indexes(texts(connection, _INDEXES.format(**place)))
     relation = Relation(

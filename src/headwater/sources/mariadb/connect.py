@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from headwater.errors import HeadwaterError, InvalidProject, LoginRefused, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.settings import CaptureSettings
+from headwater.sources.mariadb.types import TO_LATIN1
 
 try:
     import pymysql
@@ -38,7 +39,7 @@ _IDLE_CONNECTIONS = 4
 _PORT = 3306
 _SESSION = (
     "SET time_zone = '+00:00', sql_mode = '', lock_wait_timeout = 3, wait_timeout = 28800, net_write_timeout = 600,"
-    " net_read_timeout = 600, tx_isolation = 'REPEATABLE-READ'{more}"
+    " net_read_timeout = 600{more}"
 )
 _MARIADB_ONLY = ", max_statement_time = 0, character_set_results = utf8mb4"
 _OPTIONS = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_mode")
@@ -126,12 +127,8 @@ class MariadbAddress:
             ssl=_tls(parameters["options"]),
         )
         is_mariadb = "mariadb" in str(connection.get_server_info()).lower()
-        execute(
-            connection,
-            _SESSION.format(more=_MARIADB_ONLY if is_mariadb else "").replace(
-                "tx_isolation", "tx_isolation" if is_mariadb else "transaction_isolation"
-            ),
-        )
+        execute(connection, _SESSION.format(more=_MARIADB_ONLY if is_mariadb else ""))
+        execute(connection, "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         return connection
 
     def _with_new_login(self) -> dict[str, Any]:
@@ -274,8 +271,10 @@ def text_literal(text: str, charset: str = "utf8mb4", collation: str = "") -> st
     >>> text_literal("a'b")
     "_utf8mb4 X'612762'"
     """
-    spoken = {"latin1": "cp1252", "ascii": "ascii"}.get(charset, "utf-8")
-    said = f"_{charset} X'{text.encode(spoken).hex()}'"
+    if charset == "latin1":
+        said = f"_latin1 X'{text.translate(TO_LATIN1).encode('latin1').hex()}'"
+    else:
+        said = f"_{charset} X'{text.encode('ascii' if charset == 'ascii' else 'utf-8').hex()}'"
     return f"{said} COLLATE {collation}" if collation else said
 
 

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.sources.mariadb.table_map import DIGIT_BYTES, LoggedColumn, decimal_width
-from headwater.sources.mariadb.types import HeldType
+from headwater.sources.mariadb.types import FROM_LATIN1, HeldType
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Places: TypeAlias = npt.NDArray[np.int64]
@@ -245,7 +245,7 @@ def _texts(values: Values, column: LoggedColumn, held: HeldType) -> pa.Array:
     if held.charset == "latin1":
         buffers = found.buffers()
         if buffers[2] is not None and (np.frombuffer(buffers[2], np.uint8) > 0x7F).any():  # noqa: PLR2004 — ASCII
-            return pa.array([one.decode("latin1").translate(_LATIN1) for one in found.to_pylist()], pa.string())
+            return pa.array([one.decode("latin1").translate(FROM_LATIN1) for one in found.to_pylist()], pa.string())
     return found.cast(pa.string())
 
 
@@ -290,12 +290,6 @@ def _ipv6(stored: bytes) -> str:
     return f"{before}::{after}" if length else before
 
 
-def _latin1_table() -> dict[int, str]:
-    """Return what MariaDB's latin1 has otherwise than Python's: it is Windows' with five bytes left as they are."""
-    return {code: bytes([code]).decode("cp1252", "ignore") or chr(code) for code in range(0x80, 0xA0)}
-
-
-_LATIN1 = _latin1_table()
 _DECODE: Mapping[str, Decode] = {
     "integer": _integers,
     "decimal": _decimals,

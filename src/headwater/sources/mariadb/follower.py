@@ -12,6 +12,8 @@ from __future__ import annotations
 import threading
 import time
 
+import pymysql
+
 from headwater.errors import SourceUnavailable
 from headwater.model.position import Position, Positions, by_log
 from headwater.model.settings import CaptureSettings
@@ -137,5 +139,9 @@ def log_end(connection: Connection, log: LogName) -> Position:
 
 def master_status(connection: Connection) -> tuple[str, int]:
     """Return the file that a server writes its log to now, and where it ends."""
-    file, offset, *_ = texts(connection, "SHOW MASTER STATUS")[0]
+    try:
+        found = texts(connection, "SHOW MASTER STATUS")
+    except pymysql.err.ProgrammingError:  # MySQL calls it otherwise
+        found = texts(connection, "SHOW BINARY LOG STATUS")
+    file, offset, *_ = found[0]
     return file, int(offset)

@@ -64,7 +64,7 @@ class LogStream:
 
     def has_more(self, timeout_seconds: float) -> bool:
         """Wait for bytes. Tell whether there are any."""
-        if self._at < len(self._buffer) or getattr(self._socket, "pending", int)():
+        if getattr(self._socket, "pending", int)():
             return True
         return bool(select.select([self._socket], [], [], timeout_seconds)[0])
 

@@ -38,7 +38,7 @@ DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _WITH_CHARSET = frozenset((VARCHAR, VAR_STRING, BLOB, STRING, GEOMETRY, BLOB_COMPRESSED, VARCHAR_COMPRESSED))
 _SIGNS, _DEFAULT_CHARSET, _CHARSETS, _NAMES, _SET_MEMBERS, _ENUM_MEMBERS = 1, 2, 3, 4, 5, 6
 _ENUM_DEFAULT_CHARSET, _ENUM_CHARSETS = 10, 11
-_PYTHON_CHARSETS = {"latin1": "latin1", "ascii": "ascii"}
+_PYTHON_CHARSETS = {"latin1": "cp1252", "ascii": "ascii"}
 
 
 class LogFormatError(Exception):

@@ -30,6 +30,11 @@ _TEMPORAL = {"time": "string", "datetime": "timestamp_ntz", "timestamp": "timest
 _PLUGINS = {"uuid": 16, "inet6": 16, "inet4": 4}
 CHARSETS = frozenset(("utf8mb4", "utf8mb3", "utf8", "ascii", "latin1"))
 """The character sets whose texts we read as the server does."""
+_OURS = {code: bytes([code]).decode("cp1252", "ignore") for code in range(0x80, 0xA0)}
+FROM_LATIN1 = {code: text for code, text in _OURS.items() if text}
+"""What MariaDB's latin1 has otherwise than Python's: it is Windows', with five bytes left as they are."""
+TO_LATIN1 = {**dict.fromkeys(FROM_LATIN1, "\uffff"), **{ord(text): chr(code) for code, text in FROM_LATIN1.items()}}
+"""The way back. What MariaDB's latin1 does not have cannot be written in Python's either."""
 _NATIVE = re.compile(
     r"(?P<name>\w+)(?:\((?P<arguments>.*)\))?(?P<rest>(?: unsigned| zerofill)*)"
     r"(?: character set (?P<charset>\w+) collate (?P<collation>\w+))?(?P<more>.*)",
