@@ -34,7 +34,7 @@ def test_oracle_a_construct_at_every_tick(sql: str, spark: SparkSession) -> None
     check_every_tick(spark, sql, story(len(sql)), BATCHES)
 
 
-@pytest.mark.parametrize("seed", range(1000, 1000 + volume(1, 300)))
+@pytest.mark.parametrize("seed", range(1000, 1000 + volume(1, 60)))
 def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> None:
     sql = Chance(random=random.Random(seed)).view()
     try:
@@ -45,7 +45,7 @@ def test_oracle_a_random_view_at_every_tick(seed: int, spark: SparkSession) -> N
         pytest.skip(f"Spark does not run it: {error.getCondition()}")
 
 
-@pytest.mark.parametrize("seed", range(5000, 5000 + volume(1, 300)))
+@pytest.mark.parametrize("seed", range(5000, 5000 + volume(1, 60)))
 def test_oracle_a_mixed_view_at_every_tick(seed: int, spark: SparkSession) -> None:
     sql = Mixed(random=random.Random(seed)).view()
     try:
@@ -56,7 +56,7 @@ def test_oracle_a_mixed_view_at_every_tick(seed: int, spark: SparkSession) -> No
         pytest.skip(f"Spark does not run it, or it has no type: {sql}")
 
 
-@pytest.mark.parametrize("seed", range(2000, 2000 + volume(1, 150)))
+@pytest.mark.parametrize("seed", range(2000, 2000 + volume(1, 30)))
 def test_oracle_random_views_over_random_views_at_every_tick(seed: int, spark: SparkSession) -> None:
     """The last one reads the others; what they have in common is computed once, for all of them."""
     chance = Chance(random=random.Random(seed))

@@ -36,7 +36,7 @@ def test_oracle_a_construct_without_group_tables(sql: str, spark: SparkSession) 
     check_every_tick(spark, sql, story(len(sql) + 1), BATCHES, group_tables=NONE, answered_late=True)
 
 
-@pytest.mark.parametrize("seed", range(volume(1, 60)))
+@pytest.mark.parametrize("seed", range(volume(1, 15)))
 def test_oracle_two_levels_with_any_group_tables(seed: int, spark: SparkSession) -> None:
     """The same history with both group tables, with one, with the other, and with none."""
     told = story(3_000 + seed)
@@ -50,7 +50,7 @@ def test_oracle_two_levels_with_any_group_tables(seed: int, spark: SparkSession)
         assert {name.name for name in computed_segments(played)} == {*kept} - {*names}
 
 
-@pytest.mark.parametrize("seed", range(4_000, 4_000 + volume(1, 200)))
+@pytest.mark.parametrize("seed", range(4_000, 4_000 + volume(1, 40)))
 def test_oracle_a_random_view_without_group_tables(seed: int, spark: SparkSession) -> None:
     sql = Chance(random=random.Random(seed)).view()
     try:
