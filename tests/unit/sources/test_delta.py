@@ -18,7 +18,7 @@ from delta_tables import DeltaTableWriter
 from deltalake import DeltaTable, write_deltalake
 
 from headwater.deltas.extent import WHOLE
-from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused
+from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Positions
 from headwater.model.relation import COUNT, Relation, RelationName
 from headwater.model.transaction import Capture
@@ -168,8 +168,38 @@ def test_a_table_that_was_made_again_is_lost(items: DeltaTableWriter, tmp_path: 
             followed.captures()
         assert lost.value.code == "HW-315"
     shutil.rmtree(items.path)
-    with pytest.raises(SourceLost, match="not the one that was followed"):
+    with pytest.raises(SourceUnavailable, match="cannot be read now"):
         followed.captures()
+
+
+def test_a_folder_that_is_not_mounted_now_is_not_lost(items: DeltaTableWriter, tmp_path: Path) -> None:
+    followed = Followed(tmp_path)
+    items.apply({(1, "a"): 1})
+    follower = followed.source.follow([followed.relation], "slot", followed.held)
+    with followed.source.snapshot([NAME]) as snapshot, snapshot.reader() as reader:
+        items.path.rename(tmp_path / "away")
+        for asking in (
+            followed.captures,
+            follower.log_end,
+            lambda: followed.source.snapshot([NAME]),
+            lambda: [*reader.read(followed.relation, ("id",), Chunk(number=0), WHOLE)],
+        ):
+            with pytest.raises(SourceUnavailable):
+                asking()
+    (tmp_path / "away").rename(items.path)
+    assert followed.told() == [{(1, "a"): 1}]
+
+
+def test_a_commit_file_that_is_being_copied_is_read_later(items: DeltaTableWriter, tmp_path: Path) -> None:
+    followed = Followed(tmp_path)
+    items.apply({(1, "a"): 1})
+    file = items.path / "_delta_log" / f"{1:020}.json"
+    whole = file.read_text()
+    file.write_text(whole[:-20])
+    with pytest.raises(SourceUnavailable):
+        followed.captures()
+    file.write_text(whole)
+    assert followed.told() == [{(1, "a"): 1}]
 
 
 def test_a_copy_that_was_put_back_is_lost(items: DeltaTableWriter, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -233,6 +234,9 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
     (folder / "_SUCCESS").write_text("")
     source = files_source(tmp_path)
     source.prepare([NOTES], "slot", is_new=True)
+    another_nan = np.array([0x7FF8_0000_0000_0001], np.uint64).view(np.float64)
+    pq.write_table(pa.table({"x": np.concatenate([[0.0], another_nan])}), folder / "day=1" / "a.parquet")
+    assert source.poll([NOTES]).number == 1, "there is one NaN"
     pq.write_table(pa.table({"x": [-0.0]}), folder / "b.parquet")
     source.poll([NOTES])
     [net_change] = told(source, 1)

@@ -56,9 +56,11 @@ class TableLog:
     def end(self) -> Position:
         """Return where the log ends now. A gap between us and its end means that commit files were deleted."""
         versions = self.table.versions()
-        last = versions[-1] if versions else -1
+        if not versions:
+            raise self.table.unavailable(FileNotFoundError(self.table.path))
+        last = versions[-1]
         if last < self.held.offset:
-            raise unproved_log(self.held, f"its newest version is {last}" if versions else "the table is gone")
+            raise unproved_log(self.held, f"its newest version is {last}")
         if last > self.held.offset and not self.table.has_commit(self.held.offset + 1):
             raise deleted_log(self.table, self.held.offset + 1)
         return position_at(self.table, self.held.history, last)
@@ -73,13 +75,12 @@ def require_proof(table: LakeTable, held: Position) -> None:
     """Refuse a table whose log does not hold what it held when a position was noted."""
     content = table.commit_bytes(held.offset)
     if content is None:
-        if table.versions():
-            raise (
-                deleted_log(table, held.offset)
-                if max(table.versions()) > held.offset
-                else unproved_log(held, f"its newest version is {max(table.versions())}")
-            )
-        raise unproved_log(held, "the table is gone")
+        versions = table.versions()
+        if not versions:  # perhaps it is only not mounted now
+            raise table.unavailable(FileNotFoundError(table.path))
+        if versions[-1] > held.offset:
+            raise deleted_log(table, held.offset)
+        raise unproved_log(held, f"its newest version is {versions[-1]}")
     if held.proof and position_at(table, held.history, held.offset, content).proof != held.proof:
         raise unproved_log(held, "this version of the table is another one: it was made again, or restored")
 

@@ -135,7 +135,10 @@ class LakeTable:
         if content is None:
             return None
         info = self.files.get_file_info(self._commit_path(version))
-        return read_commit(version, content, info.mtime or datetime.now(UTC))
+        try:
+            return read_commit(version, content, info.mtime or datetime.now(UTC))
+        except (ValueError, KeyError) as error:  # a file that is copied here is seen while it is written
+            raise self.unavailable(error) from error
 
     def commits_after(self, version: int) -> Iterator[TableCommit]:
         """Yield what the versions after one did, as far as their commit files are there without a gap."""

@@ -65,6 +65,8 @@ def _parts(table: LakeTable, file: TableFile, wanted: Sequence[str], also: Seque
             for batch in parquet.iter_batches(_BATCH_ROWS, columns=names):
                 yield pa.Table.from_batches([batch])
     except FileNotFoundError as missing:
+        if not table.is_there:  # perhaps it is only not mounted now
+            raise table.unavailable(missing) from missing
         raise SourceLost(
             f'Delta table "{table.relation}" has deleted files that we still need',
             code="HW-311",
@@ -72,6 +74,8 @@ def _parts(table: LakeTable, file: TableFile, wanted: Sequence[str], also: Seque
             hint="let the owner run ALTER TABLE … SET TBLPROPERTIES (delta.deletedFileRetentionDuration = 'interval 7 "
             f"days'); `headwater teardown --source {table.relation.source}` and `headwater run` read this source again",
         ) from missing
+    except (OSError, pa.ArrowInvalid) as error:
+        raise table.unavailable(error) from error
 
 
 def _typed(table: LakeTable, relation: Relation, file: TableFile, rows: pa.Table, wanted: Sequence[str]) -> pa.Table:

@@ -19,7 +19,6 @@ from headwater.model.relation import Relation
 from headwater.sources.delta.commits import TableFile, TableLayout, unreadable_features, unreadable_table
 from headwater.sources.delta.lake import LakeTable
 from headwater.sources.delta.rows import file_rows, partition_value
-from headwater.sources.source import missing_relation
 
 _STATISTICS_UNIT = timedelta(milliseconds=1)
 """Times are cut off to this in statistics."""
@@ -120,7 +119,7 @@ def _opened(table: LakeTable, version: int | None) -> DeltaTable:
     """
     versions = table.versions()
     if not versions:
-        raise missing_relation(table.relation, f'"{table.path}" is no Delta table')
+        raise table.unavailable(FileNotFoundError(table.path))
     for last in (False, False, True):
         try:
             return DeltaTable(table.path, version=versions[-1] if version is None else version)

@@ -68,6 +68,7 @@ class PolledSource:
         self.states = States(ProcessFiles() if files is None else files)
         self._url = url
         self._polled_at: float | None = None
+        self._polling = threading.Lock()
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
@@ -98,7 +99,7 @@ class PolledSource:
 
     def poll(self, names: Sequence[RelationName]) -> PolledState:
         """Read relations now, and return the newest state."""
-        with self.place.moment() as moment:
+        with self._polling, self.place.moment() as moment:  # one after the other: states are in the order of time
             inspection = self.place.describe(names)
             described = {relation.name for relation in inspection.relations}
             found = self.states.poll(moment, inspection.relations, [one for one in names if one not in described])
@@ -235,8 +236,12 @@ class PolledSource:
 
     def measure(self, relations: Sequence[Relation]) -> SourceMeasure:
         """Say how many rows relations have in the newest state."""
-        with self.snapshot([relation.name for relation in relations]) as snapshot:
-            sizes = {one.name: float(snapshot.table(one).num_rows) for one in relations}
+        newest = self.states.newest()
+        held = {} if newest is None else newest.relations
+        rows = {one.name: held.get(str(one.name)) for one in relations}
+        sizes = {
+            name: 0.0 if one is None else float(self.states.table(one.rows).num_rows) for name, one in rows.items()
+        }
         return SourceMeasure(
             relations={
                 one.name: RelationMeasure(
