@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from headwater.cli.html import html_page, html_picture, html_table
+from headwater.cli.render.html import html_page, html_picture, html_table
 from headwater_lab.chart_list import CHARTS, TIMELINE
 from headwater_lab.compare import ComparedCell, Comparison, Predicted
 from headwater_lab.measure import MeasuredAlgorithm

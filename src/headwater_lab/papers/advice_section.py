@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from headwater.cli.bar_chart import Bars
-from headwater.cli.html import html_picture, html_table
+from headwater.cli.render.bar_chart import Bars
+from headwater.cli.render.html import html_picture, html_table
 from headwater_lab.papers.advice import ENTRANTS, GROWING, MOST_SETS, MOST_TABLES, AdviceExperiments, Ran, Tried
 from headwater_lab.papers.pictures import Curve, Panel, Picture
 

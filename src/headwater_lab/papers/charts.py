@@ -7,7 +7,7 @@ from pathlib import Path
 
 from matplotlib.axes import Axes
 
-from headwater.cli.bar_chart import Bars
+from headwater.cli.render.bar_chart import Bars
 from headwater_lab.chart_style import (
     COLOURS,
     DASHES,

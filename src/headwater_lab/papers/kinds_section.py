@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from headwater.advisor.kinds import corrected, printed
 from headwater.advisor.kinds.parameters import MaintenanceKind, Parameters, Rows
-from headwater.cli.html import html_picture, html_table
+from headwater.cli.render.html import html_picture, html_table
 from headwater_lab.papers.pictures import Curve, Panel, Picture
 from headwater_lab.papers.space_and_rows import DEFAULT, KindEntry, crossings, entries, ratios
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headwater.cli.bar_chart import Bars
+from headwater.cli.render.bar_chart import Bars
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
-from headwater.cli.html import html_page
+from headwater.cli.render.html import html_page
 from headwater_lab.papers.advice import AdviceExperiments
 from headwater_lab.papers.advice_section import advice_gaps, advice_pictures
 from headwater_lab.papers.kinds_section import kinds_gaps, kinds_pictures

@@ -6,9 +6,9 @@ from html import escape
 from pathlib import Path
 
 from headwater.advisor.analysis import AnalyzeResult, ViewAnalysis
-from headwater.cli.bar_chart import Bars, draw_bars
-from headwater.cli.html import html_page, html_picture, html_table
 from headwater.cli.render.analysis import HEADINGS, cost_cells, describe
+from headwater.cli.render.bar_chart import Bars, draw_bars
+from headwater.cli.render.html import html_page, html_picture, html_table
 
 PAGE = "index.html"
 _OPENING = """\
