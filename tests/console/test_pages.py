@@ -273,3 +273,13 @@ def test_news_are_sent(written: Served) -> None:
 def test_nothing_comes_from_elsewhere(written: Served) -> None:
     for path in ("/", "/view/sold", "/static/console.css", "/static/console.js"):
         assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?(?:https?:)?//""", written.get(path)[1])
+
+
+def test_a_scenario_of_the_lab_is_drawn(written: Served) -> None:
+    pytest.importorskip("headwater_lab")
+    _, listed = written.get("/lab")
+    assert 'href="/lab/figure-5"' in listed
+    _, text = written.get("/lab/figure-5")
+    assert text.count('class="life"') == 4, "three sources and the warehouse"
+    assert text.count('class="message question"') == text.count(">ask s")
+    assert "complete, 4 states checked" in text

@@ -109,6 +109,7 @@ class Headwater:
         use_cache(project.warehouse, project.storage.cache)
         self._listener = listener
         self._given_spark = spark
+        self._starting = threading.Lock()
 
     def __enter__(self) -> Self:
         """Keep the project open for a block."""
@@ -123,13 +124,14 @@ class Headwater:
         from headwater.spark.executors import require_shared
         from headwater.spark.session import spark_session
 
-        session = spark_session(
-            self._listener,
-            secret=self.project.secret_variables,
-            given=self._given_spark,
-            wait_seconds=self.project.settings.service.executor_wait_seconds,
-            memory_bytes=self.project.spark_memory_bytes,
-        )
+        with self._starting:  # threads of the console may ask at once
+            session = spark_session(
+                self._listener,
+                secret=self.project.secret_variables,
+                given=self._given_spark,
+                wait_seconds=self.project.settings.service.executor_wait_seconds,
+                memory_bytes=self.project.spark_memory_bytes,
+            )
         require_shared(session, self.project.warehouse)
         return session
 

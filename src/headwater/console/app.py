@@ -68,16 +68,13 @@ class Console:
     templates: Environment
     is_closing: Callable[[], bool]
     row_counts: RowCounts = field(default_factory=RowCounts)
-    _starting: threading.Lock = field(default_factory=threading.Lock)
     _running: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_MOST_ON_SPARK))
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(16))
 
     @contextlib.contextmanager
     def on_spark(self) -> Iterator[None]:
-        """Start Spark once, and run a block beside few others: a trace does not wait for a check that takes minutes."""
+        """Run a block that uses Spark, beside few others: a trace does not wait for a check that takes minutes."""
         with self._running:
-            with self._starting:
-                _ = self.project.spark
             yield
 
     def page(self, request: Request, template: str, at: Tick | None = None, **values: object) -> HTMLResponse:

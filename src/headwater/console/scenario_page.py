@@ -21,9 +21,11 @@ from headwater.console.app import Console
 GROUP = "headwater.console"
 _COLUMN, _TOP, _LINE, _SIDE = 190, 44, 18, 110
 _RECEIVE = re.compile(r"warehouse: receive ([A-Za-z_]\w*)")
-_ACTOR = re.compile(r"([A-Za-z_]\w*): (.*)")
+_ACTOR = re.compile(r"([A-Za-z_]\w*)(?:\.(\w+))?: (.*)")
 _ASK = re.compile(r"ask ([A-Za-z_]\w*)\b")
 _WAREHOUSE = "warehouse"
+_NOT_ONE = frozenset({"all"})
+"""Who moves where no single source does."""
 
 
 class PlayedStep(Protocol):
@@ -114,7 +116,8 @@ def draw_sequence(moves: Sequence[PlayedStep]) -> str:
 def _named(one: PlayedStep) -> set[str]:
     received, actor = _RECEIVE.match(one.move), _ACTOR.match(one.move)
     asked = {found[1] for line in one.happened if (found := _ASK.search(line))}
-    return asked | ({received[1]} if received else {actor[1]} if actor else set())
+    told = {received[1]} if received else {actor[1]} if actor else set()
+    return asked | (told - _NOT_ONE)
 
 
 def _draw_move(number: int, one: PlayedStep, places: dict[str, int], y: float) -> _Drawn:
@@ -126,7 +129,8 @@ def _draw_move(number: int, one: PlayedStep, places: dict[str, int], y: float) -
     elif actor and actor[1] in places:
         x = places[actor[1]]
         parts.append(f'<circle class="event" cx="{x}" cy="{y:.0f}" r="4"/>')
-        parts.append(f'<text x="{x + 9}" y="{y + 4:.0f}">{escape(actor[2])}</text>')
+        said = f"{actor[2]}: {actor[3]}" if actor[2] else actor[3]
+        parts.append(f'<text x="{x + 9}" y="{y + 4:.0f}">{escape(said)}</text>')
     else:
         parts.append(f'<text x="{places[_WAREHOUSE] + 9}" y="{y + 4:.0f}">{escape(one.move)}</text>')
     for line in one.happened:
