@@ -42,7 +42,7 @@ class MariadbFollower:
         capture_bytes: int,
         sizes: dict[int, int],
     ) -> None:
-        """Take over a stream. `sizes` are those of the log's files, which distances are told by."""
+        """Take over a stream. `sizes` are those of the log's files: distances are measured by them."""
         self._address = address
         self._stream = stream
         self._side = side

@@ -243,7 +243,7 @@ class MariadbGathering:
         return self._begun_at < self._after
 
     def _cut(self, counts: Mapping[RelationName, int]) -> None:
-        """Take back the rows that came since each relation had so many."""
+        """Take back the rows that came after a number of rows of each relation."""
         for name, rows in self._rows.items():
             rows.cut(counts.get(name, 0))
         self.row_count = sum(rows.row_count for rows in self._rows.values())

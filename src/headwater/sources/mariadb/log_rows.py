@@ -43,7 +43,7 @@ class RowLayout:
     """How the rows of a table are laid out, and which of its columns are which of a relation."""
 
     def __init__(self, table: TableMap, chosen: Mapping[str, int]) -> None:
-        """Prepare to walk. `chosen` are the places in the table of a relation's columns; others are NULL."""
+        """Prepare to walk. `chosen` are the places in the table of a relation's columns. Others are NULL."""
         self.columns = table.columns
         self.chosen = dict(chosen)
         self.null_bytes = (len(table.columns) + 7) // 8

@@ -34,7 +34,7 @@ _FRACTIONS = {TIMESTAMP2: 4, DATETIME2: 5, TIME2: 3}
 _ONE_BYTE = frozenset((FLOAT, DOUBLE, BLOB, GEOMETRY, JSON, BLOB_COMPRESSED, TIMESTAMP2, DATETIME2, TIME2))
 _TWO_BYTES = frozenset((BIT, NEWDECIMAL, VARCHAR, VARCHAR_COMPRESSED, VAR_STRING, STRING, ENUM, SET))
 DIGIT_BYTES = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
-"""How many bytes so many decimal digits take."""
+"""How many bytes a number of decimal digits takes."""
 _WITH_CHARSET = frozenset((VARCHAR, VAR_STRING, BLOB, STRING, GEOMETRY, BLOB_COMPRESSED, VARCHAR_COMPRESSED))
 _SIGNS, _DEFAULT_CHARSET, _CHARSETS, _NAMES, _SET_MEMBERS, _ENUM_MEMBERS = 1, 2, 3, 4, 5, 6
 _ENUM_DEFAULT_CHARSET, _ENUM_CHARSETS = 10, 11
@@ -50,7 +50,7 @@ class LoggedColumn:
     """A column of a table as the log describes it. `width` is that of its values, or of what tells their length."""
 
     name: str
-    code: int
+    kind: int
     meta: int
     width: int
     is_variable: bool
@@ -61,7 +61,7 @@ class LoggedColumn:
     @property
     def shape(self) -> tuple[object, ...]:  # noqa: PLR0911 — one for each kind of type
         """What a column of the catalog has to look like whose values these are (`HeldType.shape`)."""
-        match self.code:
+        match self.kind:
             case code if code in _INTEGER_BYTES:
                 return ("integer", _INTEGER_BYTES[code], self.is_unsigned, 0)
             case code if code == NEWDECIMAL:
@@ -148,7 +148,7 @@ def parse_table_map(body: bytes, charsets: Mapping[int, str]) -> TableMap:
         columns.append(
             LoggedColumn(
                 name=names[place].decode() if has_names else "",
-                code=code,
+                kind=code,
                 meta=meta,
                 width=width,
                 is_variable=is_variable,
