@@ -37,7 +37,7 @@ class ChosenTogether:
 
 def choose_together(structures: Mapping[str, Structure], choose: Choose) -> ChosenTogether:
     """Return what to keep for all views."""
-    search = _Search(structures, choose)
+    search = _SharedSearch(structures, choose)
     best, paid = search.chosen(frozenset()), frozenset[str]()
     while True:
         tried = [(search.chosen(paid | {name}), name) for name in sorted(search.shared - paid)]
@@ -86,7 +86,7 @@ def is_worth_it(today: float, best: float) -> bool:
     return today - best > NOISE * today
 
 
-class _Search:
+class _SharedSearch:
     """Choices for each view, by what others pay for: each is made once."""
 
     def __init__(self, structures: Mapping[str, Structure], choose: Choose) -> None:

@@ -212,7 +212,7 @@ class LoggedRelationRows:
         self._require(self._row_count <= most_rows)
 
     def _read_on(self) -> bool:
-        """Load the next part of the log; a tick that may go on in the part after it waits. False at the end."""
+        """Load the next part of the log, and return False at the end. The last tick of a part may go on, and waits."""
         if self._ended:
             return False
         part = next(self._parts, None)

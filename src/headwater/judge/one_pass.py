@@ -124,7 +124,7 @@ def judge_in_one_pass(
 def _judge(walk: BaseWalk, judged: Sequence[_JudgedView], most_rows: int, listener: Listener) -> dict[str, PassResult]:
     """Go from tick to tick. A view that turns out not to be judged here leaves."""
     left = {one.view.replayed.name: one for one in judged}
-    progress = _Progress(listener)
+    progress = _PassProgress(listener)
     estimated = False
     needed = sorted({tick for one in judged for tick in one.view.ticks})
     for tick in needed:
@@ -167,7 +167,7 @@ def _tell_estimate(walk: BaseWalk, judged: Sequence[_JudgedView], listener: List
     )
 
 
-class _Progress:
+class _PassProgress:
     """Tells how far views are: now and then, and of each the last."""
 
     def __init__(self, listener: Listener) -> None:

@@ -41,8 +41,8 @@ def test_no_pair_of_sets_costs_less(net_cost: float, partners: float) -> None:
 def test_what_no_view_keeps_alone_is_kept_together_and_paid_once() -> None:
     replica = Auxiliary("R", AuxiliaryKind.REPLICA)
     found = 0
-    for net_cost in (step / 1000 for step in range(1, 33)):
-        structures = views(net_cost, 0.6, ("R",))
+    for net_cost, partners in product((0.001, 0.002, 0.003, 0.01), (1, 2, 5)):
+        structures = views(net_cost, partners, ("R",))
         alone = {name: exact(CostModel(one)).kept for name, one in structures.items()}
         chosen = choose_together(structures, exact)
         assert chosen.total <= cost_together(structures, alone) + 1e-9

@@ -45,7 +45,7 @@ def test_why_not_is_said() -> None:
     said = told(f"SELECT o.id, c.id AS c_id {JOINED} AND c.city > 1")
     assert said["rows found in the view", "c"] == (
         False,
-        "the view needs city of it, and does not show it: a change could not be told from it",
+        "the view needs city of it, and does not show it: a change could not be found in it",
     )
     assert "nothing joins by its whole key (id)" in said["rows found in the view", "o"][1]
     alone = told("SELECT i.price, o.id FROM store.items i, shop.orders o WHERE i.price = o.customer")

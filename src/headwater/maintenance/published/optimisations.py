@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from headwater.maintenance.published.irrelevant import references
 from headwater.maintenance.published.self_maintenance import shows_whole_rows
-from headwater.maintenance.published.telescope import read_columns
 from headwater.maintenance.published.terms import steps_to
 from headwater.views.steps.join import JoinView, Occurrence
-from headwater.views.steps.keys import key_outputs, shown_columns, shown_places
+from headwater.views.steps.keys import key_outputs, read_columns, shown_columns, shown_places
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +77,7 @@ def _not_found(view: JoinView, one: Occurrence, *, is_led_to: bool) -> str:
     if not shows_whole_rows(view, one.alias):
         shown = shown_columns(view, one.alias)
         hidden = [column for column in view.relations[one.relation.name] if column not in shown]
-        return f"the view needs {', '.join(hidden)} of it, and does not show it: a change could not be told from it"
+        return f"the view needs {', '.join(hidden)} of it, and does not show it: a change could not be found in it"
     return ""
 
 

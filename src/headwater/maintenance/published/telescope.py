@@ -22,14 +22,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlglot import exp
-
 from headwater.deltas.signed_bag import Keys
 from headwater.maintenance.published.irrelevant import Reference, references
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.views.steps.join import JoinView
-from headwater.views.steps.keys import key_outputs
+from headwater.views.steps.keys import key_outputs, read_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,17 +119,6 @@ def is_modified_in_place(view: JoinView, alias: str, rows: Any) -> bool:
     keys = len(came.keys(key, came, key))
     is_one_to_one = 0 < len(came) == len(went) == keys == len(went.keys(key, went, key))
     return is_one_to_one and not len(rows.picked(tuple(sorted(read_columns(view, alias)))).net())
-
-
-def read_columns(view: JoinView, alias: str) -> frozenset[str]:
-    """Return the columns of an occurrence that more depends on than one value that is shown: its key among them."""
-    expressions = [condition.expression for condition in view.conditions]
-    expressions += [output.expression for output in view.outputs if not isinstance(output.expression, exp.Column)]
-    read = {one.name for each in expressions for one in each.find_all(exp.Column) if one.table == alias}
-    for edge in view.edges:
-        read |= {left for left, _ in edge.pairs if edge.left == alias}
-        read |= {right for _, right in edge.pairs if edge.right == alias}
-    return frozenset(read) | frozenset(view.occurrence(alias).relation.key)
 
 
 def _keys(view: JoinView, alias: str, rows: Any) -> Keys:

@@ -36,6 +36,17 @@ def row_outputs(view: JoinView, alias: str) -> tuple[int, ...]:
     return found if len(set(found)) == len(needed) else ()
 
 
+def read_columns(view: JoinView, alias: str) -> frozenset[str]:
+    """Return the columns of an occurrence that more depends on than one value that is shown: its key among them."""
+    expressions = [condition.expression for condition in view.conditions]
+    expressions += [output.expression for output in view.outputs if not isinstance(output.expression, exp.Column)]
+    read = {one.name for each in expressions for one in each.find_all(exp.Column) if one.table == alias}
+    for edge in view.edges:
+        read |= {left for left, _ in edge.pairs if edge.left == alias}
+        read |= {right for _, right in edge.pairs if edge.right == alias}
+    return frozenset(read) | frozenset(view.occurrence(alias).relation.key)
+
+
 def shown_places(view: JoinView, alias: str) -> dict[int, str]:
     """Return which of the view's columns are columns of an occurrence, as they are."""
     return {
