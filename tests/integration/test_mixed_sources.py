@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from audited import observe
 from mariadb_server import MariadbServer, mariadb_server
-from mixed_world import VIEWS, MixedWorld, states
+from two_kinds import VIEWS, MixedWorld, states
 from pyspark.sql import SparkSession
 from volume import volume
 
