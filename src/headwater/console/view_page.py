@@ -197,7 +197,7 @@ def _literal(kind: pa.DataType, value: object) -> str:  # noqa: PLR0911 - one li
         case int():
             return str(value)
         case Decimal():
-            return f"CAST('{value}' AS DECIMAL({kind.precision}, {kind.scale}))"
+            return f"{value:f}"
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case date():
