@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from headwater.cli.demo_stage import stage
 from headwater.cli.options import DebugOption, JsonOption
 from headwater.cli.outcome import BROKE, outcome
+from headwater.cli.render.demo_stage import stage
 from headwater.cli.render.verbs import draw_demo
 from headwater.console.serve import require_packages as require_console
 

@@ -53,7 +53,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask: with a token, who knows it; without, programs of this machine that call it by a local name."""
+    """Who may ask: those who know the token, or without one, programs of this machine that use a local name."""
 
     token: str = ""
     hosts: tuple[str, ...] = _LOCAL
@@ -153,13 +153,7 @@ def create_app(
 
     @app.exception_handler(Exception)
     def _broken(request: Request, error: Exception) -> HTMLResponse:
-        told = storage_error(error) or HeadwaterError(
-            "something broke that should not have",
-            code="HW-999",
-            detail=f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}",
-            hint="see what `headwater ui` printed; nothing was changed",
-        )
-        return _error_page(console, request, told, status=500)
+        return _error_page(console, request, broken(error), status=500)
 
     app.add_middleware(_Guard, access=access)
     return app
@@ -186,6 +180,16 @@ class _Guard:
             await send(message)
 
         await (self._app if refusal is None else refusal)(scope, receive, send_with_headers)
+
+
+def broken(error: Exception) -> HeadwaterError:
+    """Return what to say of an error that is not ours."""
+    return storage_error(error) or HeadwaterError(
+        "the console failed at this",
+        code="HW-765",
+        detail=f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}",
+        hint="nothing was changed; report it, with what `headwater ui --debug` prints",
+    )
 
 
 def require_form(console: Console, token: str) -> None:
@@ -240,7 +244,7 @@ def _newest(request: Request) -> str:
 
 
 def _with(request: Request, **changed: str) -> str:
-    """Return this page's query with some of it changed; an empty value takes it out."""
+    """Return this page's query with some of it changed. An empty value takes it out."""
     values = {**dict(request.query_params), **changed}
     return "?" + urlencode({name: value for name, value in values.items() if value})
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from html import escape
 
-from headwater.console.graph import Edge, Graph, Node, NodeKind
+from headwater.console.graph import FlowEdge, Graph, Node, NodeKind
 from headwater.console.state import Accepted
 from headwater.model.position import Tick
 
@@ -125,7 +125,7 @@ def _node(node: Node, box: _Box, query: str) -> str:
     return f'<a href="{escape(node.link)}{escape(query)}">{drawn}</a>' if node.link else drawn
 
 
-def _edge(edge: Edge, boxes: Mapping[str, _Box], most: int, graph: Graph) -> str:
+def _edge(edge: FlowEdge, boxes: Mapping[str, _Box], most: int, graph: Graph) -> str:
     start, end = boxes[edge.start], boxes[edge.end]
     x, y, far_x, far_y = start.x + start.width, start.middle, end.x, end.middle
     if graph.nodes[edge.start].kind is NodeKind.RELATION:

@@ -61,7 +61,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edge:
+class FlowEdge:
     """Rows flow from one node to another. `flow` is how many changed rows did lately."""
 
     start: str
@@ -75,7 +75,7 @@ class Graph:
     """Nodes by their keys, and edges. `depths` are the columns that nodes stand in."""
 
     nodes: Mapping[str, Node]
-    edges: tuple[Edge, ...]
+    edges: tuple[FlowEdge, ...]
     depths: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -89,7 +89,7 @@ def build_graph(state: ConsoleState, tick: Tick | None) -> Graph:
     relations = sorted({one for names, _ in reads.values() for one in names})
     flows = _flows(state, relations)
     nodes: dict[str, Node] = {}
-    edges: list[Edge] = []
+    edges: list[FlowEdge] = []
     for source in state.status.sources:
         nodes[f"source:{source.name}"] = _source_node(state, source, late[source.name], tick)
     for relation in relations:
@@ -111,14 +111,14 @@ def build_graph(state: ConsoleState, tick: Tick | None) -> Graph:
         for table in known.segments if known else ():
             key = f"segment:{table}"
             nodes.setdefault(key, _segment_node(table, shared[table], healths[view.name]))
-            edges.append(Edge(start=key, end=f"view:{view.name}", health=healths[view.name]))
+            edges.append(FlowEdge(start=key, end=f"view:{view.name}", health=healths[view.name]))
         names, upstream = reads.get(view.name, ((), ()))
         edges += [
-            Edge(start=f"relation:{one}", end=f"view:{view.name}", flow=flows[one], health=late_of(late, one))
+            FlowEdge(start=f"relation:{one}", end=f"view:{view.name}", flow=flows[one], health=late_of(late, one))
             for one in names
         ]
         edges += [
-            Edge(start=f"view:{one}", end=f"view:{view.name}", flow=flows[one], health=healths[one])
+            FlowEdge(start=f"view:{one}", end=f"view:{view.name}", flow=flows[one], health=healths[one])
             for one in upstream
             if one in healths
         ]
@@ -177,7 +177,7 @@ def view_health(
     late: Mapping[str, Health],
     tick: Tick | None,
 ) -> Health:
-    """Return how a view is doing: at a tick, whether it is there; now, whether it is late, and why."""
+    """Return how a view is doing. At a tick, that is whether it is there."""
     if view.birth is None or view.frontier is None:
         return Health.ABSENT
     if tick is not None:
@@ -340,7 +340,7 @@ def age_text(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def _depths(nodes: Mapping[str, Node], edges: Sequence[Edge]) -> dict[str, int]:
+def _depths(nodes: Mapping[str, Node], edges: Sequence[FlowEdge]) -> dict[str, int]:
     """Return the column of each node: sources, auxiliary tables if there are any, each view after all that it reads."""
     first = 2 if any(node.kind is NodeKind.SEGMENT for node in nodes.values()) else 1
     upstream: dict[str, list[str]] = {}

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from headwater.console.app import Console, require_form
+from headwater.console.app import Console, broken, require_form
 from headwater.errors import HeadwaterError
 from headwater.project.plan_result import Action
 from headwater.warehouse.certificates import read_certificates
@@ -98,11 +98,6 @@ def _check(console: Console, running: RunningCheck) -> None:
     except HeadwaterError as error:
         running.error = error
     except Exception as error:  # noqa: BLE001 - shown on the page: there is nobody else to tell
-        running.error = HeadwaterError(
-            "the check broke off",
-            code="HW-999",
-            detail=f"{type(error).__name__}: {error}",
-            hint="run `headwater check --debug`",
-        )
+        running.error = broken(error)
     finally:
         running.started_at = None

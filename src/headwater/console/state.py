@@ -11,7 +11,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from headwater.api.session import Headwater
@@ -26,6 +26,7 @@ from headwater.storage.storage_errors import stored
 from headwater.warehouse.catalog import Catalog, ViewEntry
 from headwater.warehouse.commit_record import Commit
 from headwater.warehouse.format import is_warehouse
+from headwater.warehouse.lease import maintainer_is_alive
 from headwater.warehouse.query import Warehouse
 
 FRESH_SECONDS = 1.0
@@ -65,6 +66,8 @@ class ConsoleState:
     warehouse: Warehouse
     status: StatusResult
     catalog: Catalog
+    sequence: int
+    """The number of the newest commit."""
     commits: Sequence[Commit]
     """The newest commits, oldest first."""
     first: Tick
@@ -129,13 +132,31 @@ class StateReader:
         with self._lock:
             now = self._clock()
             if self._newest is None or now - self._newest[0] > FRESH_SECONDS:
+                before, self._newest = self._newest, None  # after an error, everything is opened again
                 with stored(self.project.project.warehouse):
-                    self._newest = now, self._read()
+                    self._newest = now, self._read() if before is None else self._renewed(before[1])
             return self._newest[1]
 
-    def _read(self) -> ConsoleState:
+    def _renewed(self, before: ConsoleState) -> ConsoleState:
+        """Return the state again where nothing moves: no maintainer runs, and nobody committed or changed the files."""
+        project, warehouse = self._loaded(), before.warehouse
+        warehouse.log.refresh()
+        is_same = (
+            project == before.project
+            and not maintainer_is_alive(warehouse.path)
+            and (before.status.maintainer is None or not before.status.maintainer.alive)
+            and warehouse.head().sequence == before.sequence
+            and warehouse.log.last_tick == (before.status.log_last or 0)
+        )
+        return replace(before, taken_at=datetime.now(UTC)) if is_same else self._read()
+
+    def _loaded(self) -> Project:
         with contextlib.suppress(HeadwaterError):  # files that are being edited: the last ones that made sense go on
             self.project.project = load(self.project.project.folder)
+        return self.project.project
+
+    def _read(self) -> ConsoleState:
+        self._loaded()
         status = self.project.status(count_rows=False)
         project = self.project.project
         warehouse = Warehouse.open(project.warehouse, project.settings.reading)
@@ -147,6 +168,7 @@ class StateReader:
             warehouse=warehouse,
             status=status,
             catalog=warehouse.catalog(),
+            sequence=head.sequence,
             commits=warehouse.commits.read(max(0, head.sequence - SHOWN_COMMITS)),
             first=first,
             accepted=self._accepted(warehouse, first, last),

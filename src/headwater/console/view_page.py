@@ -33,7 +33,7 @@ _TRACED_ROWS = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class ShownRows:
     """A page of a view's rows. `conditions` select each of them alone, for a trace."""
 
     columns: tuple[str, ...]
@@ -50,7 +50,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedRows:
-    """Rows of a relation or of a segment below a traced row, and what they derive from."""
+    """ShownRows of a relation or of a segment below a traced row, and what they derive from."""
 
     name: str
     title: str
@@ -73,7 +73,7 @@ def routes(console: Console) -> APIRouter:
         tick = state.tick_of(request.query_params.get("at"))
         found = state.view(name)
         problem: HeadwaterError | None = None
-        rows: Rows | None = None
+        rows: ShownRows | None = None
         if found.frontier is not None:
             try:
                 rows = _rows(console, request, state, name, tick)
@@ -134,7 +134,7 @@ def routes(console: Console) -> APIRouter:
     return router
 
 
-def _rows(console: Console, request: Request, state: ConsoleState, name: str, tick: Tick | None) -> Rows:
+def _rows(console: Console, request: Request, state: ConsoleState, name: str, tick: Tick | None) -> ShownRows:
     """Return the rows that a page's URL asks for."""
     where, order = request.query_params.get("where", ""), request.query_params.get("order", "")
     written = request.query_params.get("page", "1")
@@ -146,7 +146,7 @@ def _rows(console: Console, request: Request, state: ConsoleState, name: str, ti
     shown = found.table.slice(0, _PAGE)
     values = list(zip(*(column.to_pylist() for column in shown.columns), strict=True))
     columns = tuple(shown.column_names)
-    return Rows(
+    return ShownRows(
         columns=columns,
         types=tuple(str(field.type) for field in found.table.schema),
         is_numeric=numeric_columns(found.table.schema),
@@ -197,7 +197,7 @@ def _literal(kind: pa.DataType, value: object) -> str:  # noqa: PLR0911 - one li
         case int():
             return str(value)
         case Decimal():
-            return f"CAST('{value}' AS DECIMAL({kind.precision}, {kind.scale}))"
+            return f"{value:f}"
         case datetime():
             return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
         case date():
@@ -275,7 +275,7 @@ def _batches(state: ConsoleState, name: str, tick: Tick | None) -> list[dict[str
 
 
 def _copied(
-    request: Request, state: ConsoleState, name: str, rows: Rows | None, tick: Tick | None
+    request: Request, state: ConsoleState, name: str, rows: ShownRows | None, tick: Tick | None
 ) -> list[tuple[str, str]]:
     """Return what the copy buttons copy: what is on the page, as SQL, as a command, and as Python."""
     del request
