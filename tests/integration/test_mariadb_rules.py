@@ -80,7 +80,7 @@ def test_what_is_rolled_back_to_a_savepoint_is_not_told(at: FollowedSource) -> N
 @pytest.mark.parametrize(
     ("statements", "code"),
     [
-        (("SET binlog_format = STATEMENT", "INSERT INTO items VALUES (1, 'a', 1)"), "HW-385"),
+        (("SET binlog_format = STATEMENT", "INSERT INTO items VALUES (5, 'a', 1)"), "HW-385"),
         (("SET binlog_row_image = MINIMAL", "UPDATE items SET price = 3 WHERE id = 1"), "HW-385"),
         (("SET GLOBAL log_bin_compress = ON", f"INSERT INTO items VALUES (2, '{'x' * 2000}', 1)"), "HW-385"),
         (("SET GLOBAL binlog_row_metadata = NO_LOG", "DELETE FROM items"), "HW-385"),

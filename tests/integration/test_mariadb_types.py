@@ -16,7 +16,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.row_event import WriteRowsEvent
 
 from headwater.errors import SourceRefused
-from headwater.model.relation import Relation
+from headwater.model.relation import Column, Relation
 from headwater_contracts.database import Table
 from headwater_contracts.followed import FollowedSource, Probing
 
@@ -164,14 +164,7 @@ def test_every_value_is_the_same_everywhere(database: MariadbUnderTest) -> None:
 
 def assert_servers_text(database: MariadbUnderTest, relation: Relation, rows: dict[int, tuple[Any, ...]]) -> None:
     """Compare with what the server prints to a client that knows nothing of us."""
-    shown = ", ".join(
-        f"HEX({name})"
-        if kind == "binary"
-        else f"CAST({name} AS DOUBLE)"
-        if kind == "float"
-        else f"CAST({name} AS CHAR)"
-        for name, kind in ((one.name, one.type) for one in relation.columns)
-    )
+    shown = ", ".join(_asked(column) for column in relation.columns)
     with contextlib.closing(database.server.connect("types")) as connection, connection.cursor() as cursor:
         cursor.execute("SET time_zone = '+00:00'")
         cursor.execute(f"SELECT {shown} FROM copied")
@@ -181,13 +174,17 @@ def assert_servers_text(database: MariadbUnderTest, relation: Relation, rows: di
                 if text is None or value is None:
                     assert text is value is None, column
                 elif column.native.startswith("bit"):
-                    assert value.lstrip("0") == format(int.from_bytes(_bytes(text), "big"), "b").lstrip("0")
+                    assert value.lstrip("0") == text.lstrip("0")
                 else:
                     assert _spelled(value) == _same(text, column.type), column
 
 
-def _bytes(text: object) -> bytes:
-    return text if isinstance(text, bytes) else str(text).encode("utf-8", "surrogateescape")
+def _asked(column: Column) -> str:
+    if column.type == "binary":
+        return f"HEX({column.name})"
+    if column.type == "float":
+        return f"CAST({column.name} AS DOUBLE)"
+    return f"BIN({column.name} + 0)" if column.native.startswith("bit") else f"CAST({column.name} AS CHAR)"
 
 
 def _spelled(value: object) -> object:
@@ -251,12 +248,13 @@ def test_what_no_calendar_has_is_refused_by_name(database: MariadbUnderTest, nat
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_differential_the_library_reads_the_same_from_the_log(database: MariadbUnderTest) -> None:
     """Of the types that it decodes as they are."""
-    names = ("tiny", "usmall", "medium", "uwhole", "big", "ubig", "dec2", "dec3", "db", "dt6", "vc", "tx", "vb")
+    names = ("tiny", "big", "dec2", "db", "vc")
     columns = ", ".join(f"{name} {TYPES[name][0]}" for name in names)
     database.run(f"CREATE TABLE simple (id int PRIMARY KEY, {columns})")
     simple = Table(name="simple", columns=(("id", "int"), *((n, TYPES[n][1]) for n in names)), key=("id",))
     followed = FollowedSource(database, (simple,))
-    [(file, position, *_)] = database.server.execute("SHOW MASTER STATUS")
+    database.server.execute("FLUSH BINARY LOGS")  # the library does not read all that the other tests logged
+    [(file, *_)] = database.server.execute("SHOW MASTER STATUS")
     for n in range(3):
         values = [TYPES[name][2][n % len(TYPES[name][2])] for name in names]
         database.run(f"INSERT INTO simple VALUES ({n}, {', '.join(values)})")
@@ -265,7 +263,7 @@ def test_differential_the_library_reads_the_same_from_the_log(database: MariadbU
         connection_settings={"host": "127.0.0.1", "port": database.server.port, "user": "root", "passwd": ""},
         server_id=4711,
         log_file=file,
-        log_pos=position,
+        log_pos=4,
         only_events=[WriteRowsEvent],
         is_mariadb=True,
     )

@@ -112,34 +112,33 @@ def _indexes(rows: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], tuple[tu
 
 def _refusal(connection: Connection, name: RelationName, schema: str, kind: str, engine: str) -> SourceRefused | None:
     table = f"{quoted(schema)}.{quoted(name.name)}"
-    summary = f'relation "{name}" cannot be followed'
     if kind == "SYSTEM VERSIONED":
-        return SourceRefused(
-            summary,
-            code="HW-381",
-            detail="it has system versions: in the log, rows of its history look like its rows",
-            hint=f"let the owner run: ALTER TABLE {table} DROP SYSTEM VERSIONING",
+        return _not_followed(
+            name,
+            "it has system versions: in the log, rows of its history look like its rows",
+            f"let the owner run: ALTER TABLE {table} DROP SYSTEM VERSIONING",
         )
     if kind != "BASE TABLE":
-        return SourceRefused(
-            summary, code="HW-381", detail=f"it is a {kind.lower()}", hint="name the tables that it reads"
-        )
+        return _not_followed(name, f"it is a {kind.lower()}", "name the tables that it reads")
     if engine.upper() != "INNODB":
-        return SourceRefused(
-            summary,
-            code="HW-381",
-            detail=f"its engine is {engine}: what it logs are no transactions, and a ROLLBACK does not take them back",
-            hint=f"let the owner run: ALTER TABLE {table} ENGINE=InnoDB",
+        return _not_followed(
+            name,
+            f"its engine is {engine}: what it logs are no transactions, and a ROLLBACK does not take them back",
+            f"let the owner run: ALTER TABLE {table} ENGINE=InnoDB",
         )
     definition = texts(connection, f"SHOW CREATE TABLE {table}")[0][1]
     cascades = _CASCADE.findall(definition)
     if cascades:
         dropped = ", ".join(f"DROP FOREIGN KEY {one}" for one in cascades)
         return SourceRefused(
-            summary,
+            f'relation "{name}" is changed by a foreign key',
             code="HW-382",
             detail=f"foreign key {cascades[0]} changes its rows by itself, and the server does not log such changes",
             hint=f"let the owner run: ALTER TABLE {table} {dropped};\n"
             "and add it again without CASCADE, SET NULL or SET DEFAULT; a trigger may do their work, and is logged",
         )
     return None
+
+
+def _not_followed(name: RelationName, detail: str, hint: str) -> SourceRefused:
+    return SourceRefused(f'relation "{name}" cannot be followed', code="HW-381", detail=detail, hint=hint)

@@ -151,11 +151,11 @@ class MariadbAddress:
 
     def explain(self, code: int, message: str) -> HeadwaterError:  # noqa: PLR0911 — one for each meaning
         """Return what an error of the server or the client library means to us."""
-        summary, detail = f'source "{self.source}" ({self.place})', " ".join(message.split()) or "the connection ended"
-        detail = f"{detail} ({code})" if code else detail
+        summary, detail = f'source "{self.source}"', " ".join(message.split()) or "the connection ended"
+        detail = f"{self.place}: {detail} ({code})" if code else f"{self.place}: {detail}"
         if code in _REFUSED_LOGIN:
             return LoginRefused(
-                f"{summary} refuses the connection",
+                f'source "{self.source}" refuses the connection',
                 code="HW-320",
                 detail=detail,
                 hint="check the user, the password and the database in the source's address; a run that has begun "
@@ -163,26 +163,26 @@ class MariadbAddress:
             )
         if code in _DENIED:
             hint = "let an owner grant it to the source's account; `headwater plan` prints the statements"
-            return SourceRefused(f"{summary} denies us something", code="HW-321", detail=detail, hint=hint)
+            return SourceRefused(f'source "{self.source}" denies us something', code="HW-321", detail=detail, hint=hint)
         if code in TOOK_TOO_LONG:
             return SourceUnavailable(
-                f"{summary} took too long to answer",
+                f'source "{self.source}" took too long to answer',
                 code="HW-304",
                 detail=detail,
                 hint="an index on the probed columns may be missing; `headwater plan` names it",
             )
         if code == _REWRITTEN:
             return SourceUnavailable(
-                f"a relation of {summary} was rewritten while it was read",
-                code="HW-339",
-                detail=detail,
-                hint="it is read again by itself",
+                f'a snapshot of source "{self.source}" is gone',
+                code="HW-306",
+                detail=f"a table was altered after it was taken: {detail}",
+                hint="it is taken again by itself",
             )
         if code == _NO_LOG:
             return self._without_log(detail)
         if code == 0 or code in _UNAVAILABLE or code in _CLIENT_ERRORS:
             return SourceUnavailable(
-                f"{summary} does not answer",
+                f'source "{self.source}" does not answer',
                 code="HW-303",
                 detail=detail,
                 hint="it is tried again by itself; check that the server runs and can be reached",
@@ -202,7 +202,7 @@ class MariadbAddress:
             )
         if "killed" in detail or "same server" in detail or "connected to the master" in detail:
             return SourceUnavailable(
-                f'source "{self.source}" has ended the connection to its log',
+                f'source "{self.source}" does not answer',
                 code="HW-303",
                 detail=detail,
                 hint="it is tried again by itself",

@@ -65,9 +65,9 @@ def _literal(column: Column, value: Any) -> str | None:  # noqa: PLR0911 — one
             case "text":
                 return text_literal(value, "utf8mb3" if found.charset == "utf8" else found.charset, found.collation)
             case "binary":
-                return f"X'{value.hex()}'"
+                return f"_binary X'{value.hex()}'"
             case kind if kind in _BY_TEXT:
-                return f"X'{value.encode().hex()}'"
+                return f"_binary X'{value.encode().hex()}'"
             case "date":
                 return f"DATE'{value}'"
             case "datetime" | "timestamp":

@@ -340,7 +340,12 @@ def _charsets(connection: Connection) -> dict[int, str]:
     for statement in _COLLATIONS:
         with contextlib.suppress(Exception):
             return {int(number): name for number, name in texts(connection, statement)}
-    raise SourceRefused("the server does not say what its collations are", code="HW-388")
+    raise SourceRefused(
+        "the server does not say what its collations are",
+        code="HW-388",
+        detail="information_schema.collations cannot be read",
+        hint="use a server of MariaDB 10.5 or later",
+    )
 
 
 def _is_refused(found: object) -> bool:
