@@ -42,8 +42,13 @@ class Followed:
     def captures(self) -> list[Capture]:
         follower = self.source.follow([self.relation], "slot", self.held)
         found: list[Capture] = []
-        while (capture := follower.next_capture(0.0)) is not None or follower.followed_to() != follower.log_end():
+        for _ in range(100):
+            capture = follower.next_capture(0.0)
             found += [] if capture is None else [capture]
+            if capture is None and follower.followed_to() == follower.log_end():
+                break
+        else:
+            pytest.fail("the log was not followed to its end")
         self.held = follower.followed_to()
         return found
 
