@@ -54,7 +54,7 @@ def test_an_unknown_scheme_is_refused_with_those_that_are_known(url: str) -> Non
         with pytest.raises(InvalidProject, match="kind of source") as refused:
             refusing(settings(url))
         assert refused.value.code == "HW-111"
-        assert {"postgresql://,", "scripted://"} <= set(refused.value.detail.replace(" (", " ").split())
+        assert {"postgresql://", "scripted://"} <= set(refused.value.detail.replace(" (", " ").replace(",", "").split())
         assert "headwater.toml:5" in refused.value.detail
         assert "secret" not in f"{refused.value} {refused.value.detail} {refused.value.hint}"
 

@@ -87,14 +87,7 @@ def require_proof(table: LakeTable, held: Position) -> None:
 
 def deleted_log(table: LakeTable, version: int) -> SourceLost:
     """Return the error of a log of which we need what was deleted."""
-    source = table.relation.source
-    return SourceLost(
-        f'Delta table "{table.relation}" has deleted log that we still need',
-        code="HW-311",
-        detail=f"the commit file of version {version} is gone",
-        hint="let the owner run ALTER TABLE … SET TBLPROPERTIES (delta.logRetentionDuration = 'interval 7 days'); "
-        f"`headwater teardown --source {source}` and `headwater run` read this source again",
-    )
+    return table.deleted(f"the commit file of version {version} is gone", "logRetentionDuration")
 
 
 class DeltaFollower:

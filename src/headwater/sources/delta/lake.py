@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import pyarrow.fs as pafs
 
-from headwater.errors import InvalidProject, SourceRefused, SourceUnavailable
+from headwater.errors import InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Notation, Position
 from headwater.model.relation import DEFAULT_SCHEMA, RelationName
 from headwater.sources.delta.commits import TableCommit, proof_of, read_commit
@@ -152,6 +152,17 @@ class LakeTable:
             code="HW-377",
             detail=f"{type(error).__name__}: {error}",
             hint="it is tried again by itself; check that the folder is mounted and may be read",
+        )
+
+    def deleted(self, detail: str, keeps: str) -> SourceLost:
+        """Return the error of a table that has deleted what we need, and the property that keeps it for longer."""
+        source = self.relation.source
+        return SourceLost(
+            f'Delta table "{self.relation}" has deleted what we still need',
+            code="HW-379",
+            detail=detail,
+            hint=f"let the owner run ALTER TABLE … SET TBLPROPERTIES (delta.{keeps} = 'interval 7 days'); "
+            f"`headwater teardown --source {source}` and `headwater run` read this source again",
         )
 
     def _commit_path(self, version: int) -> str:

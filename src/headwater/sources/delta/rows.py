@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.errors import SourceLost, SourceRefused
+from headwater.errors import SourceRefused
 from headwater.model.relation import ColumnUse, Relation
 from headwater.sources.delta.commits import TableFile
 from headwater.sources.delta.lake import LakeTable
@@ -67,13 +67,8 @@ def _parts(table: LakeTable, file: TableFile, wanted: Sequence[str], also: Seque
     except FileNotFoundError as missing:
         if not table.is_there:  # perhaps it is only not mounted now
             raise table.unavailable(missing) from missing
-        raise SourceLost(
-            f'Delta table "{table.relation}" has deleted files that we still need',
-            code="HW-311",
-            detail=f'"{file.path}" is gone: VACUUM deletes what no newer version needs',
-            hint="let the owner run ALTER TABLE … SET TBLPROPERTIES (delta.deletedFileRetentionDuration = 'interval 7 "
-            f"days'); `headwater teardown --source {table.relation.source}` and `headwater run` read this source again",
-        ) from missing
+        detail = f'"{file.path}" is gone: VACUUM deletes what no newer version needs'
+        raise table.deleted(detail, "deletedFileRetentionDuration") from missing
     except (OSError, pa.ArrowInvalid) as error:
         raise table.unavailable(error) from error
 

@@ -92,6 +92,7 @@ class States:
     """The states of one source, in the files of its warehouse."""
 
     files: StateFiles
+    _newest: PolledState | None = None
     _known: dict[int, PolledState] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -110,9 +111,14 @@ class States:
             return self._known[number]
 
     def newest(self) -> PolledState | None:
-        """Return the newest state."""
-        numbers = self.numbers()
-        return self.state(numbers[-1]) if numbers else None
+        """Return the newest state. Files are listed once: those that came since have the next numbers."""
+        with self._lock:
+            if self._newest is None:
+                numbers = self.numbers()
+                self._newest = self.state(numbers[-1]) if numbers else None
+            while self._newest is not None and (after := self.state(self._newest.number + 1)) is not None:
+                self._newest = after
+            return self._newest
 
     def table(self, name: str) -> pa.Table:
         """Return the rows of a file."""
@@ -203,6 +209,7 @@ class States:
         """Delete everything, the notes first."""
         with self._lock:
             self._known.clear()
+            self._newest = None
             for name in sorted(self.files.names(), key=lambda name: not name.endswith(".json")):
                 self.files.delete(name)
 
