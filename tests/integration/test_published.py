@@ -69,7 +69,7 @@ def test_version_numbers_ask_several_sources_at_once(world: AuditedWorld, spark:
     assert judgement.tick_count == 4
     told = str(world.open().explain("by_version_numbers_from_view").text)
     assert "rows found in the view" in told
-    assert "1 round" in told
+    assert "rounds predicted" in told
 
 
 @pytest.mark.thorough
