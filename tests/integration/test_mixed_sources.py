@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from audited import observe
 from mariadb_server import MariadbServer, mariadb_server
-from two_kinds import VIEWS, MixedWorld, states
 from pyspark.sql import SparkSession
+from two_kinds import VIEWS, MixedWorld, states
 from volume import volume
 
 from headwater.judge.grade_changes import History
