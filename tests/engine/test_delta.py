@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from delta_tables import DeltaTableWriter
-from mixed_world import MixedWorld
 from pyspark.sql import SparkSession
+from several_kinds import MixedWorld
 
 SALES = (("id", "bigint"), ("product", "bigint"), ("store", "string"))
 PRODUCTS = (("id", "bigint"), ("price", "bigint"))
