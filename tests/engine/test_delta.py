@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from delta_tables import DeltaTableWriter
-from mixed_world import MixedWorld
 from pyspark.sql import SparkSession
+from several_kinds import MixedWorld
 
 SALES = (("id", "bigint"), ("product", "bigint"), ("store", "string"))
 PRODUCTS = (("id", "bigint"), ("price", "bigint"))
@@ -34,8 +34,15 @@ def expected(name: str, rows: dict[str, Counter]) -> Counter:
     return found
 
 
-@pytest.mark.parametrize("reading", ["", PROBE], ids=["replica", "probe"])
-@pytest.mark.parametrize("has_feed", [False, True], ids=["files", "feed"])
+@pytest.mark.parametrize(
+    ("has_feed", "reading"),
+    [
+        pytest.param(False, "", id="files, replica"),
+        pytest.param(True, PROBE, id="feed, probe"),
+        pytest.param(False, PROBE, id="files, probe", marks=pytest.mark.thorough),
+        pytest.param(True, "", id="feed, replica", marks=pytest.mark.thorough),
+    ],
+)
 def test_every_version_is_a_state(spark: SparkSession, tmp_path: Path, has_feed: bool, reading: str) -> None:
     sales = DeltaTableWriter(tmp_path / "lake" / "sales", SALES, ("store",), has_feed=has_feed).create()
     products = DeltaTableWriter(tmp_path / "lake" / "products", PRODUCTS, has_feed=has_feed).create()

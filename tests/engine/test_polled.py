@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from delta_tables import DeltaTableWriter
-from mixed_world import Bag, MixedWorld
 from pyspark.sql import SparkSession
 from scripted_world import relation
+from several_kinds import Bag, MixedWorld
 
 from headwater.engine.service.live_status import read_sources
 from headwater.explain.reading import reading_lines
