@@ -126,7 +126,7 @@ class BatchSettings:
     """Changed rows after which a replica is brought forward to the views; until then they are read in the log."""
     views_at_once: Count = 4
     """Views that a batch computes at a time, no more than there are processors. Those that share steps take turns."""
-    slow_view_wait_seconds: Seconds = 1.0
+    slow_view_wait_seconds: Seconds = 30.0
     """How long a batch waits for views after others have ended. Then it commits without them, and they follow."""
     recomputed_ticks: Count = 100
     """Ticks in one batch of a view that is recomputed at every tick; other views wait for it no longer."""
