@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -129,6 +129,15 @@ def independent_groups(views: Sequence[LiveView]) -> list[list[LiveView]]:
     return [some for _, some in groups]
 
 
+def free_beside(views: Mapping[str, LiveView], late: Collection[str]) -> list[LiveView]:
+    """Return the views that can be computed while others are: those that have no auxiliary table in common with them.
+
+    A view that comes to a tick takes the rows of its tables along, and a late one looks them up as they were.
+    """
+    read = {table for name in late for table in views[name].segments.values()}
+    return [view for name, view in views.items() if name not in late and not read & {*view.segments.values()}]
+
+
 @dataclass(slots=True, kw_only=True)
 class Round:
     """What a batch works with."""
@@ -140,8 +149,8 @@ class Round:
     replicas: Mapping[RelationName, ReplicaReader]
     settled: dict[str, Tick]
     listener: Listener
-    beside: SideBySide[Outcome] | None = None
-    """Computes views beside each other. Without, one comes after the other."""
+    beside: SideBySide[Outcome]
+    """Computes views beside each other."""
     _waiting: set[str] = field(default_factory=set)
     _asked: list[ProbeStats] = field(default_factory=list)
     _computed: dict[tuple[Tick, Tick], dict[RelationName, Bag]] = field(default_factory=dict)
@@ -193,7 +202,7 @@ class Round:
             return {name: self._outcome(named[name], hi, snapshots) for name in some}
 
         groups = [[view.name for view in some] for some in independent_groups(views)]
-        if self.beside is None or len(groups) == 1:
+        if not self.beside.has_threads or len(groups) == 1:
             return follow(list(named))
         asking = [name for name, view in named.items() if self._probed(view)]  # their snapshots end with the batch
         found = self.beside.run(groups, shared(follow), asking)
