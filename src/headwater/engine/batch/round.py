@@ -23,6 +23,7 @@ from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -77,8 +78,8 @@ class RoundResult:
         """Return the result of a batch of no view."""
         return cls(lo=tick, hi=tick, outcomes={}, asked=ProbeStats(), settled=settled, seconds={}, is_valid=True)
 
-    def joined_by(self, outcomes: Mapping[str, Outcome], lo: Tick | None = None) -> RoundResult:
-        """Return what counts of this, with how far other views have come meanwhile, from `lo` on if that is known."""
+    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile."""
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = dict(self.seconds)
         if changes:
@@ -91,7 +92,7 @@ class RoundResult:
             outcomes={**kept, **outcomes},
             asked=ProbeStats.merge([self.asked, *(outcome.asked for outcome in outcomes.values())]),
             hi=hi,
-            lo=min(self.lo, hi, *([] if lo is None else [lo])),
+            lo=min(self.lo, hi),
             seconds=seconds,
             is_valid=True,
         )
@@ -170,7 +171,8 @@ class Round:
             hi = self._end(left, lo, last, snapshots)
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))
-            outcomes |= self._outcomes(left, hi, snapshots)
+            taken = {table for view in due if view.name in outcomes for table in view.segments.values()}
+            outcomes |= self._outcomes(left, hi, snapshots, taken)
             asked = ProbeStats.merge(self._asked)
             is_valid = not asked or snapshots.are_valid()
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
@@ -194,8 +196,13 @@ class Round:
         """Return the log as one view sees it, which counts what had to be corrected for that view."""
         return AcceptedLog(self.log, self.settled, sized_changes(self.log, self.runner.spark, self.runner.held_rows))
 
-    def _outcomes(self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
-        """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other."""
+    def _outcomes(
+        self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots, taken: Collection[AuxiliaryTable]
+    ) -> dict[str, Outcome]:
+        """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other.
+
+        Tables that are `taken` are brought forward once the batch ends, so nobody is late who looks rows up there.
+        """
         named = {view.name: view for view in views}
 
         def follow(some: Sequence[str]) -> dict[str, Outcome]:
@@ -204,8 +211,12 @@ class Round:
         groups = [[view.name for view in some] for some in independent_groups(views)]
         if not self.beside.has_threads or len(groups) == 1:
             return follow(list(named))
-        asking = [name for name, view in named.items() if self._probed(view)]  # their snapshots end with the batch
-        found = self.beside.run(groups, shared(follow), asking)
+        in_time = [
+            name
+            for name, view in named.items()
+            if self._probed(view) or any(one in taken for one in view.segments.values())  # snapshots end with it, too
+        ]
+        found = self.beside.run(groups, shared(follow), in_time)
         return {name: found[name] for name in named if name in found}
 
     def _unasked(self, due: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:

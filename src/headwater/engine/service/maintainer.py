@@ -421,8 +421,10 @@ class Maintainer:
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
-        if followed := self._beside.ended():
-            return self._follow(followed)
+        if followed := self._beside.ended():  # in a commit of their own: its ticks are theirs
+            lo = min(self.views[name].frontier for name in followed)
+            found = RoundResult.of_nothing(lo, self._settled).joined_by(followed)
+            return self._settle(found, SparkJobs(self.spark))
         if (
             self.upkeep.refreshed and not self._beside.late
         ):  # the files of those that they replace are deleted some time later
@@ -437,12 +439,6 @@ class Maintainer:
             found = self._find([view for view in due if view.resolved.algorithm.run is None])
             found = found.joined_by(self._correspondences.advance(due))
         return self._settle(found, jobs)
-
-    def _follow(self, followed: Mapping[str, Outcome]) -> bool:
-        """Commit how far views have come that were late, in a commit of their own: its ticks are theirs."""
-        lo = min(self.views[name].frontier for name in followed)
-        nothing = RoundResult.of_nothing(self.log.last_tick, self._settled)
-        return self._settle(nothing.joined_by(followed, lo), SparkJobs(self.spark))
 
     def _settle(self, found: RoundResult, jobs: SparkJobs) -> bool:
         """Commit what was found, if it is anything, and tidy up if no view is late."""
