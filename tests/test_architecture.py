@@ -106,6 +106,7 @@ LISTS = (
 
 SMALL_ON_PURPOSE = {
     "headwater.changelog.mark": "a stored format",
+    "headwater.api.view_reader": "what Python programs hold in their hands",
     "headwater.cli.entry": "where the program begins",
     "headwater_lab.cli.app": "the list of verbs",
     "headwater.sources.postgres.prepared": "a rule of its own: what a source may forget before COMMIT PREPARED",

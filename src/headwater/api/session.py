@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 
-from headwater.api.results import QueryResult
-from headwater.deltas.on_arrow import ArrowBag, unfolded
+from headwater.api.results import QueryResult, When
+from headwater.api.view_reader import ViewReader
 from headwater.engine.service.live_status import (
     read_memory,
     read_messages,
@@ -74,7 +74,6 @@ if TYPE_CHECKING:
 
 _LOOK_SECONDS = 0.2
 
-When = int | str | datetime | Moment
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -527,39 +526,6 @@ class Headwater:
             frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views
         ]
         return min(going, default=Tick(0)) >= tick
-
-
-class ViewReader:
-    """One view at one moment."""
-
-    def __init__(self, project: Headwater, name: str, moment: When | None) -> None:
-        """Use `Headwater.view`."""
-        self._project = project
-        self._name = name
-        self._moment = moment
-
-    def at(self, moment: When) -> ViewReader:
-        """Return a reader of the view at a tick, a source's position, or a time."""
-        return ViewReader(self._project, self._name, moment)
-
-    def df(self) -> DataFrame:
-        """Return the rows as a Spark DataFrame."""
-        return self._project.sql(f"SELECT * FROM `{self._name}`", at=self._moment)
-
-    def arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
-        return self._project.query(f"SELECT * FROM `{self._name}`", at=self._moment).table
-
-    def trace(self, where: str | None = None, *, whole_rows: bool = False) -> dict[str, DataFrame]:
-        """Return the source rows that derived the rows for which a condition is true, by relation, as Spark DataFrames.
-
-        A row that its relation holds k times stands k times.
-        """
-        from headwater.deltas.on_spark import to_dataframe
-
-        found = self._project.trace(self._name, where=where, at=self._moment, whole_rows=whole_rows)
-        spark = self._project.spark
-        return {one.relation: to_dataframe(spark, unfolded(ArrowBag(one.rows))) for one in found.relations}
 
 
 @contextlib.contextmanager
