@@ -26,6 +26,7 @@ LAYERS = (
     "maintenance",
     "warehouse",
     "spark",
+    "publish",
     "project",
     "engine",
     "lineage",
@@ -59,7 +60,7 @@ ONLY_IN = {
         *("engine/", "lineage/", "advisor/", "judge/", "explain/", "api/", "demo", "prove"),
     ),
     "psycopg": ("sources/", "demo"),
-    "deltalake": ("sources/delta/", "storage/", "changelog/", "warehouse/"),
+    "deltalake": ("sources/delta/", "storage/", "changelog/", "warehouse/", "publish/"),
     "sqlglot": (
         *("views/", "sources/", "judge/", "warehouse/", "prove/"),
         *("headwater_lab/in_memory/", "headwater_lab/literal/", "headwater_lab/oracle.py"),
@@ -74,7 +75,7 @@ ONLY_IN = {
 }
 """Which parts of the packages may import a library, as beginnings of paths."""
 
-ADDRESSED = ("storage/", "changelog/", "warehouse/", "engine/", "lineage/", "judge/")
+ADDRESSED = ("storage/", "changelog/", "warehouse/", "publish/", "engine/", "lineage/", "judge/")
 """Where addresses are of folders or of object stores, and none is taken for a path of this machine."""
 
 PATHS_ONLY_IN = (

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
     from headwater.project.resolve import ResolvedProject
     from headwater.project.teardown_result import TeardownResult
+    from headwater.publish.plain_table import PublishResult
 
 _LOOK_SECONDS = 0.2
 
@@ -297,6 +298,19 @@ class Headwater:
         low = warehouse.resolve_at(view, as_moment(after))
         high = warehouse.resolve_at(view, None if upto is None else as_moment(upto))
         return read_changes(lambda: self.spark, warehouse, view, low, max(low, high))
+
+    @_naming_files
+    def publish(self, view: str, to: str | Path | None = None) -> PublishResult:
+        """Bring a plain Delta table, which other engines read, to a view's newest state. Spark is not needed.
+
+        Without an address, the table that the project file names for the view, or `published/VIEW` in the warehouse.
+        """
+        from headwater.publish.plain_table import publish_view
+
+        warehouse, own = self._warehouse(), f"{self.project.warehouse}/published/{view}"
+        declared = next((one.published for one in self.project.views if one.name == view), None)
+        place = declared or own if to is None else str(to) if "://" in str(to) else str(Path(to).absolute())
+        return publish_view(warehouse, self.project.name, view, place)
 
     @_naming_files
     def explain(self, view: str) -> ExplainResult:

@@ -21,6 +21,7 @@ VERBS = (
     "impact",
     "why-not",
     "changes",
+    "publish",
     "history",
     "explain",
     "check",
