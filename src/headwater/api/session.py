@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from headwater.advisor.advice import AdviceResult
     from headwater.advisor.analysis import AnalyzeResult
     from headwater.engine.service.answer_query import ResolvedQuery
+    from headwater.engine.service.doctor import DoctorResult
     from headwater.engine.service.project_run import ProjectRun
     from headwater.judge.result import CheckResult
     from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
@@ -298,6 +299,12 @@ class Headwater:
         low = warehouse.resolve_at(view, as_moment(after))
         high = warehouse.resolve_at(view, None if upto is None else as_moment(upto))
         return read_changes(lambda: self.spark, warehouse, view, low, max(low, high))
+
+    def doctor(self, *, quick: bool = False) -> DoctorResult:
+        """Look at everything that `run` needs, and say what is missing and what to do. `quick` starts no Spark."""
+        from headwater.engine.service.doctor import examine
+
+        return examine(self.project, None if quick else lambda: self.spark)
 
     @_naming_files
     def publish(self, view: str, to: str | Path | None = None) -> PublishResult:

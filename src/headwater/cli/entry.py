@@ -12,6 +12,7 @@ from headwater.cli.program import add_verb, new_app, run_program
 
 VERBS = (
     "init",
+    "doctor",
     "plan",
     "run",
     "status",
