@@ -31,6 +31,7 @@ VERBS = (
     "refresh",
     "release",
     "teardown",
+    "schema",
     "demo",
     "prove",
 )

@@ -195,17 +195,9 @@ def _source(project: Project, name: str) -> Iterator[Finding]:
         yield _of_error(subject, refusal)
     for warning in found.warnings:
         yield Finding(subject=subject, health=Health.WARNING, found=warning)
-    statements = "\n".join(f"{one};" for one in found.owner_sql)
-    if statements and not found.may_run_owner_sql:
-        yield Finding(
-            subject=subject,
-            health=Health.ERROR,
-            found="rights are missing that only the tables' owner can give",
-            remedy=f"let the owner run:\n{statements}",
-            code="HW-329",
-        )
-    elif not found.refusals:
-        later = f"; `run` will run {len(found.owner_sql)} statements there" if statements else ""
+    found.require_rights(name)
+    if not found.refusals:
+        later = f"; `run` will run {len(found.owner_sql)} statements there" if found.owner_sql else ""
         relations = ", ".join(str(one.name) for one in found.relations)
         yield Finding(
             subject=subject, health=Health.OK, found=f"answers, and shows {relations or 'no relation'}{later}"
