@@ -25,6 +25,7 @@ from headwater.sources.mariadb.log_stream import LogStream
 
 _SILENT_SECONDS = 30.0
 _WAIT_SECONDS = 0.05
+_NO_BINARY_LOG = 1381
 
 
 class MariadbFollower:
@@ -143,5 +144,7 @@ def master_status(connection: Connection) -> tuple[str, int]:
         found = texts(connection, "SHOW MASTER STATUS")
     except pymysql.err.ProgrammingError:  # MySQL calls it otherwise
         found = texts(connection, "SHOW BINARY LOG STATUS")
+    if not found:
+        raise pymysql.err.OperationalError(_NO_BINARY_LOG, "the server has no binary log now: log_bin is OFF")
     file, offset, *_ = found[0]
     return file, int(offset)

@@ -259,6 +259,9 @@ class MariadbSource:
     ) -> tuple[MariadbGathering, LogName, Position]:
         """Return what takes the log in after a position, once it is proved that it is the log that was followed."""
         with self._address.explained():
+            settings = requirements.variables(side)  # a server may have been started again with others
+            for refusal in requirements.refusals(side, settings, self.name):
+                raise refusal
             end = self._end(side)
             charsets = _charsets(side)
             first = file_number(texts(side, "SHOW BINARY LOGS")[0][0])
@@ -280,6 +283,7 @@ class MariadbSource:
             charsets=charsets,
             described_at=self._described_at,
             spill_bytes=self._settings.spill_bytes,
+            ignores_case=settings.get("lower_case_table_names", "0") != "0",
         )
         return gathering, self._log, start
 
