@@ -264,6 +264,7 @@ def test_differential_the_library_reads_the_same_from_the_log(database: MariadbU
         server_id=4711,
         log_file=file,
         log_pos=4,
+        resume_stream=True,  # else it begins with the oldest file
         only_events=[WriteRowsEvent],
         is_mariadb=True,
     )

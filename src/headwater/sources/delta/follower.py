@@ -124,7 +124,7 @@ class DeltaFollower:
         gathering = _Gathering(self._spill_bytes)
         for log in self._logs:
             for commit in came.get(log.table.log, ()):
-                if gathering.is_full and not self._is_peek:
+                if gathering.is_ended or (gathering.is_full and not self._is_peek):
                     break
                 log.held = gathering.take(log, commit)
         return gathering.capture()
@@ -165,17 +165,19 @@ class _Gathering:
     rows: dict[RelationName, list[pa.Table]] = field(default_factory=dict)
     altered: dict[int, dict[RelationName, str]] = field(default_factory=dict)
     held_bytes: int = 0
+    is_ended: bool = False
+    """Nothing that comes later can be taken: a version before it cannot be read, or altered what views read."""
 
     @property
     def is_full(self) -> bool:
-        return self.held_bytes > self.spill_bytes or bool(self.altered)
+        return self.held_bytes > self.spill_bytes
 
     def take(self, log: TableLog, commit: TableCommit) -> Position:
         """Take in what a version did, and return its position."""
         relation = log.relation
         if commit.unreadable:
             if self.transactions:
-                self.held_bytes = self.spill_bytes + 1  # what came before is returned first
+                self.is_ended = True  # what came before is returned first
                 return log.held
             raise unreadable_table(str(relation.name), commit.unreadable, f"version {commit.version}")
         position = position_at(log.table, log.held.history, commit.version, proof=commit.proof)
@@ -188,6 +190,7 @@ class _Gathering:
         )
         if what:
             self.altered[ordinal] = {relation.name: what}
+            self.is_ended = True
         else:
             for rows in _changes(log, commit, self.spill_bytes):
                 self._add(relation, rows, ordinal)

@@ -81,7 +81,7 @@ class DeltaSource:
             except HeadwaterError as refusal:
                 refusals.append(refusal)
                 continue
-            columns, unusable = columns_of(state.layout.schema_text)
+            columns, unusable = columns_of(state.layout.schema_text, state.layout.partition_columns)
             relations.append(Relation(name=name, columns=columns, unusable=unusable, row_estimate=state.row_count))
             if state.layout.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
                 warnings.append(

@@ -100,7 +100,7 @@ class PolledSource:
     def poll(self, names: Sequence[RelationName]) -> PolledState:
         """Read relations now, and return the newest state."""
         with self._polling, self.place.moment() as moment:  # one after the other: states are in the order of time
-            inspection = self.place.describe(names)
+            inspection = moment.describe(names)
             described = {relation.name for relation in inspection.relations}
             found = self.states.poll(moment, inspection.relations, [one for one in names if one not in described])
         self._polled_at = time.monotonic()
