@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from itertools import count
 
@@ -20,7 +21,7 @@ from mariadb_under_test import MariadbUnderTest
 from volume import volume
 
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
-from headwater.model.relation import RelationName
+from headwater.model.relation import ColumnUse, RelationName
 from headwater.sources.mariadb import MariadbSource
 from headwater.sources.source import SourceSettings
 from headwater_contracts.database import ITEMS, NOTES, SOURCE, Table
@@ -342,14 +343,70 @@ def test_a_log_that_is_thrown_away_is_lost(at: FollowedSource, server: MariadbSe
     server.execute("FLUSH BINARY LOGS")
     at.database.commit({"items": items(2)})
     [(newest, *_)] = server.execute("SHOW MASTER STATUS")
-    deadline = time.monotonic() + 10
-    while len(server.execute("SHOW BINARY LOGS")) > 1 and time.monotonic() < deadline:
-        server.execute(f"PURGE BINARY LOGS TO '{newest}'")
-        time.sleep(0.1)
+    _purged(server, newest)
     with pytest.raises(SourceLost) as lost:
         at.reconnect(held)
     assert lost.value.code == "HW-311"
     assert "binlog_expire_logs_seconds" in lost.value.hint
+
+
+def _purged(server: MariadbServer, newest: str) -> None:
+    """Delete the files before one. The server keeps them for a moment longer for those that read them."""
+    deadline = time.monotonic() + 10
+    while len(server.execute("SHOW BINARY LOGS")) > 1 and time.monotonic() < deadline:
+        server.execute(f"PURGE BINARY LOGS TO '{newest}'")
+        time.sleep(0.1)
+
+
+def test_a_quiet_log_whose_old_files_are_gone_is_not_lost(at: FollowedSource, server: MariadbServer) -> None:
+    """What was followed last is in a file that is deleted. The beginning of the file after it is the proof then."""
+    at.database.commit({"items": items(1)})
+    at.captures()
+    server.execute("FLUSH BINARY LOGS")
+    at.captures()
+    held = as_stored(at.follower.followed_to())
+    at.close()
+    [(newest, *_)] = server.execute("SHOW MASTER STATUS")
+    _purged(server, newest)
+    at.database.commit({"items": items(2)})
+    at.reconnect(held)
+    assert at.bag(at.captures(), ITEMS) == Counter(items(2))
+    at.close()
+    server.execute("RESET MASTER")
+    for _ in range(int(newest.rpartition(".")[2]) - 1):
+        server.execute("FLUSH BINARY LOGS")
+    at.database.commit({"items": items(3)})
+    with pytest.raises(SourceLost, match="HW-315"):
+        at.reconnect(held)
+
+
+def test_a_log_that_is_begun_again_while_it_is_followed_is_lost(at: FollowedSource, server: MariadbServer) -> None:
+    """The server goes on to send the old file, in which nothing is written any more."""
+    server.execute("RESET MASTER")
+    at.reconnect(at.source.prepare([ITEMS.relation], at.slot, is_new=True))
+    at.database.commit({"items": items(*range(20))})
+    at.captures()
+    server.execute("RESET MASTER")
+    at.database.commit({"items": items(99)})
+    with pytest.raises(SourceLost, match="HW-315"):
+        at.follower.log_end()
+
+
+def test_what_is_computed_again_for_all_rows_is_told(database: MariadbUnderTest) -> None:
+    table = Table(name="sums", columns=(("id", "bigint"), ("total", "decimal(10,2)")), key=("id",))
+    database.run("CREATE TABLE sums (id bigint PRIMARY KEY, a double, total decimal(10,2) AS (a) STORED)")
+    at = FollowedSource(database, (table,))
+    database.run("INSERT INTO sums (id, a) VALUES (1, 1.25)")
+    relation = at.relation(table)
+    columns = tuple(replace(one, use=ColumnUse.UNREAD) if one.name == "a" else one for one in relation.columns)
+    at.close()
+    follower = at.source.follow([replace(relation, columns=columns)], at.slot, at.start)
+    database.run("ALTER TABLE sums MODIFY a int")
+    captures = []
+    while not any(capture.altered for capture in captures):
+        captures.append(follower.next_capture(5.0))
+    assert captures[0].rows[table.relation]["total"].to_pylist() == [Decimal("1.25")]
+    follower.close()
 
 
 def test_a_log_that_lost_its_end_is_not_taken_for_what_was_followed(at: FollowedSource, server: MariadbServer) -> None:

@@ -115,6 +115,17 @@ def test_a_column_that_is_called_like_a_word_of_sql_is_a_column() -> None:
     assert not effects("ALTER TABLE items DROP KEY k", "shop", followed).altered
 
 
+def test_what_is_computed_from_a_column_changes_with_it() -> None:
+    """The server computes it again for all rows, and logs none of them."""
+    sums = Column(name="sums", type="int", native="int(11) generated")
+    computed = Relation(name=ITEMS.name, columns=(*ITEMS.columns, sums))
+    followed = FollowedTables.of({("shop", "items"): computed}, ignores_case=False)
+    for statement in ("MODIFY note int", "CHANGE COLUMN note called int"):
+        assert effects(f"ALTER TABLE items {statement}", "shop", followed).altered
+        assert not effects(f"ALTER TABLE items {statement}", "shop", FOLLOWED).altered
+    assert not effects("ALTER TABLE items DROP COLUMN note", "shop", followed).altered, "the server forbids the rest"
+
+
 def test_a_temporary_table_of_the_same_name_is_noticed() -> None:
     assert effects("CREATE TEMPORARY TABLE items (id int)", "shop", FOLLOWED).hidden == (ITEMS,)
     assert effects("CREATE OR REPLACE TEMPORARY TABLE shop.items (id int)", "x", FOLLOWED).hidden == (ITEMS,)

@@ -154,6 +154,14 @@ def test_a_value_of_another_type_is_refused_by_its_column(crm: Crm, declared: st
     assert "text" not in refused.value.detail.replace("TEXT", ""), "no value is shown"
 
 
+def test_a_text_that_is_none_is_refused_without_being_shown(crm: Crm) -> None:
+    crm.run("INSERT INTO notes VALUES (1, CAST(x'73656372E974' AS TEXT), 0)")
+    with pytest.raises(SourceRefused, match='column "note"') as refused:
+        crm.source().poll([NOTES])
+    assert refused.value.code == "HW-366"
+    assert "secr" not in str(refused.value)
+
+
 def test_columns_that_say_nothing_are_not_read(crm: Crm) -> None:
     crm.run("CREATE TABLE odd (id INTEGER PRIMARY KEY, c, d DECIMAL(20,2), e TEXT PRIMARY_KEY)")
     [relation] = crm.source().inspect([RelationName(source="crm", name="odd")]).relations

@@ -72,7 +72,7 @@ class MariadbAddress:
     def _read(self, url: str) -> dict[str, Any]:
         try:
             parts = urlsplit(url)
-            options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+            options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
             database = unquote(parts.path.removeprefix("/"))
             mode = options.get("ssl_mode", _TLS_MODES[-1]).lower()
             is_odd = "@" in database or "@" in (parts.hostname or "") or parts.fragment  # parts of a password, perhaps

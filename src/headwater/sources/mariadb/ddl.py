@@ -12,7 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headwater.model.relation import ColumnUse, Relation
+from headwater.model.relation import Column, ColumnUse, Relation
+from headwater.sources.mariadb.types import GENERATED
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|--\s[^\n]*|\#[^\n]*|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/)"
@@ -256,6 +257,8 @@ def _is_harmless(clause: list[_Token], relation: Relation) -> bool:  # noqa: C90
         case ["DROP" | "MODIFY" | "CHANGE", *_]:
             rest_of = _without(clause[1:], ("COLUMN", "IF", "EXISTS"))
             names = [token.text for token in rest_of[: 2 if words[0] == "CHANGE" else 1]]
+            if words[0] != "DROP" and any(_is_computed(one) for one in relation.columns):
+                return False  # it may be computed from this column, and is computed again
             return bool(names) and all(_is_unread(relation, name) for name in names)
         case [first, *_] if first in _TABLE_OPTIONS:  # others may follow without a comma
             engines = [words[n + 1 : n + 3] for n, word in enumerate(words) if word == "ENGINE"]
@@ -265,6 +268,11 @@ def _is_harmless(clause: list[_Token], relation: Relation) -> bool:  # noqa: C90
 
 def _is_unread(relation: Relation, name: str) -> bool:
     return all(one.use is ColumnUse.UNREAD for one in relation.columns if one.name.lower() == name.lower())
+
+
+def _is_computed(column: Column) -> bool:
+    """Tell whether views read a column that the server computes from others."""
+    return column.use is not ColumnUse.UNREAD and column.native.endswith(GENERATED)
 
 
 def _clauses(tokens: Sequence[_Token]) -> Iterator[list[_Token]]:

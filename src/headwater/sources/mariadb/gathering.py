@@ -21,7 +21,15 @@ from headwater.model.relation import Column, ColumnUse, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.sources.mariadb.catalog import schema_of
 from headwater.sources.mariadb.ddl import FollowedTables, client_encoding, effects
-from headwater.sources.mariadb.log_position import LogName, Proof, digest, file_number, offset_of, split_offset
+from headwater.sources.mariadb.log_position import (
+    LogName,
+    Proof,
+    digest,
+    file_number,
+    offset_of,
+    said_of_file,
+    split_offset,
+)
 from headwater.sources.mariadb.log_rows import DELETE, INSERT, UPDATE, LogRows, RowLayout
 from headwater.sources.mariadb.log_stream import FORMAT_DESCRIPTION, HEADER_BYTES
 from headwater.sources.mariadb.table_map import (
@@ -90,6 +98,7 @@ class MariadbGathering:
         self._is_standalone = self._is_prepared = self._is_touched = False
         self._proof = proof
         self._last: tuple[int, int, bytes, bytes] | None = None
+        self._head: list[bytes] | None = None
         self._held_bytes = 0
         self.row_count = 0
         self.byte_count = 0
@@ -134,6 +143,8 @@ class MariadbGathering:
     def feed(self, event: bytes) -> None:
         """Take one event in."""
         step = self._steps.get(event[4])
+        if self._head is not None:
+            self._read_head(event, self._head)
         try:
             if step is not None:
                 step(event)
@@ -177,6 +188,14 @@ class MariadbGathering:
                 raise self._unreadable(f"after file {self._file} it goes on with file {number}")
             self._file, self._at = number, offset
             self._mapped.clear()
+            self._head = []
+
+    def _read_head(self, event: bytes, head: list[bytes]) -> None:
+        """Gather by what a new file is recognised. When all of it is there, the files before may be deleted."""
+        if (said := said_of_file(event)) is not None:
+            head.append(said)
+        elif event[4] != _ROTATE:
+            self._proof, self._last, self._head = Proof(head=digest(*head)), None, None
 
     def _begin_file(self, event: bytes) -> None:
         """Forget a group that has no end: the server died while it wrote it, and took it back when it started again."""

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
+from headwater.errors import HeadwaterError, InvalidProject, SourceRefused, SourceUnavailable
 from headwater.model.relation import DEFAULT_SCHEMA, Column, Relation, RelationName
 from headwater.sources.polled.place import BATCH_ROWS, typed, wrong_value
 from headwater.sources.source import Inspection, missing_relation
@@ -77,6 +77,13 @@ class SqlitePlace:
             with closing(opened) as connection:
                 yield connection
         except sqlite3.Error as error:
+            if match := re.match(r"Could not decode to UTF-8 column '(.*?)' with text", str(error)):
+                raise SourceRefused(
+                    f'column "{match[1]}" of a table of source "{self.source}" holds a text that is not in UTF-8',
+                    code="HW-366",
+                    detail=f'"{self.path}": SQLite takes any bytes for a text, and Spark does not',
+                    hint="find it at the source and correct it",
+                ) from None
             raise self._unavailable(f"{type(error).__name__}: {error}") from error
 
     def _unavailable(self, detail: str) -> SourceUnavailable:
