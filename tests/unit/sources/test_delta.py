@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from deltalake import DeltaTable, write_deltalake
 from headwater.deltas.extent import WHOLE
 from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Positions
-from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.relation import COUNT, ColumnUse, Relation, RelationName
 from headwater.model.transaction import Capture
 from headwater.sources.delta import DeltaSource
 from headwater.sources.delta import state as delta_state
@@ -158,6 +159,22 @@ def test_columns_that_views_read(items: DeltaTableWriter, tmp_path: Path, column
     alter(items, *columns)
     [capture] = [one for one in followed.captures() if one.altered]
     assert what in capture.altered[max(capture.altered)][NAME]
+
+
+def test_a_new_view_does_not_care_for_what_was_before_it(items: DeltaTableWriter, tmp_path: Path) -> None:
+    """It reads a column that was added after other changes of the table's properties, which say nothing of it."""
+    held = Followed(tmp_path).held
+    items.commit([items.metadata()])
+    alter(items, *COLUMNS, ("more", "int"))
+    followed = Followed(tmp_path)
+    columns = tuple(
+        replace(one, use=ColumnUse.FIRST_READ) if one.name == "more" else one for one in followed.relation.columns
+    )
+    followed.relation, followed.held = replace(followed.relation, columns=columns), held
+    assert followed.captures() == []
+    alter(items, *COLUMNS)
+    [capture] = followed.captures()
+    assert [*capture.altered.values()] == [{NAME: 'column "more" was dropped or renamed'}]
 
 
 def test_a_table_that_was_made_again_is_lost(items: DeltaTableWriter, tmp_path: Path) -> None:

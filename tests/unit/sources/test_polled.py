@@ -7,6 +7,7 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pytest
 from headwater.deltas.extent import WHOLE
 from headwater.errors import InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.project import filled
-from headwater.model.relation import COUNT, Column, RelationName
+from headwater.model.relation import COUNT, Column, ColumnUse, RelationName
 from headwater.sources.net_changes import NetChanges
 from headwater.sources.polled import PolledSource
 from headwater.sources.polled.folder import FolderPlace
@@ -233,6 +234,25 @@ def test_columns_are_those_of_the_moment_that_is_read(crm: Crm, monkeypatch: pyt
         assert source.poll([NOTES]).number == 1, "it is as it was when it was opened"
     state = source.poll([NOTES])
     assert [name for name, _, _ in state.relations[str(NOTES)].columns] == ["id", "note"]
+
+
+def test_a_new_view_reads_a_column_that_came_after_the_last_poll(crm: Crm) -> None:
+    """What was polled before does not have it: it would be NULL for ever."""
+    crm.run("INSERT INTO notes VALUES (1, 'a', 0.5)")
+    source = crm.source()
+    source.prepare([NOTES], "slot", is_new=True)
+    crm.run("INSERT INTO notes VALUES (2, 'b', 0.5)")
+    source.poll([NOTES])
+    crm.run("ALTER TABLE notes ADD COLUMN more INTEGER DEFAULT 7")
+    [relation] = source.inspect([NOTES]).relations
+    with source.snapshot([NOTES]) as snapshot, snapshot.reader() as reader:
+        rows = [row for some in reader.read(relation, ("id", "more"), Chunk(number=0), WHOLE) for row in some.to_pylist()]
+    assert rows == [{"id": 1, "more": 7}, {"id": 2, "more": 7}]
+    columns = tuple(replace(one, use=ColumnUse.FIRST_READ) if one.name == "more" else one for one in relation.columns)
+    states = [state for number in (2, 3) if (state := source.states.state(number)) is not None]
+    capture = source.capture(states, [replace(relation, columns=columns)])
+    assert capture is not None
+    assert not capture.altered
 
 
 def test_a_database_that_is_being_put_back_is_not_empty(crm: Crm) -> None:

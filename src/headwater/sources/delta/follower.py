@@ -40,6 +40,8 @@ class TableLog:
     relation: Relation
     held: Position
     """The last version that was read, with the proof of its commit file."""
+    described_at: int = 0
+    """The version of which the relation was described."""
 
     def new_commits(self, limit: int | None) -> list[TableCommit]:
         """Return what came since, after seeing that it is the same log still."""
@@ -181,7 +183,9 @@ class _Gathering:
                 return log.held
             raise unreadable_table(str(relation.name), commit.unreadable, f"version {commit.version}")
         position = position_at(log.table, log.held.history, commit.version, proof=commit.proof)
-        what = "" if commit.layout is None else alteration(relation, commit.layout, log.held.history)
+        what = "" if commit.layout is None else alteration(
+            relation, commit.layout, log.held.history, is_older=commit.version < log.described_at
+        )
         if not commit.has_changes and not what:
             return position
         ordinal = len(self.transactions)
@@ -216,13 +220,17 @@ class _Gathering:
         )
 
 
-def alteration(relation: Relation, layout: TableLayout, table_id: str) -> str:
-    """Say what new metadata of a table changes of what views read. Empty if it changes nothing of that."""
+def alteration(relation: Relation, layout: TableLayout, table_id: str, *, is_older: bool = False) -> str:
+    """Say what new metadata of a table changes of what views read. Empty if it changes nothing of that.
+
+    Views that are new do not use what a version that `is_older` than they are told of columns that no other view reads.
+    """
+    free = {ColumnUse.UNREAD, ColumnUse.FIRST_READ} if is_older else {ColumnUse.UNREAD}
     if layout.table_id != table_id:
         return "the table was replaced by another one"
     kinds = {column.name: column.type for column in columns_of(layout.schema_text)[0]}
     for column in relation.columns:
-        if column.use is ColumnUse.UNREAD or kinds.get(column.name) == column.type:
+        if column.use in free or kinds.get(column.name) == column.type:
             continue
         if column.name in kinds:
             return f'column "{column.name}" was {column.type} and is {kinds[column.name]}'
