@@ -390,6 +390,11 @@ def test_a_log_that_is_begun_again_while_it_is_followed_is_lost(at: FollowedSour
     at.database.commit({"items": items(99)})
     with pytest.raises(SourceLost, match="HW-315"):
         at.follower.log_end()
+    with at.snapshot() as snapshot:
+        with snapshot.reader() as reader:
+            assert reader.seen.last < at.follower.followed_to()[SOURCE].offset, "it saw more than its position says"
+        with pytest.raises(SourceLost, match="HW-315"):
+            snapshot.is_valid(at)
 
 
 def test_what_is_computed_again_for_all_rows_is_told(database: MariadbUnderTest) -> None:
