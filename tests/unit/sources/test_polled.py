@@ -246,7 +246,9 @@ def test_a_new_view_reads_a_column_that_came_after_the_last_poll(crm: Crm) -> No
     crm.run("ALTER TABLE notes ADD COLUMN more INTEGER DEFAULT 7")
     [relation] = source.inspect([NOTES]).relations
     with source.snapshot([NOTES]) as snapshot, snapshot.reader() as reader:
-        rows = [row for some in reader.read(relation, ("id", "more"), Chunk(number=0), WHOLE) for row in some.to_pylist()]
+        rows = [
+            row for some in reader.read(relation, ("id", "more"), Chunk(number=0), WHOLE) for row in some.to_pylist()
+        ]
     assert rows == [{"id": 1, "more": 7}, {"id": 2, "more": 7}]
     columns = tuple(replace(one, use=ColumnUse.FIRST_READ) if one.name == "more" else one for one in relation.columns)
     states = [state for number in (2, 3) if (state := source.states.state(number)) is not None]
@@ -385,7 +387,8 @@ def test_times_whose_zone_is_not_known_are_refused() -> None:
     """A driver that leaves the zone out, or brings one, would move the time by hours."""
     from headwater.sources.polled.database import _plain  # noqa: PLC0415
 
-    plain, zoned = datetime(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC)
+    zoned = datetime(2026, 1, 2, tzinfo=UTC)
+    plain = zoned.replace(tzinfo=None)
     for kind, right, wrong in (("timestamp", zoned, plain), ("timestamp_ntz", plain, zoned)):
         column = Column(name="at", type=kind, native="datetime")
         assert _plain(right, column, NOTES) == right

@@ -183,8 +183,10 @@ class _Gathering:
                 return log.held
             raise unreadable_table(str(relation.name), commit.unreadable, f"version {commit.version}")
         position = position_at(log.table, log.held.history, commit.version, proof=commit.proof)
-        what = "" if commit.layout is None else alteration(
-            relation, commit.layout, log.held.history, is_older=commit.version < log.described_at
+        what = (
+            ""
+            if commit.layout is None
+            else alteration(relation, commit.layout, log.held.history, is_older=commit.version < log.described_at)
         )
         if not commit.has_changes and not what:
             return position

@@ -71,11 +71,32 @@ _TABLE_OPTIONS = frozenset(
 _FIXED_VARIABLES = {0: 4, 1: 8, 3: 4}
 _CATALOG, _CLIENT_CHARSET, _OLD_CATALOG = 6, 4, 2
 _ENCODINGS = {
-    **{"latin1": "cp1252", "latin2": "iso8859_2", "latin5": "iso8859_9", "latin7": "iso8859_13", "greek": "iso8859_7"},
-    **{"hebrew": "iso8859_8", "tis620": "tis_620", "sjis": "shift_jis", "cp932": "cp932", "ujis": "euc_jp"},
-    **{"eucjpms": "euc_jp", "euckr": "euc_kr", "gb2312": "gb2312", "gbk": "gbk", "big5": "big5", "koi8r": "koi8_r"},
-    **{"koi8u": "koi8_u", "cp1250": "cp1250", "cp1251": "cp1251", "cp1256": "cp1256", "cp1257": "cp1257"},
-    **{"cp850": "cp850", "cp852": "cp852", "cp866": "cp866", "macroman": "mac_roman", "macce": "mac_latin2"},
+    "latin1": "cp1252",
+    "latin2": "iso8859_2",
+    "latin5": "iso8859_9",
+    "latin7": "iso8859_13",
+    "greek": "iso8859_7",
+    "hebrew": "iso8859_8",
+    "tis620": "tis_620",
+    "sjis": "shift_jis",
+    "cp932": "cp932",
+    "ujis": "euc_jp",
+    "eucjpms": "euc_jp",
+    "euckr": "euc_kr",
+    "gb2312": "gb2312",
+    "gbk": "gbk",
+    "big5": "big5",
+    "koi8r": "koi8_r",
+    "koi8u": "koi8_u",
+    "cp1250": "cp1250",
+    "cp1251": "cp1251",
+    "cp1256": "cp1256",
+    "cp1257": "cp1257",
+    "cp850": "cp850",
+    "cp852": "cp852",
+    "cp866": "cp866",
+    "macroman": "mac_roman",
+    "macce": "mac_latin2",
 }
 
 

@@ -246,10 +246,7 @@ class MariadbGathering:
         elif first.startswith("SAVEPOINT "):
             self._savepoints[_savepoint(statement[10:])] = {name: rows.row_count for name, rows in self._rows.items()}
         elif first.startswith("ROLLBACK TO "):
-            name = _savepoint(statement[12:].removeprefix("SAVEPOINT "))
-            if name not in self._savepoints:
-                raise LogFormatError(f"it goes back to a savepoint that was not set: {statement[:_SHOWN_CHARACTERS]}")
-            self._cut(self._savepoints[name])
+            self._go_back(statement)
         elif first.startswith(("XA ", "RELEASE ", "# DUMMY")):
             pass
         elif first.startswith("CREATE "):
@@ -259,6 +256,13 @@ class MariadbGathering:
                 f"a statement stands in the log instead of the rows it changed: {statement[:_SHOWN_CHARACTERS]}",
                 "SET GLOBAL binlog_format = ROW",
             )
+
+    def _go_back(self, statement: str) -> None:
+        """Take back the rows that came after a savepoint."""
+        name = _savepoint(statement[12:].removeprefix("SAVEPOINT "))
+        if name not in self._savepoints:
+            raise LogFormatError(f"it goes back to a savepoint that was not set: {statement[:_SHOWN_CHARACTERS]}")
+        self._cut(self._savepoints[name])
 
     def _statement(self, statement: str, schema: str) -> None:
         found = effects(statement, schema, self._tables)

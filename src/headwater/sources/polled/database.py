@@ -161,7 +161,11 @@ class DatabaseMoment:
         arrow = relation.arrow_schema()
         while lines := result.fetchmany(BATCH_ROWS):
             arrays = [
-                one_nan(pa.chunked_array([typed([_plain(one, column, relation.name) for one in values], column, relation.name)]))
+                one_nan(
+                    pa.chunked_array(
+                        [typed([_plain(one, column, relation.name) for one in values], column, relation.name)]
+                    )
+                )
                 for column, values in zip(relation.columns, zip(*lines, strict=True), strict=True)
             ]
             yield pa.Table.from_arrays(arrays, schema=arrow)
