@@ -249,6 +249,8 @@ def test_rows_can_be_named_exactly(written: Served) -> None:
     for row in list(state_at(40)["sold"])[:3]:
         found = written.project.query(f"SELECT * FROM sold WHERE {condition(schema, row)}", at=40).table
         assert [tuple(one.values()) for one in found.to_pylist()] == [row]
+    lists = pa.schema([("a", pa.list_(pa.list_(pa.string()))), ("b", pa.list_(pa.int32()))])
+    assert condition(lists, ([["x", None], []], [1])) == "`a` = ARRAY(ARRAY('x', NULL), ARRAY()) AND `b` = ARRAY(1)"
     odd = pa.schema([("a", pa.string()), ("b", pa.float64()), ("c", pa.timestamp("us")), ("d", pa.binary())])
     text = condition(odd, ("it's \\ a", float("nan"), datetime(2026, 1, 1, 2), b"\x01"))
     assert text == (

@@ -209,6 +209,9 @@ def _literal(kind: pa.DataType, value: object) -> str:  # noqa: PLR0911 - one li
             return f"DATE '{value.isoformat()}'"
         case bytes():
             return f"X'{value.hex()}'"
+        case list():
+            parts = ("NULL" if one is None else _literal(kind.value_type, one) for one in value)
+            return f"ARRAY({', '.join(parts)})"
         case _:
             escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
