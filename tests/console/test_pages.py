@@ -283,3 +283,9 @@ def test_a_scenario_of_the_lab_is_drawn(written: Served) -> None:
     assert text.count('class="life"') == 4, "three sources and the warehouse"
     assert text.count('class="message question"') == text.count(">ask s")
     assert "complete, 4 states checked" in text
+
+
+def test_metrics_servers_may_ask_the_console(written: Served) -> None:
+    status, text = written.get("/metrics")
+    assert status == 200
+    assert f"headwater_log_last_tick {TICKS}.0" in text
