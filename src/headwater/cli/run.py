@@ -12,7 +12,7 @@ import typer
 from headwater.cli.opened import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
-from headwater.cli.progress import progress
+from headwater.cli.progress import LogForm, progress
 from headwater.cli.render.verbs import draw_run
 from headwater.console.serve import LOCAL, PORT, require_packages, serving
 from headwater.errors import ConfirmationNeeded
@@ -48,6 +48,10 @@ def run(
             "--ui", help="Show it in the console meanwhile, as `headwater ui` does: pip install headwater[ui]."
         ),
     ] = False,
+    log_form: Annotated[
+        LogForm,
+        typer.Option("--log-format", help="json: every event as one line on standard error, for log collectors."),
+    ] = LogForm.TEXT,
     metrics: Annotated[
         int | None,
         typer.Option(
@@ -70,7 +74,7 @@ def run(
 
     def maintain(agreed: bool | tuple[str, ...]) -> RunResult:
         with (
-            progress(as_json=as_json, debug=debug) as listener,
+            progress(as_json=as_json, debug=debug, log_form=log_form) as listener,
             _counted(context, project, metrics, listener) as counting,
             open_project(context, project, counting) as headwater,
             _shown(context, project) if ui else nullcontext(),
