@@ -19,6 +19,7 @@ from headwater.cli.entry import VERBS
 from headwater.errors import InvalidView
 from headwater.maintenance.published.algorithms import ALGORITHMS
 from headwater.model.settings import Allowed, Count, groups, settings_of
+from headwater.observe.metrics import METRICS
 from headwater.project.schema import project_schema
 from headwater.views.compile.reasons import WHYS
 from headwater.views.text.functions import (
@@ -62,6 +63,15 @@ Lengths of time are written `"500 ms"`, `"60 s"`, `"10 min"`, `"12 h"` or `"1 da
 
 The size of batches and the memory of the process, what a single source may be asked, how history is kept and how a
 view is kept are in their own tables: `[maintenance]`, `[sources.NAME]`, `[warehouse]` and `[views.NAME]`.
+"""
+
+_METRICS_OPENING = """\
+# Metrics
+
+Written by `make docs` from the code. `headwater run --metrics 9464` serves them on 127.0.0.1 for Prometheus
+(`pip install "headwater[metrics]"`). Counters and histograms begin at zero with each `run`; gauges are read from the
+warehouse whenever a server asks, and the console has them, too, at `/metrics`. What is not known has no series: the lag
+of a source that does not answer, say. See [monitor](../guides/monitor.md#metrics).
 """
 
 _SQL_OPENING = """\
@@ -224,6 +234,15 @@ def errors_page() -> str:
 def schema_page() -> str:
     """Return the JSON schema of the project file."""
     return json.dumps(project_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
+def metrics_page() -> str:
+    """Return every metric."""
+    rows = (
+        (f"`{one.name}`", one.kind.value, ", ".join(f"`{label}`" for label in one.labels) or "–", one.meaning)
+        for one in METRICS
+    )
+    return "\n".join([_METRICS_OPENING, *_table(("metric", "kind", "labels", "meaning"), rows), ""])
 
 
 def settings_page() -> str:
@@ -417,6 +436,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "headwater.schema.json": schema_page,
     "errors.md": errors_page,
+    "metrics.md": metrics_page,
     "settings.md": settings_page,
     "sql.md": sql_page,
 }

@@ -69,6 +69,7 @@ ONLY_IN = {
     "rich": ("cli/", "demo"),
     "obstore": ("storage/",),
     "msgspec": ("warehouse/", "prove/"),
+    "prometheus_client": ("observe/metrics.py", "api/metrics_endpoint.py"),
     "tomlkit": ("advisor/",),
     **dict.fromkeys(("fastapi", "starlette", "jinja2", "uvicorn"), ("console/",)),
     "matplotlib": ("headwater_lab/charts.py", "headwater_lab/chart_style.py", "headwater_lab/papers/charts.py"),

@@ -318,3 +318,9 @@ def test_a_console_beside_something_finds_another_port(written: Served) -> None:
     with serving(written.project, port=taken) as address:
         assert address != written.address
         assert Served(written.project, address).get("/")[0] == 200
+
+
+def test_metrics_servers_may_ask_the_console(written: Served) -> None:
+    status, text = written.get("/metrics")
+    assert status == 200
+    assert f"headwater_log_last_tick {TICKS}.0" in text

@@ -275,6 +275,8 @@ class Acceptor:
                     last=accepted[-1][0],
                     row_count=row_counts[source],
                     position=accepted[-1][1].position,
+                    transaction_count=len(accepted),
+                    committed_at=min(transaction.committed_at for _, transaction in accepted),
                 )
             )
 

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
+from headwater.cli.render.json_text import to_json
+from headwater.errors import HeadwaterError
 from headwater.observe.events import (
     BatchCommitted,
     BootstrapProgress,
@@ -31,10 +37,20 @@ from headwater.observe.logbook import level_of, log_event, sentence_of
 _COUNTED_SECONDS = 10.0
 
 
+class LogForm(Enum):
+    """How events are written while a verb runs."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
 @contextmanager
-def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
+def progress(*, as_json: bool, debug: bool, log_form: LogForm = LogForm.TEXT) -> Iterator[Listener]:
     """Give a block the listener that fits where its output goes."""
-    if debug:
+    if log_form is LogForm.JSON:
+        with _json_lines(logging.DEBUG if debug else logging.INFO) as listener:
+            yield listener
+    elif debug:
         yield log_event
     elif as_json:
         yield ignore_event
@@ -51,6 +67,56 @@ def progress(*, as_json: bool, debug: bool) -> Iterator[Listener]:
             yield fan_out(_Bars(bars), _Notices(bars))
     else:
         yield _WrittenLines()
+
+
+@contextmanager
+def _json_lines(level: int) -> Iterator[Listener]:
+    """Write each event as one line of JSON, and so what libraries and our own modules log."""
+    root, handler = logging.getLogger(), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonRecord())
+    before = root.handlers
+    root.handlers = [handler]
+
+    def listen(event: Event) -> None:
+        if level_of(event) >= level:
+            sys.stderr.write(json_line(event) + "\n")
+            sys.stderr.flush()
+
+    try:
+        yield listen
+    finally:
+        root.handlers = before
+
+
+def json_line(event: Event) -> str:
+    """Return an event as one line: when, how much it matters, its name, its sentence, and all that it says.
+
+    >>> from headwater.model.position import Tick
+    >>> json.loads(json_line(Idle(tick=Tick(3))))["fields"]
+    {'tick': 3}
+    """
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    told = {name: _error(value) if isinstance(value, HeadwaterError) else value for name, value in values.items()}
+    level, name = logging.getLevelName(level_of(event)).lower(), type(event).__name__
+    return _json_text(level, name, sentence_of(event), {"fields": to_json(told)})
+
+
+def _error(error: HeadwaterError) -> dict[str, str]:
+    return {"code": error.code, "summary": error.summary, "detail": error.detail, "hint": error.hint}
+
+
+def _json_text(level: str, name: str, message: str, more: dict[str, object]) -> str:
+    said = {"at": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, "event": name}
+    return json.dumps({**said, "message": message, **more}, ensure_ascii=False, allow_nan=False)
+
+
+class _JsonRecord(logging.Formatter):
+    """Formats what is logged beside the events."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a record as one line, with its traceback if it has one."""
+        trace = {"traceback": self.formatException(record.exc_info)} if record.exc_info else {}
+        return _json_text(record.levelname.lower(), record.name, record.getMessage(), {**trace})
 
 
 class _Bars:

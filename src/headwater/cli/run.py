@@ -12,11 +12,12 @@ import typer
 from headwater.cli.opened import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
-from headwater.cli.progress import progress
+from headwater.cli.progress import LogForm, progress
 from headwater.cli.render.verbs import draw_run
 from headwater.console.serve import LOCAL, PORT, require_packages, serving
 from headwater.errors import ConfirmationNeeded
-from headwater.observe.events import ignore_event
+from headwater.observe.events import Listener, fan_out, ignore_event
+from headwater.observe.metrics import require_metrics_package
 from headwater.project.plan_result import RunResult
 
 
@@ -47,6 +48,20 @@ def run(
             "--ui", help="Show it in the console meanwhile, as `headwater ui` does: pip install headwater[ui]."
         ),
     ] = False,
+    log_form: Annotated[
+        LogForm,
+        typer.Option("--log-format", help="json: every event as one line on standard error, for log collectors."),
+    ] = LogForm.TEXT,
+    metrics: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics",
+            metavar="PORT",
+            min=0,
+            max=65535,
+            help="Serve /metrics to programs of this machine, for Prometheus: pip install headwater[metrics].",
+        ),
+    ] = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -59,8 +74,9 @@ def run(
 
     def maintain(agreed: bool | tuple[str, ...]) -> RunResult:
         with (
-            progress(as_json=as_json, debug=debug) as listener,
-            open_project(context, project, listener) as headwater,
+            progress(as_json=as_json, debug=debug, log_form=log_form) as listener,
+            _counted(context, project, metrics, listener) as counting,
+            open_project(context, project, counting) as headwater,
             _shown(context, project) if ui else nullcontext(),
         ):
             return headwater.run(
@@ -70,6 +86,8 @@ def run(
     with outcome(as_json=as_json, debug=debug) as output:
         if ui:
             require_packages()
+        if metrics is not None:
+            require_metrics_package()
         try:
             result = maintain(yes)
         except ConfirmationNeeded as needed:
@@ -81,6 +99,21 @@ def run(
                 raise typer.Exit(REFUSED) from None
             result = maintain(needed.views)
         output.show(result, draw_run)
+
+
+@contextmanager
+def _counted(context: typer.Context, project: Path, port: int | None, listener: Listener) -> Iterator[Listener]:
+    """Serve metrics beside a block, and say where. The block's listener is to be called with what happens."""
+    if port is None:
+        yield listener
+        return
+    from headwater.api.metrics_endpoint import metrics_of, serving_metrics  # noqa: PLC0415 - for those who ask for it
+
+    with open_project(context, project, ignore_event) as measured:
+        counts = metrics_of(measured)
+        with serving_metrics(counts, port) as address:
+            typer.echo(f"metrics are at {address}", err=True)
+            yield fan_out(listener, counts)
 
 
 @contextmanager

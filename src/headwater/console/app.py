@@ -28,6 +28,7 @@ from markupsafe import Markup, escape
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from headwater.api.metrics_endpoint import metrics_text
 from headwater.api.session import Headwater
 from headwater.console.drawing import draw_strip
 from headwater.console.graph import age_text
@@ -146,6 +147,10 @@ def create_app(
     app.mount("/static", StaticFiles(directory=_HERE / "static"), name="static")
     for module in (pages, view_page, spark_pages, scenario_page, live):
         app.include_router(module.routes(console))
+
+    @app.get("/metrics")
+    def _metrics() -> Response:
+        return Response(metrics_text(project), media_type="text/plain; version=0.0.4")
 
     @app.exception_handler(HeadwaterError)
     def _refused(request: Request, error: HeadwaterError) -> HTMLResponse:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Self, TypeAlias
 
 from headwater.errors import HeadwaterError
@@ -78,6 +79,10 @@ class TransactionsAccepted:
     last: Tick
     row_count: int
     position: Position
+    transaction_count: int = 1
+    """Ticks between first and last may be those of other sources."""
+    committed_at: datetime | None = None
+    """When the oldest of them was committed, by the source's clock."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

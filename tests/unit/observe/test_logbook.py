@@ -40,6 +40,8 @@ ONE_OF_EACH: tuple[Event, ...] = (
     events.CheckProgress(view="v", states_checked=5, states_expected=10),
     events.CheckpointRolled(table="v", tick=Tick(7), seconds=0.1),
     events.Housekept(table="v", files_removed=3, seconds=0.1),
+    events.ViewPublished(view="sales", tick=Tick(7), rows_added=3, rows_removed=1, seconds=0.2),
+    events.PublishFailed(view="sales", error=ERROR),
     events.Idle(tick=Tick(7)),
     events.SourceWarning(source="shop", sentence="a slot is left behind"),
     events.ProjectWarned(warning="no view reads it"),
