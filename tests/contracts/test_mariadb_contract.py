@@ -1,4 +1,4 @@
-"""MariaDB keeps the contract of sources."""
+"""MariaDB keeps the contract of sources. `make test` plays its rules and types instead (`tests/integration`)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariadbServer]:
         yield found
 
 
+@pytest.mark.thorough
 class TestMariadb(SourceContract):
     @pytest.fixture
     def database(self, server: MariadbServer) -> Iterator[DatabaseUnderTest]:

@@ -225,7 +225,7 @@ class _Gathering:
 def alteration(relation: Relation, layout: TableLayout, table_id: str, *, is_older: bool = False) -> str:
     """Say what new metadata of a table changes of what views read. Empty if it changes nothing of that.
 
-    Views that are new do not use what a version that `is_older` than they are told of columns that no other view reads.
+    Views that are new do not use what a version that `is_older` says of columns that no other view reads.
     """
     free = {ColumnUse.UNREAD, ColumnUse.FIRST_READ} if is_older else {ColumnUse.UNREAD}
     if layout.table_id != table_id:

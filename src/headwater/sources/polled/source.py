@@ -428,7 +428,7 @@ def _with_columns(rows: pa.Table, relation: Relation, names: Sequence[str]) -> p
 def _alteration(state: PolledState, relation: Relation, *, is_older: bool) -> str:
     """Say what is otherwise in a state than views read it. Empty if nothing is.
 
-    Views that are new do not use what a state that `is_older` than they are told of columns that no other view reads.
+    Views that are new do not use what a state that `is_older` says of columns that no other view reads.
     """
     free = {ColumnUse.UNREAD, ColumnUse.FIRST_READ} if is_older else {ColumnUse.UNREAD}
     if str(relation.name) in state.missing:
