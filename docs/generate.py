@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,6 +19,7 @@ from headwater.cli.entry import VERBS
 from headwater.errors import InvalidView
 from headwater.maintenance.published.algorithms import ALGORITHMS
 from headwater.model.settings import Allowed, Count, groups, settings_of
+from headwater.project.schema import project_schema
 from headwater.views.compile.reasons import WHYS
 from headwater.views.text.functions import (
     AGGREGATE_FUNCTIONS,
@@ -219,6 +221,11 @@ def errors_page() -> str:
     )
 
 
+def schema_page() -> str:
+    """Return the JSON schema of the project file."""
+    return json.dumps(project_schema(), indent=2, ensure_ascii=False) + "\n"
+
+
 def settings_page() -> str:
     """Return every setting, by its group."""
     file = SOURCES / "headwater" / "model" / "settings.py"
@@ -408,6 +415,7 @@ def _table(headings: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterat
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "cli.md": cli_page,
+    "headwater.schema.json": schema_page,
     "errors.md": errors_page,
     "settings.md": settings_page,
     "sql.md": sql_page,

@@ -26,6 +26,7 @@ LAYERS = (
     "maintenance",
     "warehouse",
     "spark",
+    "publish",
     "project",
     "engine",
     "lineage",
@@ -59,7 +60,7 @@ ONLY_IN = {
         *("engine/", "lineage/", "advisor/", "judge/", "explain/", "api/", "demo", "prove"),
     ),
     "psycopg": ("sources/", "demo"),
-    "deltalake": ("sources/delta/", "storage/", "changelog/", "warehouse/"),
+    "deltalake": ("sources/delta/", "storage/", "changelog/", "warehouse/", "publish/"),
     "sqlglot": (
         *("views/", "sources/", "judge/", "warehouse/", "prove/"),
         *("headwater_lab/in_memory/", "headwater_lab/literal/", "headwater_lab/oracle.py"),
@@ -74,7 +75,7 @@ ONLY_IN = {
 }
 """Which parts of the packages may import a library, as beginnings of paths."""
 
-ADDRESSED = ("storage/", "changelog/", "warehouse/", "engine/", "lineage/", "judge/")
+ADDRESSED = ("storage/", "changelog/", "warehouse/", "publish/", "engine/", "lineage/", "judge/")
 """Where addresses are of folders or of object stores, and none is taken for a path of this machine."""
 
 PATHS_ONLY_IN = (
@@ -106,6 +107,7 @@ LISTS = (
 
 SMALL_ON_PURPOSE = {
     "headwater.changelog.mark": "a stored format",
+    "headwater.api.view_reader": "what Python programs hold in their hands",
     "headwater.cli.entry": "where the program begins",
     "headwater_lab.cli.app": "the list of verbs",
     "headwater.sources.postgres.prepared": "a rule of its own: what a source may forget before COMMIT PREPARED",

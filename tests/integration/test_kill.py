@@ -58,6 +58,8 @@ IN_BATCHES = (
 )
 IN_LARGE_BATCHES = ("rows written",)
 """Batches that are held do not pass there. Executors are killed in `test_spark_elsewhere`."""
+AT_PUBLISH = ("before publish", "after publish")
+"""Where the plain tables of views are written: `test_plain_table` kills there."""
 IN_CHORES = ("before journal trim", "after journal trim")
 
 
@@ -163,6 +165,7 @@ def test_the_list_of_fail_points_is_complete() -> None:
         *IN_BATCHES,
         *IN_LARGE_BATCHES,
         *IN_CHORES,
+        *AT_PUBLISH,
     } - {
         "before batch commit",
         "before catalog commit",

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import pyarrow as pa
 
-from headwater.api.results import QueryResult
-from headwater.deltas.on_arrow import ArrowBag, unfolded
+from headwater.api.results import QueryResult, When
+from headwater.api.view_reader import ViewReader
 from headwater.engine.service.live_status import (
     read_memory,
     read_messages,
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from headwater.advisor.advice import AdviceResult
     from headwater.advisor.analysis import AnalyzeResult
     from headwater.engine.service.answer_query import ResolvedQuery
+    from headwater.engine.service.doctor import DoctorResult
     from headwater.engine.service.project_run import ProjectRun
     from headwater.judge.result import CheckResult
     from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
@@ -71,10 +72,10 @@ if TYPE_CHECKING:
     from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
     from headwater.project.resolve import ResolvedProject
     from headwater.project.teardown_result import TeardownResult
+    from headwater.publish.plain_table import PublishResult
 
 _LOOK_SECONDS = 0.2
 
-When = int | str | datetime | Moment
 Arguments = ParamSpec("Arguments")
 Answer = TypeVar("Answer")
 
@@ -298,6 +299,25 @@ class Headwater:
         low = warehouse.resolve_at(view, as_moment(after))
         high = warehouse.resolve_at(view, None if upto is None else as_moment(upto))
         return read_changes(lambda: self.spark, warehouse, view, low, max(low, high))
+
+    def doctor(self, *, quick: bool = False) -> DoctorResult:
+        """Look at everything that `run` needs, and say what is missing and what to do. `quick` starts no Spark."""
+        from headwater.engine.service.doctor import examine
+
+        return examine(self.project, None if quick else lambda: self.spark)
+
+    @_naming_files
+    def publish(self, view: str, to: str | Path | None = None) -> PublishResult:
+        """Bring a plain Delta table, which other engines read, to a view's newest state. Spark is not needed.
+
+        Without an address, the table that the project file names for the view, or `published/VIEW` in the warehouse.
+        """
+        from headwater.publish.plain_table import publish_view
+
+        warehouse, own = self._warehouse(), f"{self.project.warehouse}/published/{view}"
+        declared = next((one.published for one in self.project.views if one.name == view), None)
+        place = declared or own if to is None else str(to) if "://" in str(to) else str(Path(to).absolute())
+        return publish_view(warehouse, self.project.name, view, place)
 
     @_naming_files
     def explain(self, view: str) -> ExplainResult:
@@ -527,39 +547,6 @@ class Headwater:
             frontier for name, frontier in record.frontiers.items() if name not in record.stopped and name in views
         ]
         return min(going, default=Tick(0)) >= tick
-
-
-class ViewReader:
-    """One view at one moment."""
-
-    def __init__(self, project: Headwater, name: str, moment: When | None) -> None:
-        """Use `Headwater.view`."""
-        self._project = project
-        self._name = name
-        self._moment = moment
-
-    def at(self, moment: When) -> ViewReader:
-        """Return a reader of the view at a tick, a source's position, or a time."""
-        return ViewReader(self._project, self._name, moment)
-
-    def df(self) -> DataFrame:
-        """Return the rows as a Spark DataFrame."""
-        return self._project.sql(f"SELECT * FROM `{self._name}`", at=self._moment)
-
-    def arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table."""
-        return self._project.query(f"SELECT * FROM `{self._name}`", at=self._moment).table
-
-    def trace(self, where: str | None = None, *, whole_rows: bool = False) -> dict[str, DataFrame]:
-        """Return the source rows that derived the rows for which a condition is true, by relation, as Spark DataFrames.
-
-        A row that its relation holds k times stands k times.
-        """
-        from headwater.deltas.on_spark import to_dataframe
-
-        found = self._project.trace(self._name, where=where, at=self._moment, whole_rows=whole_rows)
-        spark = self._project.spark
-        return {one.relation: to_dataframe(spark, unfolded(ArrowBag(one.rows))) for one in found.relations}
 
 
 @contextlib.contextmanager

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-from collections.abc import Iterable, Iterator
-from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, assert_never
+from typing import Annotated
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 import typer
 
 from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
-from headwater.cli.render.json_text import to_json
 from headwater.cli.render.verbs import draw_changes
+from headwater.cli.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.model.moment import parse_moment
-from headwater.model.position import Tick
-from headwater.model.relation import TICK
-
-if TYPE_CHECKING:
-    from headwater.api.session import Headwater, When
-
-_FOLLOW_SECONDS = 0.5
-
-
-class StreamForm(Enum):
-    """How changes are printed."""
-
-    TABLE = "table"
-    JSONL = "jsonl"
-    CSV = "csv"
-    ARROW = "arrow"
 
 
 def changes(
@@ -49,9 +26,8 @@ def changes(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on with every commit until Ctrl-C; as JSON lines, CSV or Arrow.")
     ] = False,
-    form: Annotated[
-        StreamForm | None, typer.Option("--format", help="Arrow is written as an IPC stream, for a pipe.")
-    ] = None,
+    form: FormOption = None,
+    file: OutputOption = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
@@ -62,48 +38,14 @@ def changes(
     """
     if follow and upto is not None:
         raise typer.BadParameter("--to ends what --follow goes on with: leave one of them out")
-    chosen = form or (StreamForm.JSONL if follow else StreamForm.TABLE)
+    if follow and (file is not None or form in {RowForm.JSON, RowForm.PARQUET}):
+        raise typer.BadParameter("--follow has no end: write JSON lines, CSV or Arrow, on standard output")
+    chosen = RowForm.JSONL if follow and form is None else form_of(form, file, as_json=as_json and not follow)
     with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
-        found = headwater.changes(view, parse_moment(after), None if upto is None else parse_moment(upto))
-        parts = _followed(headwater, view, found, parse_moment(after)) if follow else iter([found])
-        if chosen is not StreamForm.TABLE:
-            _write(parts, chosen)
+        parts = headwater.view(view).changes(
+            parse_moment(after), None if upto is None else parse_moment(upto), follow=follow
+        )
+        if chosen is not RowForm.TABLE:
+            write_tables(parts, chosen, file)
             return
-    output.show(found, partial(draw_changes, view))
-
-
-def _followed(headwater: Headwater, view: str, first: pa.Table, after: When) -> Iterator[pa.Table]:
-    """Yield what changed so far, and then what every commit changes."""
-    yield (found := first)
-    while True:
-        if found.num_rows:
-            after = Tick(found[TICK][-1].as_py())
-        time.sleep(_FOLLOW_SECONDS)  # the maintainer is another process: only its commits tell how far it has come
-        found = headwater.changes(view, after)
-        if found.num_rows:
-            yield found
-
-
-def _write(parts: Iterable[pa.Table], form: StreamForm) -> None:
-    out, schema = sys.stdout.buffer, None
-    writer: pa.ipc.RecordBatchStreamWriter | None = None
-    try:
-        for part in parts:
-            match form:
-                case StreamForm.ARROW:
-                    writer = writer or pa.ipc.new_stream(out, part.schema)
-                    writer.write_table(part)
-                case StreamForm.CSV:
-                    pa_csv.write_csv(part, out, pa_csv.WriteOptions(include_header=schema is None))
-                case StreamForm.JSONL | StreamForm.TABLE:
-                    for row in part.to_pylist():
-                        out.write(json.dumps(to_json(row), ensure_ascii=False, allow_nan=False).encode() + b"\n")
-                case _:
-                    assert_never(form)
-            schema = part.schema
-            out.flush()
-    except KeyboardInterrupt:
-        pass
-    finally:
-        if writer is not None:
-            writer.close()
+        output.show(next(parts), partial(draw_changes, view))

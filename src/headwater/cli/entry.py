@@ -12,6 +12,7 @@ from headwater.cli.program import add_verb, new_app, run_program
 
 VERBS = (
     "init",
+    "doctor",
     "plan",
     "run",
     "status",
@@ -21,6 +22,7 @@ VERBS = (
     "impact",
     "why-not",
     "changes",
+    "publish",
     "history",
     "explain",
     "check",
@@ -29,6 +31,7 @@ VERBS = (
     "refresh",
     "release",
     "teardown",
+    "schema",
     "demo",
     "prove",
 )

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Annotated, NoReturn
 
 import typer
+from typer._completion_classes import completion_init
 
 from headwater.cli.outcome import REFUSED, show_error
 from headwater.errors import HeadwaterError
+
+COMPLETION = "_HEADWATER_COMPLETE"
+"""The environment's variable by which a shell asks what may come next."""
 
 
 def new_app() -> typer.Typer:
@@ -54,6 +59,8 @@ def headwater(
 
 def run_program(app: typer.Typer, arguments: list[str]) -> NoReturn:
     """Run the program: exit 0 done, 1 refused, 2 broke. A mistyped command line is refused."""
+    if COMPLETION in os.environ:
+        completion_init()  # the shells that Typer knows
     try:
         code = app(arguments, standalone_mode=False, prog_name="headwater")
     except typer.Abort:

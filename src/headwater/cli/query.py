@@ -11,6 +11,7 @@ import typer
 from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.render.verbs import draw_query
+from headwater.cli.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.model.moment import parse_moment, parse_position
 
 _TERMINAL_ROWS = 100
@@ -29,14 +30,25 @@ def query(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Show at most this many rows (a terminal: 100; --json: all).")
     ] = None,
+    form: FormOption = None,
+    file: OutputOption = None,
     project: ProjectOption = HERE,
     as_json: JsonOption = False,
     debug: DebugOption = False,
 ) -> None:
-    """Run a query over the views, all at one tick."""
+    """Run a query over the views, all at one tick.
+
+    As a table for a person, or with --format for other programs: `--output FILE` goes by the end of the file's name.
+    """
+    chosen = form_of(form, file, as_json=as_json)
     with opened(context, project, as_json=as_json, debug=debug) as (output, headwater):
         moment = None if at is None else parse_moment(at)
         position = None if after is None else parse_position(after)
         result = headwater.query(sql, at=moment, after=position)
+        if chosen is not RowForm.TABLE:
+            row_count = write_tables([result.table.slice(0, limit)], chosen, file)
+            if file is not None:
+                typer.echo(f"{row_count} rows at tick {result.tick} written to {file}", err=True)
+            return
     row_limit = limit or (_TERMINAL_ROWS if sys.stdout.isatty() else None)
     output.show(result, partial(draw_query, row_limit=row_limit))

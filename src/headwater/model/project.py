@@ -153,6 +153,8 @@ class ViewFile:
     """Which segments have group tables; their names are checked when the view is compiled."""
     is_compared_at_birth: bool = True
     """Whether it is computed twice when it is born, by its SQL and by its steps, and refused if they differ."""
+    published: str | None = None
+    """Where other programs read it, in a plain Delta table: an address. None: nowhere."""
     path_text: str = ""
     """Its file as errors name it: views/NAME.sql, perhaps in a folder there."""
 

@@ -158,6 +158,8 @@ class UpkeepSettings:
     """The shortest time between two checkpoints of a view."""
     checkpoint_time_percent: Percent = 5
     """The share of the time that checkpoints of one view may take; the larger it is, the more rarely they are made."""
+    publish_interval_seconds: Seconds = 10.0
+    """How often the plain tables of views with `publish` are brought forward, beside the batches."""
     replica_refresh_rows: Count = 200_000
     """Changed rows after which a replica is stored again, or a group table read again, once they are a fifth of it."""
 

@@ -279,6 +279,25 @@ class Housekept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ViewPublished:
+    """The plain table of a view, which other engines read, is at a tick."""
+
+    view: str
+    tick: Tick
+    rows_added: int
+    rows_removed: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublishFailed:
+    """The plain table of a view could not be brought forward. It stays as it was, and is tried again."""
+
+    view: str
+    error: HeadwaterError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Idle:
     """Everything accepted is committed. The sources were followed to where they stood when asked."""
 
@@ -312,6 +331,8 @@ Event: TypeAlias = (
     | CheckProgress
     | CheckpointRolled
     | Housekept
+    | ViewPublished
+    | PublishFailed
     | Idle
 )
 

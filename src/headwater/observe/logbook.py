@@ -22,6 +22,7 @@ from headwater.observe.events import (
     ProjectChanged,
     ProjectRefused,
     ProjectWarned,
+    PublishFailed,
     SelfMaintenanceTested,
     SourceConnected,
     SourceDisconnected,
@@ -33,6 +34,7 @@ from headwater.observe.events import (
     ViewBorn,
     ViewComputed,
     ViewDropped,
+    ViewPublished,
     ViewStopped,
     WarehouseAdopted,
     WarehouseUpgraded,
@@ -56,7 +58,13 @@ def level_of(event: Event) -> int:
     match event:
         case ViewStopped() | SourceGone() | ProjectRefused():
             return logging.ERROR
-        case SourceDisconnected() | SourceWarning() | ProjectWarned() | WarehouseAdopted() | WarehouseUpgraded():
+        case (
+            SourceDisconnected()
+            | SourceWarning()
+            | ProjectWarned()
+            | PublishFailed()
+            | (WarehouseAdopted() | WarehouseUpgraded())
+        ):
             return logging.WARNING
         case SourceConnected() | BatchCommitted() | ViewBorn() | ViewDropped() | ProjectChanged():
             return logging.INFO
@@ -64,7 +72,7 @@ def level_of(event: Event) -> int:
             return logging.INFO
         case TransactionsAccepted() | BatchStarted() | ProbeAnswered() | ViewComputed() | SelfMaintenanceTested():
             return logging.DEBUG
-        case SparkStarted() | CheckpointRolled() | Housekept() | Idle():
+        case SparkStarted() | CheckpointRolled() | Housekept() | ViewPublished() | Idle():
             return logging.DEBUG
         case _:
             assert_never(event)
@@ -145,6 +153,11 @@ def sentence_of(event: Event) -> str:  # noqa: C901, PLR0911, PLR0912 — one se
             return f"rolled the checkpoint of {table} to tick {tick} in {seconds:.2f} s"
         case Housekept(table=table, files_removed=files_removed, seconds=seconds):
             return f"removed {files_removed} files of {table} in {seconds:.2f} s"
+        case ViewPublished(view=view, tick=tick, rows_added=added, rows_removed=removed, seconds=seconds):
+            moved = f"{_rows(added)} added, {removed} removed in {seconds:.2f} s"
+            return f'published view "{view}" at tick {tick}: {moved}'
+        case PublishFailed(view=view, error=error):
+            return f'view "{view}" could not be published, trying again: {error.summary}. {_why(error)}'
         case Idle(tick=tick):
             return f"idle at tick {tick}"
         case _:

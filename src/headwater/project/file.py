@@ -101,7 +101,10 @@ def load(path: Path) -> Project:
         readings=_readings(document.table("relations"), tuple(source.name for source in sources)),
         sources=sources,
         views=_views(
-            file.parent / VIEWS_FOLDER, document.table("views"), strict=defaults.truth("strict", default=False)
+            file.parent / VIEWS_FOLDER,
+            document.table("views"),
+            address,
+            strict=defaults.truth("strict", default=False),
         ),
         global_transactions=_global_transactions(document, tuple(source.name for source in sources)),
         memory_bytes=_bytes(maintenance, "memory", LEAST_BYTES) or DEFAULT_BYTES,
@@ -248,7 +251,7 @@ def _global_ids(table: TomlTable) -> GlobalIds:
     return PreparedId()
 
 
-def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile, ...]:
+def _views(folder: Path, settings: TomlTable, warehouse: str, *, strict: bool) -> tuple[ViewFile, ...]:
     if not folder.is_dir():
         raise InvalidProject(
             f'the project has no folder "{folder.name}"',
@@ -263,7 +266,8 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
     files = _view_files(folder)
     for name, table in settings.tables():
         table.allow(
-            "guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables", "compare_at_birth"
+            *("guarantee", "algorithm", "strict", "keep", "maintenance", "refresh", "group_tables"),
+            *("compare_at_birth", "publish"),
         )
         if name not in files:
             raise InvalidProject(
@@ -272,7 +276,9 @@ def _views(folder: Path, settings: TomlTable, *, strict: bool) -> tuple[ViewFile
                 detail=f"there is no {VIEWS_FOLDER}/{name}.sql",
                 hint=did_you_mean(name, tuple(files), otherwise="write that file, or remove the table"),
             )
-    return tuple(_view(name, file, folder, settings.table(name), strict=strict) for name, file in files.items())
+    return tuple(
+        _view(name, file, folder, settings.table(name), warehouse, strict=strict) for name, file in files.items()
+    )
 
 
 def _view_files(folder: Path) -> dict[str, Path]:
@@ -298,7 +304,7 @@ def _path_text(file: Path, folder: Path) -> str:
     return f"{VIEWS_FOLDER}/{file.relative_to(folder).as_posix()}"
 
 
-def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: bool) -> ViewFile:
+def _view(name: str, file: Path, folder: Path, settings: TomlTable, warehouse: str, *, strict: bool) -> ViewFile:
     path_text = _path_text(file, folder)
     _check_name(name, "view", path_text)
     try:
@@ -323,8 +329,19 @@ def _view(name: str, file: Path, folder: Path, settings: TomlTable, *, strict: b
         refresh=_refresh(settings),
         group_tables=_group_tables(settings),
         is_compared_at_birth=settings.truth("compare_at_birth", default=True),
+        published=_published(settings, folder.parent, f"{warehouse}/published/{name}"),
         path_text=path_text,
     )
+
+
+def _published(table: TomlTable, folder: Path, usual: str) -> str | None:
+    """Return where a view is published: at its usual place, or where the project says."""
+    value = table.values.get("publish", False)
+    if isinstance(value, bool):
+        return usual if value else None
+    if not isinstance(value, str) or not value.strip():
+        raise table.refusal("publish", "true, or the folder of a Delta table as a text, belongs here")
+    return value if "://" in value else str(Path(folder, Path(value).expanduser()))
 
 
 def _keep(table: TomlTable) -> tuple[LineageWish, ...]:

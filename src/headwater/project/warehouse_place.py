@@ -47,6 +47,15 @@ def warehouse_place(table: TomlTable, folder: Path) -> tuple[str, StorageDeclara
     )
 
 
+def storage_options() -> dict[str, list[str]]:
+    """Return the options of [warehouse.storage], each with the stores that know it."""
+    found: dict[str, list[str]] = {}
+    for scheme, (plain, secret) in _OPTIONS.items():
+        for name in (*plain, *secret):
+            found.setdefault(name, []).append(f"{scheme}://")
+    return found
+
+
 def _folder(table: TomlTable, value: str, folder: Path) -> str:
     """Return a folder of this machine. A path that cannot be one, or would mix it with the project, is refused."""
     hint = 'name a folder of its own on this machine: path = "warehouse"'

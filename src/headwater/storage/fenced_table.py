@@ -25,7 +25,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from types import MappingProxyType
 from typing import Any, Self
@@ -169,6 +169,20 @@ class FencedTable:
             if said and _MARK in said[0]:
                 return str(said[0][_MARK])
         return None
+
+    @property
+    def identity(self) -> str:
+        """What tells this table from every other one: Delta gives it once, when the table is made."""
+        return str(self._table.metadata().id)
+
+    def commit_infos(self, count: int) -> Iterator[Mapping[str, Any]]:
+        """Yield what the newest commits say of themselves, newest first, as far as their entries are there."""
+        for version in range(self.version, max(-1, self.version - count), -1):
+            entry = read_text(self.path, f"_delta_log/{version:020}.json")
+            if entry is None:
+                return
+            said = [action["commitInfo"] for line in entry.splitlines() if "commitInfo" in (action := json.loads(line))]
+            yield said[0] if said else {}
 
     def reload(self) -> None:
         """See the newest version."""

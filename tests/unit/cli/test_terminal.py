@@ -93,7 +93,8 @@ def test_the_demo_succeeds_only_if_every_state_was_exact(
     check = CheckResult(views=(ViewCheck(view="sales", promised=Guarantee.COMPLETE, tick=Tick(9), verdict=verdict),))
     sample = Sample(view="sales", tick=Tick(5), columns=("id", "name"), rows=((1, "pen"), (2, None)))
 
-    def played(seconds: int, listener: Listener) -> DemoResult:
+    def played(seconds: int, listener: Listener, watch: object) -> DemoResult:
+        assert watch is None
         del listener
         return DemoResult(
             transaction_count=1_999,

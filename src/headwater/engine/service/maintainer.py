@@ -125,14 +125,13 @@ class Maintainer:
         self.upkeep = Upkeep(
             spark,
             warehouse.path,
-            resolved.project.retention,
+            resolved.project,
             lambda: dict(self.replicas),
             self._auxiliary_tables,
             lambda: self._needed,
             warehouse.commits.journal,
             budget,
             listener,
-            settings,
         )
         self._runner = Runner(
             spark=spark,

@@ -16,13 +16,14 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import SparkSession
 
+from headwater.engine.service.publisher import Publisher
 from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.replica_reader import ReplicaReader, refresh_replica
 from headwater.model.memory_budget import MemoryBudget
 from headwater.model.position import Tick
-from headwater.model.project import RetainFor, RetainTicks, Retention
+from headwater.model.project import Project, RetainFor, RetainTicks, Retention
 from headwater.model.relation import RelationName
-from headwater.model.settings import Settings, UpkeepSettings
+from headwater.model.settings import UpkeepSettings
 from headwater.observe.events import CheckpointRolled, Housekept, Listener
 from headwater.storage.object_store import look_seconds
 from headwater.warehouse.chores import Policy
@@ -44,19 +45,19 @@ class Upkeep:
         self,
         spark: SparkSession,
         path: str,
-        retention: Retention,
+        project: Project,
         replicas: Callable[[], dict[RelationName, ReplicaReader]],
         tables: Callable[[], Collection[AuxiliaryTable]],
         needed: Callable[[], Tick],
         journal: Journal,
         budget: MemoryBudget,
         listener: Listener,
-        settings: Settings,
     ) -> None:
         """`replicas`, `tables` and `needed` say what the maintainer uses now: `needed` is the log's oldest tick.
 
         `journal` is the maintainer's, which holds what is not folded.
         """
+        settings = project.settings
         self._spark = spark
         self._path = path
         self._replicas = replicas
@@ -70,7 +71,8 @@ class Upkeep:
         self._interval_seconds = look_seconds(
             path, settings.upkeep.interval_seconds, settings.upkeep.remote_interval_seconds
         )
-        self._policy = _policy(retention, settings.upkeep)
+        self._policy = _policy(project.retention, settings.upkeep)
+        self._publisher = Publisher(project, listener)
         self._next_roll: dict[str, float] = {}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
@@ -80,12 +82,14 @@ class Upkeep:
     def start(self) -> None:
         """Begin."""
         self._thread.start()
+        self._publisher.start()
 
     def stop(self) -> None:
         """Stop after the current chore."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=120)
+        self._publisher.stop()
 
     def _run(self) -> None:
         started_at = datetime.now(UTC)

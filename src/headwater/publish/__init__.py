@@ -1,0 +1,1 @@
+"""Views for other programs: plain Delta tables of their current state."""
