@@ -15,6 +15,7 @@ from test_stopped import stopped
 
 from headwater.engine.batch import round as batch_round
 from headwater.engine.batch.round import Outcome, Round, free_beside
+from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.state.live_view import LiveView
 from headwater.observe.events import BatchCommitted, BatchStarted
 
@@ -37,7 +38,7 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held_up(monkeypatch: pytest.MonkeyPatch, name: str, may_end: Callable[[], object]) -> None:
     """Let a view wait once it knows what it looks rows up in, before it does."""
-    compute = batch_round.compute_view_delta
+    compute = compute_view_delta
 
     def slow(runner: Any, view: Any, *others: Any) -> Any:
         if view.name == name:
@@ -57,7 +58,12 @@ def test_who_shares_a_table_with_a_late_view_waits_for_it(
     catalog = world.warehouse.catalog()
     assert set(catalog.views["whole"].segments) & set(catalog.views["totals"].segments), "they share a table"
     may_end, begun = threading.Event(), threading.Event()
-    held_up(monkeypatch, "totals", lambda: (begun.set(), may_end.wait(30)))
+
+    def pause() -> None:
+        begun.set()
+        may_end.wait(30)
+
+    held_up(monkeypatch, "totals", pause)
     with world.running() as maintainer:
         before = world.warehouse.frontier("totals")
         world.sell(16)
@@ -74,6 +80,7 @@ def test_who_shares_a_table_with_a_late_view_waits_for_it(
     world.assert_exact("sold", "totals", "whole")
 
 
+@pytest.mark.thorough
 def test_a_run_of_some_ticks_ends_although_views_are_late_in_turns(
     world: ScriptedWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -93,7 +100,12 @@ def test_a_run_of_some_ticks_ends_although_views_are_late_in_turns(
     begun = len([one for one in world.events if isinstance(one, (BatchStarted, BatchCommitted))])
     first, stop = maintainer.frontier(), threading.Event()
     absorb = maintainer._absorb
-    monkeypatch.setattr(maintainer, "_absorb", lambda: (lately.append(bool(maintainer._beside.late)), absorb()))
+
+    def absorbed() -> None:
+        lately.append(bool(maintainer._beside.late))
+        absorb()
+
+    monkeypatch.setattr(maintainer, "_absorb", absorbed)
 
     def sell() -> None:
         for one in range(16, 400):

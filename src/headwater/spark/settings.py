@@ -48,6 +48,7 @@ _PINNED = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.variable.substitute": "false",  # it puts the environment and settings into texts, in literals too
 }
 
 FAST = {

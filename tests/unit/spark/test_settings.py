@@ -46,6 +46,12 @@ def test_a_session_of_ours_makes_others_by_itself(spark: SparkSession) -> None:
     assert not on_spark._own_settings(spark), "every new session has what is pinned, without a call for each"
 
 
+@pytest.mark.parametrize("text", ["${env:PATH}", "${system:user.dir}", "${spark.app.name}", "${x}"])
+def test_a_text_is_never_replaced_by_settings_or_the_environment(spark: SparkSession, text: str) -> None:
+    for session in (spark, small_session(spark)):
+        assert session.sql(f"SELECT '{text}' AS found").collect()[0].found == text
+
+
 class Fixed:
     """The settings of a session that lets nobody change them."""
 

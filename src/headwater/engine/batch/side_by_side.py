@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 Group = Sequence[str]
 
 _LATE_TIMES = 4
-"""So many times as long as a batch waits for a group, others may be left behind after the first."""
+"""How many times as long as a batch waits for a group others may be left behind after the first."""
 
 
 class SideBySide(Generic[Found]):
