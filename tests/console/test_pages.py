@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable
@@ -147,7 +148,7 @@ def test_every_page_shows_the_tick_of_its_url(written: Served, path: str) -> Non
         ("/source/nosuch", "HW-118"),
         ("/view/sold?at=41", "HW-415"),
         ("/view/sold?where=nosuch+%3D+1", "HW-147"),
-        ("/view/sold?where=1%3D1%3B+DROP", "HW-14"),
+        ("/view/sold?where=1%3D1%3B+DROP", "HW-201"),
         ("/transaction/99", "HW-762"),
         ("/view/sold?at=yesterday", "HW-120"),
     ],
@@ -248,6 +249,8 @@ def test_rows_can_be_named_exactly(written: Served) -> None:
     for row in list(state_at(40)["sold"])[:3]:
         found = written.project.query(f"SELECT * FROM sold WHERE {condition(schema, row)}", at=40).table
         assert [tuple(one.values()) for one in found.to_pylist()] == [row]
+    lists = pa.schema([("a", pa.list_(pa.list_(pa.string()))), ("b", pa.list_(pa.int32()))])
+    assert condition(lists, ([["x", None], []], [1])) == "`a` = ARRAY(ARRAY('x', NULL), ARRAY()) AND `b` = ARRAY(1)"
     odd = pa.schema([("a", pa.string()), ("b", pa.float64()), ("c", pa.timestamp("us")), ("d", pa.binary())])
     text = condition(odd, ("it's \\ a", float("nan"), datetime(2026, 1, 1, 2), b"\x01"))
     assert text == (
@@ -289,3 +292,35 @@ def test_metrics_servers_may_ask_the_console(written: Served) -> None:
     status, text = written.get("/metrics")
     assert status == 200
     assert f"headwater_log_last_tick {TICKS}.0" in text
+
+
+def test_a_comment_in_a_condition_takes_nothing_of_the_page_away(written: Served) -> None:
+    plain = [written.get(f"/view/sold?at=40&where=id+%3E+0&page={page}")[1] for page in (1, 2)]
+    noted = [written.get(f"/view/sold?at=40&where=id+%3E+0+--+all&page={page}")[1] for page in (1, 2)]
+    assert [rows_of(page) for page in noted] == [rows_of(page) for page in plain]
+    assert rows_of(noted[0]) != rows_of(noted[1])
+    _, joined = written.get("/view/sold?at=40&where=id+%3E+0+UNION+ALL+SELECT+*+FROM+sold")
+    assert 'id="rows"' not in joined, "a condition is a condition"
+
+
+def test_a_page_of_another_site_cannot_make_the_console_work(written: Served) -> None:
+    cross = {"Sec-Fetch-Site": "cross-site"}
+    assert written.get("/", **cross, **{"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"})[0] == 403
+    assert written.get("/", **cross, **{"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"})[0] == 403
+    assert written.get("/", **cross, **{"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"})[0] == 200
+    assert written.get("/", **{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"})[0] == 200
+
+
+def test_a_token_that_is_no_plain_text_is_refused_as_any_other(written: Served) -> None:
+    form = urllib.request.Request(written.address + "certificate", data="form_token=é".encode(), method="POST")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(form, timeout=30)
+    with refused.value as error:
+        assert (error.code, "HW-761" in error.read().decode()) == (400, True)
+
+
+def test_a_console_beside_something_finds_another_port(written: Served) -> None:
+    taken = int(written.address.rstrip("/").rsplit(":", 1)[1])
+    with serving(written.project, port=taken) as address:
+        assert address != written.address
+        assert Served(written.project, address).get("/")[0] == 200

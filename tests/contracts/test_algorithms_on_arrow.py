@@ -72,6 +72,7 @@ def _to_lab(effect: Effect) -> Effect:
                 upto=effect.upto,
                 terms=tuple(Term(tick=term.tick, bound=_bags(term.bound)) for term in effect.terms),
                 removed={alias: _keys(keys) for alias, keys in effect.removed.items()},
+                modified=_bags(effect.modified),
                 distinct=effect.distinct,
             )
 

@@ -44,9 +44,12 @@ QUERIES = {
     "total": "SELECT count(*) AS c, sum(d) AS d, max(t) AS t, min(s) AS s FROM a",
     "text of time": "SELECT cast(t AS string) AS t, date_format(t, 'HH:mm') AS m FROM a",
     "scalar": "SELECT n FROM a WHERE n > (SELECT avg(n) FROM b)",
+    "chance": "SELECT n, CASE WHEN rand() < 2 THEN s END AS s FROM a",
+    "today": "SELECT n, date_diff(current_date(), current_date()) AS d FROM a",
+    "written now": "SELECT n, CAST('now' AS TIMESTAMP) > TIMESTAMP '2026-01-01 00:00:00' AS r FROM a",
     "crossed": "SELECT a.n AS x, b.n AS y FROM a CROSS JOIN b WHERE a.n < b.n",
 }
-NEVER_KEPT = {"scalar"}
+NEVER_KEPT = {"scalar", "chance", "today", "written now"}
 
 
 def rows(rng: Random, count: int) -> pa.Table:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
 from itertools import count
 
+import pyarrow as pa
 import pymysql
 import pytest
 from mariadb_server import MariadbServer, mariadb_server
@@ -17,10 +21,10 @@ from mariadb_under_test import MariadbUnderTest
 from volume import volume
 
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
-from headwater.model.relation import RelationName
+from headwater.model.relation import ColumnUse, RelationName
 from headwater.sources.mariadb import MariadbSource
 from headwater.sources.source import SourceSettings
-from headwater_contracts.database import ITEMS, NOTES, SOURCE
+from headwater_contracts.database import ITEMS, NOTES, SOURCE, Table
 from headwater_contracts.followed import FollowedSource, items, sum_up
 from headwater_contracts.sources import as_stored
 
@@ -77,9 +81,59 @@ def test_what_is_rolled_back_to_a_savepoint_is_not_told(at: FollowedSource) -> N
     assert at.bag(at.captures(), ITEMS) == Counter(items(1, 3))
 
 
+def test_savepoints_are_told_apart_as_the_server_does(at: FollowedSource) -> None:
+    """It logs that it goes back to one only if it cannot take all back: if a table of another engine was changed."""
+    at.database.run("CREATE TABLE other (id int) ENGINE=MyISAM")  # type: ignore[attr-defined]
+    session(
+        at,
+        "INSERT INTO items VALUES (1, 'item 1', 1)",
+        "SAVEPOINT Élan",
+        "INSERT INTO items VALUES (2, 'item 2', 2)",
+        "INSERT INTO other VALUES (1)",
+        "ROLLBACK TO elan",
+        "INSERT INTO items VALUES (3, 'item 3', 3)",
+    )
+    captures = at.captures()
+    with at.snapshot() as snapshot:
+        assert at.whole(snapshot, ITEMS) == at.bag(captures, ITEMS) == Counter(items(1, 3))
+
+
+def test_statements_that_begin_late_are_understood(at: FollowedSource) -> None:
+    at.database.commit({"items": items(1), "notes": {(1, "a"): 1}})
+    session(
+        at,
+        "CREATE TABLE ITEMS (id int)",
+        "TRUNCATE TABLE ITEMS",
+        "SET STATEMENT lock_wait_timeout = 5 FOR TRUNCATE TABLE notes",
+        "INSERT INTO items VALUES (2, 'item 2', 2)",
+    )
+    captures = at.captures()
+    assert [set(names) for capture in captures for names in capture.truncated.values()] == [{NOTES.relation}]
+    assert at.bag(captures, ITEMS) == Counter(items(1, 2))
+    at.database.run("ALTER TABLE items WAIT 5 MODIFY price decimal(20,4)")  # type: ignore[attr-defined]
+    assert [set(one) for capture in at.captures() for one in capture.altered.values()] == [{ITEMS.relation}]
+
+
+def test_a_statement_of_a_session_with_other_characters_is_understood(
+    database: MariadbUnderTest, server: MariadbServer
+) -> None:
+    table = Table(name="größen", columns=(("id", "bigint"),), key=("id",))
+    database.create(table)
+    at = FollowedSource(database, (table,))
+    database.commit({"größen": {(1,): 1}})
+    with contextlib.closing(
+        pymysql.connect(host="127.0.0.1", port=server.port, user="root", database=database.name, charset="latin1")
+    ) as connection:
+        connection.cursor().execute("TRUNCATE TABLE größen")
+    captures = at.captures()
+    at.close()
+    assert [set(names) for capture in captures for names in capture.truncated.values()] == [{table.relation}]
+
+
 @pytest.mark.parametrize(
     ("statements", "code"),
     [
+        (("SET binlog_format = STATEMENT", "CREATE TEMPORARY TABLE items (id int)", "TRUNCATE items"), "HW-385"),
         (("SET binlog_format = STATEMENT", "INSERT INTO items VALUES (5, 'a', 1)"), "HW-385"),
         (("SET binlog_row_image = MINIMAL", "UPDATE items SET price = 3 WHERE id = 1"), "HW-385"),
         (("SET GLOBAL log_bin_compress = ON", f"INSERT INTO items VALUES (2, '{'x' * 2000}', 1)"), "HW-385"),
@@ -289,14 +343,75 @@ def test_a_log_that_is_thrown_away_is_lost(at: FollowedSource, server: MariadbSe
     server.execute("FLUSH BINARY LOGS")
     at.database.commit({"items": items(2)})
     [(newest, *_)] = server.execute("SHOW MASTER STATUS")
-    deadline = time.monotonic() + 10
-    while len(server.execute("SHOW BINARY LOGS")) > 1 and time.monotonic() < deadline:
-        server.execute(f"PURGE BINARY LOGS TO '{newest}'")
-        time.sleep(0.1)
+    _purged(server, newest)
     with pytest.raises(SourceLost) as lost:
         at.reconnect(held)
     assert lost.value.code == "HW-311"
     assert "binlog_expire_logs_seconds" in lost.value.hint
+
+
+def _purged(server: MariadbServer, newest: str) -> None:
+    """Delete the files before one. The server keeps them for a moment longer for those that read them."""
+    deadline = time.monotonic() + 10
+    while len(server.execute("SHOW BINARY LOGS")) > 1 and time.monotonic() < deadline:
+        server.execute(f"PURGE BINARY LOGS TO '{newest}'")
+        time.sleep(0.1)
+
+
+def test_a_quiet_log_whose_old_files_are_gone_is_not_lost(at: FollowedSource, server: MariadbServer) -> None:
+    """What was followed last is in a file that is deleted. The beginning of the file after it is the proof then."""
+    at.database.commit({"items": items(1)})
+    at.captures()
+    server.execute("FLUSH BINARY LOGS")
+    at.captures()
+    held = as_stored(at.follower.followed_to())
+    at.close()
+    [(newest, *_)] = server.execute("SHOW MASTER STATUS")
+    _purged(server, newest)
+    at.database.commit({"items": items(2)})
+    at.reconnect(held)
+    assert at.bag(at.captures(), ITEMS) == Counter(items(2))
+    at.close()
+    server.execute("RESET MASTER")
+    for _ in range(int(newest.rpartition(".")[2]) - 1):
+        server.execute("FLUSH BINARY LOGS")
+    at.database.commit({"items": items(3)})
+    with pytest.raises(SourceLost, match="HW-315"):
+        at.reconnect(held)
+
+
+def test_a_log_that_is_begun_again_while_it_is_followed_is_lost(at: FollowedSource, server: MariadbServer) -> None:
+    """The server goes on to send the old file, in which nothing is written any more."""
+    server.execute("RESET MASTER")
+    at.reconnect(at.source.prepare([ITEMS.relation], at.slot, is_new=True))
+    at.database.commit({"items": items(*range(20))})
+    at.captures()
+    server.execute("RESET MASTER")
+    at.database.commit({"items": items(99)})
+    with pytest.raises(SourceLost, match="HW-315"):
+        at.follower.log_end()
+    with at.snapshot() as snapshot:
+        with snapshot.reader() as reader:
+            assert reader.seen.last < at.follower.followed_to()[SOURCE].offset, "it saw more than its position says"
+        with pytest.raises(SourceLost, match="HW-315"):
+            snapshot.is_valid(at)
+
+
+def test_what_is_computed_again_for_all_rows_is_told(database: MariadbUnderTest) -> None:
+    table = Table(name="sums", columns=(("id", "bigint"), ("total", "decimal(10,2)")), key=("id",))
+    database.run("CREATE TABLE sums (id bigint PRIMARY KEY, a double, total decimal(10,2) AS (a) STORED)")
+    at = FollowedSource(database, (table,))
+    database.run("INSERT INTO sums (id, a) VALUES (1, 1.25)")
+    relation = at.relation(table)
+    columns = tuple(replace(one, use=ColumnUse.UNREAD) if one.name == "a" else one for one in relation.columns)
+    at.close()
+    follower = at.source.follow([replace(relation, columns=columns)], at.slot, at.start)
+    database.run("ALTER TABLE sums MODIFY a int")
+    captures = []
+    while not any(capture.altered for capture in captures):
+        captures.append(follower.next_capture(5.0))
+    assert captures[0].rows[table.relation]["total"].to_pylist() == [Decimal("1.25")]
+    follower.close()
 
 
 def test_a_log_that_lost_its_end_is_not_taken_for_what_was_followed(at: FollowedSource, server: MariadbServer) -> None:
@@ -317,6 +432,95 @@ def test_a_log_that_lost_its_end_is_not_taken_for_what_was_followed(at: Followed
     with pytest.raises(SourceLost) as lost:
         at.reconnect(held)
     assert lost.value.code == "HW-315"
+
+
+def test_a_transaction_that_the_server_died_in_is_not_told(at: FollowedSource, server: MariadbServer) -> None:
+    """The log has its beginning. When the server starts again, it takes back what has no end there."""
+    server.execute("FLUSH BINARY LOGS")
+    at.database.commit({"items": items(1)})
+    at.captures()
+    held = as_stored(at.follower.followed_to())
+    at.close()
+    at.database.commit({"items": items(2)})
+    [(file, *_)] = server.execute("SHOW MASTER STATUS")
+    *_, (_, begin_of_end, kind, *_) = server.execute(f"SHOW BINLOG EVENTS IN '{file}'")
+    assert kind == "Xid"
+    server.kill()
+    with (server.directory / "data" / file).open("r+b") as log:
+        log.truncate(begin_of_end)
+    server.start()
+    at.database._connection = None  # type: ignore[attr-defined]
+    at.database.commit({"items": items(3)})
+    at.reconnect(held)
+    assert at.bag(at.captures(), ITEMS) == Counter(items(3))
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [({"binlog-ignore-db": "{name}"}, "HW-384"), ({"log-bin": None, "skip-log-bin": "1"}, "HW-383")],
+)
+def test_a_server_that_comes_back_without_our_log_is_refused(
+    at: FollowedSource, server: MariadbServer, options: dict[str, str | None], code: str
+) -> None:
+    at.database.commit({"items": items(1)})
+    at.captures()
+    held = as_stored(at.follower.followed_to())
+    at.close()
+    usual = dict(server.settings)
+    name = at.database.name  # type: ignore[attr-defined]
+    given = {key: value and value.format(name=name) for key, value in {**usual, **options}.items()}
+    server.settings = {key: value for key, value in given.items() if value is not None}
+    try:
+        _restart(server)
+        with pytest.raises(SourceRefused) as refused:
+            at.reconnect(held)
+        assert refused.value.code == code
+    finally:
+        server.settings = usual
+        _restart(server)
+        at.database._connection = None  # type: ignore[attr-defined]
+
+
+def test_a_replica_is_refused(at: FollowedSource, server: MariadbServer) -> None:
+    """What its primary has changed is not in its own log, unless it is set to write it there."""
+    server.execute("CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = 1, MASTER_USER = 'nobody'")
+    server.execute("START SLAVE SQL_THREAD")
+    try:
+        [refusal] = at.source.inspect([ITEMS.relation]).refusals
+        with pytest.raises(SourceRefused, match="HW-384"):
+            at.reconnect(as_stored(at.start))
+    finally:
+        server.execute("STOP SLAVE")
+        server.execute("RESET SLAVE ALL")
+    assert refusal.code == "HW-384"
+    assert "replica" in str(refusal)
+
+
+def test_probes_find_each_row_once_by_any_key(database: MariadbUnderTest) -> None:
+    """Small decimals, both zeros, and characters that a column cannot hold are keys as any others."""
+    columns = (("id", "bigint"), ("amount", "decimal(30,10)"), ("size", "double"), ("name", "string"))
+    table = Table(name="kinds", columns=columns, key=("id",))
+    database.run(
+        "CREATE TABLE kinds (id bigint PRIMARY KEY, amount decimal(30,10), size double, name varchar(20)"
+        " CHARACTER SET utf8mb3, KEY (amount), KEY (size), KEY (name))"
+    )
+    database.run(
+        "INSERT INTO kinds VALUES (1, 12345678901234567890.1, 0, 'a'), (2, 12345678901234567890.2, -0.0, 'b'),"
+        " (3, 0, 1, ''), (4, 0.00000001, 2, NULL)"
+    )
+    at = FollowedSource(database, (table,))
+    amounts = ("12345678901234567890.1000000000", "12345678901234567890.2000000000", "0E-10", "1.00E-8", "7.0")
+    wanted = {
+        "amount": ([*map(Decimal, amounts)], [1, 2, 3, 4]),
+        "size": ([0.0, -0.0, 1.0, math.nan], [1, 2, 3]),
+        "name": (["😀", "a", ""], [1, 3]),
+    }
+    relation = at.relation(table)
+    with at.snapshot() as snapshot, snapshot.reader() as reader:
+        for name, (keys, ids) in wanted.items():
+            asked = pa.table({name: pa.array(keys, relation.column(name).arrow_field.type)})
+            assert sorted(reader.probe(relation, ("id",), (name,), asked)["id"].to_pylist()) == ids
+    at.close()
 
 
 def test_snapshots_are_exact_while_many_write(at: FollowedSource) -> None:

@@ -199,7 +199,7 @@ def broken(error: Exception) -> HeadwaterError:
 
 def require_form(console: Console, token: str) -> None:
     """Refuse a POST that does not come from a form of this console."""
-    if not hmac.compare_digest(token, console.form_token):
+    if not hmac.compare_digest(token.encode(), console.form_token.encode()):
         raise NotReadable(
             "this form is from another run of the console",
             code="HW-761",
@@ -210,6 +210,8 @@ def require_form(console: Console, token: str) -> None:
 
 def _refusal(request: Request, access: Access) -> Response | None:
     """Return what is answered to a request that may not ask. A page of another site may not, by any name of ours."""
+    if not _is_own(request):
+        return Response("another site may link to the console, and may not ask it", status_code=403)
     host = request.headers.get("host", "")
     name = host.rsplit(":", maxsplit=1)[0] if not host.endswith("]") else host
     if not access.token:
@@ -222,6 +224,14 @@ def _refusal(request: Request, access: Access) -> Response | None:
     if hmac.compare_digest(request.cookies.get(_COOKIE, "").encode(), access.token.encode()):
         return None
     return Response("open the address with the token that `headwater ui` printed", status_code=403)
+
+
+def _is_own(request: Request) -> bool:
+    """Tell whether a page of ours or a person asks, by what browsers say. A page of another site could make us work."""
+    if request.headers.get("sec-fetch-site") != "cross-site":
+        return True
+    mode, shown_in = (request.headers.get(f"sec-fetch-{name}") for name in ("mode", "dest"))
+    return (request.method, mode, shown_in) == ("GET", "navigate", "document")
 
 
 def _error_page(console: Console, request: Request, error: HeadwaterError, status: int = 400) -> HTMLResponse:

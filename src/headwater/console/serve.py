@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LOCAL = "127.0.0.1"
 PORT = 8765
 _CLOSING_SECONDS = 5
+_CANNOT_LISTEN = "HW-764"
 _PACKAGES = ("fastapi", "jinja2", "uvicorn")
 
 
@@ -44,8 +45,16 @@ def serve(project: Headwater, host: str, port: int, announce: Callable[[str], No
 
 @contextmanager
 def serving(project: Headwater, host: str = LOCAL, port: int = 0) -> Iterator[str]:
-    """Serve beside a block, in a thread, and give it the address to open. Port 0 is any that is free."""
-    server, address, listening = _prepared(project, host, port)
+    """Serve beside a block, in a thread, and give it the address to open.
+
+    Port 0 is any that is free, and so is one that is taken: the block goes on wherever the console is.
+    """
+    try:
+        server, address, listening = _prepared(project, host, port)
+    except HeadwaterError as error:
+        if error.code != _CANNOT_LISTEN or not port:
+            raise
+        server, address, listening = _prepared(project, host, 0)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), name="console", daemon=True)
     thread.start()
     try:

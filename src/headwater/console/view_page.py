@@ -141,7 +141,7 @@ def _rows(console: Console, request: Request, state: ConsoleState, name: str, ti
     number = max(1, int(written)) if written.isdecimal() else 1
     schema = state.warehouse.kept_table(name).schema
     clause = _order(schema, order)
-    sql = f"SELECT * FROM {_quoted(name)}" + (f" WHERE {where}" if where.strip() else "") + clause
+    sql = f"SELECT * FROM {_quoted(name)}{_where(where)}{clause}"
     found = console.project.query(f"{sql} LIMIT {_PAGE + 1} OFFSET {(number - 1) * _PAGE}", at=tick)
     shown = found.table.slice(0, _PAGE)
     values = list(zip(*(column.to_pylist() for column in shown.columns), strict=True))
@@ -158,6 +158,11 @@ def _rows(console: Console, request: Request, state: ConsoleState, name: str, ti
         order=order,
         where=where,
     )
+
+
+def _where(where: str) -> str:
+    """Return the condition as a clause. Whatever is in it, a comment too, what follows it stays."""
+    return f" WHERE ({where}\n)" if where.strip() else ""
 
 
 def _order(schema: pa.Schema, order: str) -> str:
@@ -204,6 +209,9 @@ def _literal(kind: pa.DataType, value: object) -> str:  # noqa: PLR0911 - one li
             return f"DATE '{value.isoformat()}'"
         case bytes():
             return f"X'{value.hex()}'"
+        case list():
+            parts = ("NULL" if one is None else _literal(kind.value_type, one) for one in value)
+            return f"ARRAY({', '.join(parts)})"
         case _:
             escaped = str(value).replace("\\", "\\\\").replace("'", "\\'")
             return f"'{escaped}'"
@@ -282,7 +290,8 @@ def _copied(
     at = state.view(name).frontier if tick is None else tick
     if at is None:
         return []
-    where = f" WHERE {rows.where}" if rows and rows.where.strip() else ""
+    plain = rows is None or "--" not in rows.where
+    where = "" if rows is None else f" WHERE {rows.where}" if plain and rows.where.strip() else _where(rows.where)
     order = _order(state.warehouse.kept_table(name).schema, rows.order) if rows and rows.order else ""
     sql = f"SELECT * FROM {name}{where}{order}"
     said = sql.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$", "\\$")

@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import date
-from functools import cache, reduce
+from functools import cache, reduce, wraps
 from operator import and_, or_
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -48,7 +48,23 @@ _SHUFFLES_PER_CORE = 8
 _numbers = itertools.count()
 _names_in_use = threading.Lock()
 
+_making = threading.RLock()
+
 K = TypeVar("K", bound=Hashable)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def made_once(make: Callable[P, T]) -> Callable[P, T]:
+    """Let all threads have the same: frames of one session cannot be named in another."""
+    kept = cache(make)
+
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _making:
+            return kept(*args, **kwargs)  # type: ignore[arg-type]  # sessions and flags are hashable
+
+    return made
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -95,7 +111,7 @@ def small_session(spark: SparkSession) -> SparkSession:
     return _session(spark, small=True)
 
 
-@cache
+@made_once
 def large_session(spark: SparkSession) -> SparkSession:
     """Return the session for queries over frames: it decides as it goes how rows are divided and joined."""
     session = session_like(spark)
@@ -246,21 +262,21 @@ def session_like(spark: SparkSession) -> SparkSession:
     return session
 
 
-@cache
+@made_once
 def _own_settings(spark: SparkSession) -> Mapping[str, str | None]:
     """Return the settings that a new session does not have by itself. None stands for one that only it has."""
     new, own = spark.newSession().conf.getAll, spark.conf.getAll
     return {key: own.get(key) for key in {**new, **own} if new.get(key) != own.get(key)}
 
 
-@cache
+@made_once
 def _prepared(spark: SparkSession) -> PreparedQueries:
     session = session_like(spark)
     session.conf.set("spark.sql.constraintPropagation.enabled", value=False)
     return PreparedQueries(session)
 
 
-@cache
+@made_once
 def _session(spark: SparkSession, *, small: bool) -> SparkSession:
     session = session_like(spark)
     if not is_connect(spark):

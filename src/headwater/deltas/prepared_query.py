@@ -11,8 +11,9 @@ Invariants
    Spark computes once per plan: an exchange into one partition gives way to reading all partitions in one task, and a
    plan with anything that is not in `_STATELESS` is not kept.
 2. One thread at a time runs a kept query: rows are in its tables from before the job begins until it has ended.
-3. Nothing in a plan depends on the rows: tables are RDDs of unknown size, joined as hints say.
-4. If a kept query fails, its text is run as it is. So errors, and who is to blame for them, are Spark's own.
+3. Nothing in a plan is a value of the time or of chance: Spark puts the time into a plan when it makes it.
+4. Nothing in a plan depends on the rows: tables are RDDs of unknown size, joined as hints say.
+5. If a kept query fails, its text is run as it is. So errors, and who is to blame for them, are Spark's own.
 
 It uses methods of Spark that are public in Java and not documented. They are tried once per session, with rows of
 which the result is known. Where they are missing or do something else, every query is run by its text.
@@ -21,9 +22,11 @@ which the result is known. Where they are missing or do something else, every qu
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -54,6 +57,8 @@ _SETTINGS = {
     "spark.sql.execution.arrow.localRelationThreshold": "0",
 }
 """What kept plans need: decided once, one partition, and tables that are RDDs however few rows they have."""
+_TIME_WORDS = re.compile(r"'\s*(now|today|tomorrow|yesterday|epoch)\s*'", re.IGNORECASE)
+"""Texts that Spark reads as a time once it plans a query that casts them."""
 _TRIAL = "SELECT k, sum(w) AS w FROM (SELECT a.k, a.w * b.w AS w FROM one AS a JOIN two AS b ON a.k = b.k) GROUP BY k"
 _log = logging.getLogger(__name__)
 
@@ -111,8 +116,8 @@ class PreparedQueries:
     def run(self, sql: str, tables: Mapping[str, pa.Table], *, will_come_again: bool = False) -> pa.Table | None:
         """Return what a query gives that was met before, or will come again. None: it has to be run by its text."""
         shape = (sql, tuple((name, table.schema) for name, table in tables.items()))
-        if self._works is False or shape in self._refused:
-            return None
+        if self._works is False or not tables or shape in self._refused:
+            return None  # without tables it has no other rows to run over again
         try:
             query = self._query(shape, will_come_again=will_come_again)
             return None if query is None else self._run(query, tables)
@@ -124,6 +129,8 @@ class PreparedQueries:
         """Return a kept query. Of one that may never come again it is only noted that it came."""
         known = self._known.get(shape)
         if known is not None:
+            with suppress(KeyError):  # another thread may have let it go just now
+                self._known.move_to_end(shape)
             return known
         with self._planning:
             if shape not in self._known:
@@ -139,6 +146,8 @@ class PreparedQueries:
             try:
                 self._known[shape] = query = self._known[shape] or self._planned(shape)
             except (_CannotBeKeptError, Py4JError, PySparkException):
+                if len(self._refused) >= _MOST_QUERIES:
+                    self._refused.clear()
                 self._refused.add(shape)
                 raise
             return query
@@ -172,12 +181,20 @@ class PreparedQueries:
         inputs = {name: self._input(name, schema) for name, schema in tables}
         frame = session.sql(sql)
         jvm_frame: Any = frame._jdf  # noqa: SLF001 - as above; names of a frame are its columns to mypy
+        self._require_repeatable(sql, jvm_frame.queryExecution().analyzed())
         plan = jvm_frame.queryExecution().executedPlan()
         if not plan.subqueriesAll().isEmpty():
             raise _CannotBeKeptError("sub-queries are computed once per plan")
         java.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # type: ignore[union-attr]  # noqa: SLF001 - as above
         rows = jvm_frame.toArrowBatchRdd(self._stateless(plan))
         return _PreparedQuery(inputs=inputs, rows=rows, types=_arrow_types(frame))
+
+    def _require_repeatable(self, sql: str, analyzed: Any) -> None:
+        """Refuse a query whose result follows not from its rows alone."""
+        java: Any = self._session._jvm  # noqa: SLF001 - as above
+        of_the_time = java.org.apache.spark.sql.catalyst.trees.TreePattern.CURRENT_LIKE()
+        if not analyzed.deterministic() or analyzed.containsPattern(of_the_time) or _TIME_WORDS.search(sql):
+            raise _CannotBeKeptError("the time or chance is in it")
 
     def _input(self, name: str, schema: pa.Schema) -> _Input:
         """Register an empty table whose rows can be put in place later."""

@@ -23,6 +23,7 @@ from headwater.model.transaction import Capture, Transaction
 from headwater.observe.events import Event, SourceConnected, SourceDisconnected, SourceGone, SourceWarning
 from headwater.observe.messages import Messages
 from headwater.observe.status import MemoryStatus, SourceState
+from headwater.sources.source import Abilities
 from headwater.warehouse.followed import noted_status
 
 REFUSED = LoginRefused('source "shop" refuses the connection', code="HW-320")
@@ -31,6 +32,10 @@ CHANGED = SourceRefused('relation "shop.t" changed its shape', code="HW-331", de
 
 class ScriptedSource:
     """A source that answers every attempt to follow it with what a test says, the last of it again and again."""
+
+    abilities = Abilities(
+        shares_snapshots=True, exports_snapshots=False, reads_as_of=False, holds_log=True, tells_every_transaction=True
+    )
 
     def __init__(self, *answers: BaseException | None, name: str = "shop") -> None:
         self.name = name

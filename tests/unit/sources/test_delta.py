@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
@@ -20,7 +21,7 @@ from deltalake import DeltaTable, write_deltalake
 from headwater.deltas.extent import WHOLE
 from headwater.errors import HeadwaterError, InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.position import Positions
-from headwater.model.relation import COUNT, Relation, RelationName
+from headwater.model.relation import COUNT, ColumnUse, Relation, RelationName
 from headwater.model.transaction import Capture
 from headwater.sources.delta import DeltaSource
 from headwater.sources.delta import state as delta_state
@@ -160,6 +161,22 @@ def test_columns_that_views_read(items: DeltaTableWriter, tmp_path: Path, column
     assert what in capture.altered[max(capture.altered)][NAME]
 
 
+def test_a_new_view_does_not_care_for_what_was_before_it(items: DeltaTableWriter, tmp_path: Path) -> None:
+    """It reads a column that was added after other changes of the table's properties, which say nothing of it."""
+    held = Followed(tmp_path).held
+    items.commit([items.metadata()])
+    alter(items, *COLUMNS, ("more", "int"))
+    followed = Followed(tmp_path)
+    columns = tuple(
+        replace(one, use=ColumnUse.FIRST_READ) if one.name == "more" else one for one in followed.relation.columns
+    )
+    followed.relation, followed.held = replace(followed.relation, columns=columns), held
+    assert followed.captures() == []
+    alter(items, *COLUMNS)
+    [capture] = followed.captures()
+    assert [*capture.altered.values()] == [{NAME: 'column "more" was dropped or renamed'}]
+
+
 def test_a_table_that_was_made_again_is_lost(items: DeltaTableWriter, tmp_path: Path) -> None:
     """It has as many versions as the old one, and more; or fewer; or it is gone."""
     items.apply({(1, "a"): 1})
@@ -268,6 +285,70 @@ def test_what_cannot_be_read_is_refused_by_name(
     with pytest.raises(SourceRefused, match=named) as refused:
         follower.next_capture(0.0)
     assert refused.value.code == "HW-370"
+
+
+def test_nothing_is_told_of_what_comes_after_what_cannot_be_read(items: DeltaTableWriter, tmp_path: Path) -> None:
+    """A reader looks at all that is there at once: it must not leave a version out and go on behind it."""
+    followed = Followed(tmp_path)
+    items.apply({(1, "a"): 1})
+    items.commit([{"add": {"path": "x", "deletionVector": {"storageType": "u"}}}], {})
+    items.apply({(2, "b"): 1})
+    capture = followed.source.peek([followed.relation], "slot", followed.held)
+    assert capture is not None
+    assert [one.position.text for one in capture.transactions] == ["1"]
+
+
+def test_nothing_is_told_of_what_comes_after_an_alteration(items: DeltaTableWriter, tmp_path: Path) -> None:
+    followed = Followed(tmp_path)
+    items.apply({(1, "a"): 1})
+    alter(items, ("id", "bigint"))
+    alter(items, *COLUMNS)
+    items.apply({(2, "b"): 1})
+    capture = followed.source.peek([followed.relation], "slot", followed.held)
+    assert capture is not None
+    assert [one.position.text for one in capture.transactions] == ["1", "2"]
+    assert set(capture.altered) == {1}
+
+
+def test_a_commit_file_without_a_word_is_read_later(items: DeltaTableWriter, tmp_path: Path) -> None:
+    """Where a log is copied file by file, a file is there before its content is."""
+    followed = Followed(tmp_path)
+    items.apply({(1, "a"): 1})
+    file = items.path / "_delta_log" / f"{1:020}.json"
+    whole = file.read_text()
+    file.write_text("")
+    with pytest.raises(SourceUnavailable, match="HW-377"):
+        followed.captures()
+    file.write_text(whole)
+    assert followed.told() == [{(1, "a"): 1}]
+
+
+def test_partition_values_of_another_program(tmp_path: Path) -> None:
+    """Texts with any characters, and times with a zone, are the same from the log and from a reading."""
+    odd = ["50%", "a b", "a/b", "ü", "a=b", "x%20y", "q?z#", "%2F", "it's", " lead", None]
+    times = [dt.datetime(2026, 1, 2, 3, 4, 5, 678901, dt.UTC), dt.datetime(2026, 1, 2, tzinfo=dt.UTC)]
+    for name, kind, values in (("text", pa.string(), odd), ("time", pa.timestamp("us", "UTC"), times)):
+        path = tmp_path / name / "items"
+
+        def table(number: int, value: Any, kind: pa.DataType = kind) -> pa.Table:
+            return pa.table({"id": pa.array([number], pa.int64()), "part": pa.array([value], kind)})
+
+        write_deltalake(path, table(0, None), partition_by=["part"])
+        followed = Followed(path.parent)
+        for number, value in enumerate(values):
+            write_deltalake(path, table(number, value), mode="append")
+        expected = Counter(enumerate(values))
+        assert sum(followed.told(), Counter()) == expected
+        assert followed.rows() == expected + Counter([(0, None)])
+
+
+def test_bytes_as_partition_values_are_not_read(tmp_path: Path) -> None:
+    """Programs do not agree on how they are written."""
+    rows = pa.table({"id": pa.array([1], pa.int64()), "part": pa.array([b"\xff"])})
+    write_deltalake(tmp_path / "items", rows, partition_by=["part"])
+    [relation] = DeltaSource("lake", Lake.at(f"delta:{tmp_path}", "lake")).inspect([NAME]).relations
+    assert relation.column_names == ("id",)
+    assert dict(relation.unusable) == {"part": "binary, as a partition column"}
 
 
 def test_column_mapping_is_refused_when_it_is_declared(items: DeltaTableWriter, tmp_path: Path) -> None:

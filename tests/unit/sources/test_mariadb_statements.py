@@ -10,7 +10,7 @@ import pytest
 from headwater.cli.init import create_project
 from headwater.errors import InvalidProject
 from headwater.model.relation import Column, ColumnUse, Relation, RelationName
-from headwater.sources.mariadb.ddl import FollowedTables, effects
+from headwater.sources.mariadb.ddl import FollowedTables, client_encoding, effects
 from headwater.sources.registry import connect
 from headwater.sources.source import SourceSettings
 
@@ -21,7 +21,9 @@ ITEMS = Relation(
         Column(name="note", type="string", native="text", use=ColumnUse.UNREAD),
     ),
 )
-FOLLOWED = FollowedTables({("shop", "items"): ITEMS})
+NAMED = {("shop", "items"): ITEMS}
+FOLLOWED = FollowedTables.of(NAMED, ignores_case=False)
+IGNORING_CASE = FollowedTables.of(NAMED, ignores_case=True)
 
 HARMLESS = (
     "CREATE TABLE items_copy LIKE items",
@@ -39,11 +41,17 @@ HARMLESS = (
     "CREATE DEFINER=`root`@`localhost` TRIGGER t AFTER INSERT ON items FOR EACH ROW BEGIN END",
     "GRANT SELECT ON items TO me",
     "DROP DATABASE other",
+    "DROP TABLE Items",
+    "ALTER TABLE other RENAME COLUMN items TO things",
+    "ALTER TABLE items NOWAIT ADD COLUMN `engine` int",
+    "ALTER TABLE items WAIT 3 COMMENT='x' ENGINE=InnoDB",
+    "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE items DROP COLUMN note",
+    "SET PASSWORD FOR items = PASSWORD('x')",
+    "ALTER TABLE items ADD COLUMN a int REFERENCES p (id) ON DELETE RESTRICT, ADD COLUMN t text CHARACTER SET ascii",
 )
 ALTERING = (
     "ALTER TABLE items DROP COLUMN id",
     "alter table `items` drop `id`",
-    "ALTER TABLE Shop.Items MODIFY id bigint",
     "ALTER TABLE items ADD COLUMN a int, CHANGE note id2 int, MODIFY id bigint",
     "ALTER TABLE items ADD FOREIGN KEY (id) REFERENCES p (id) ON DELETE CASCADE",
     "ALTER TABLE items ENGINE=MyISAM",
@@ -59,6 +67,15 @@ ALTERING = (
     "CREATE OR REPLACE TABLE items (id int)",
     "DROP DATABASE shop",
     "SOMETHING NEW items",
+    "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE items MODIFY id bigint",
+    "SET STATEMENT a = 1 FOR SET STATEMENT b = 2 FOR DROP TABLE items",
+    "ALTER TABLE items WAIT 5 DROP PARTITION p",
+    "ALTER TABLE items NOWAIT MODIFY id bigint",
+    "ALTER TABLE items COMMENT='x' ENGINE=MyISAM",
+    "ALTER TABLE items ENGINE=InnoDB WITH SYSTEM VERSIONING",
+    "ALTER TABLE items ADD COLUMN parent int REFERENCES p (id) ON DELETE CASCADE",
+    "ALTER TABLE items ADD COLUMN (a int, parent int REFERENCES p (id) ON UPDATE SET NULL)",
+    "ALTER TABLE part CONVERT TABLE items TO PARTITION p VALUES LESS THAN (3)",
 )
 
 
@@ -81,6 +98,44 @@ def test_other_statements_alter_what_they_name(statement: str) -> None:
 def test_truncate_empties(statement: str) -> None:
     assert [one.name for one in effects(statement, "shop", FOLLOWED).truncated] == [ITEMS.name]
     assert effects(statement.replace("`shop`", "`other`"), "other", FOLLOWED).truncated == ()
+
+
+@pytest.mark.parametrize("prefix", ["", "SET STATEMENT lock_wait_timeout = 5 FOR ", "/* from the nightly job */ "])
+def test_truncate_empties_only_what_the_server_takes_for_that_name(prefix: str) -> None:
+    assert not effects(f"{prefix}TRUNCATE Items", "shop", FOLLOWED).truncated
+    for tables, name in ((FOLLOWED, "items"), (IGNORING_CASE, "ITEMS")):
+        assert [one.name for one in effects(f"{prefix}TRUNCATE {name}", "shop", tables).truncated] == [ITEMS.name]
+    assert effects("ALTER TABLE Shop.Items MODIFY id bigint", "x", IGNORING_CASE).altered
+
+
+def test_a_column_that_is_called_like_a_word_of_sql_is_a_column() -> None:
+    keyed = Relation(name=ITEMS.name, columns=(Column(name="key", type="int", native="int(11)"),))
+    followed = FollowedTables.of({("shop", "items"): keyed}, ignores_case=False)
+    assert effects("ALTER TABLE items DROP `key`, ADD `key` int DEFAULT 7", "shop", followed).altered
+    assert not effects("ALTER TABLE items DROP KEY k", "shop", followed).altered
+
+
+def test_what_is_computed_from_a_column_changes_with_it() -> None:
+    """The server computes it again for all rows, and logs none of them."""
+    sums = Column(name="sums", type="int", native="int(11) generated")
+    computed = Relation(name=ITEMS.name, columns=(*ITEMS.columns, sums))
+    followed = FollowedTables.of({("shop", "items"): computed}, ignores_case=False)
+    for statement in ("MODIFY note int", "CHANGE COLUMN note called int"):
+        assert effects(f"ALTER TABLE items {statement}", "shop", followed).altered
+        assert not effects(f"ALTER TABLE items {statement}", "shop", FOLLOWED).altered
+    assert not effects("ALTER TABLE items DROP COLUMN note", "shop", followed).altered, "the server forbids the rest"
+
+
+def test_a_temporary_table_of_the_same_name_is_noticed() -> None:
+    assert effects("CREATE TEMPORARY TABLE items (id int)", "shop", FOLLOWED).hidden == (ITEMS,)
+    assert effects("CREATE OR REPLACE TEMPORARY TABLE shop.items (id int)", "x", FOLLOWED).hidden == (ITEMS,)
+    assert not effects("CREATE TEMPORARY TABLE other (id int)", "shop", FOLLOWED).hidden
+
+
+def test_a_statement_is_read_as_the_session_wrote_it() -> None:
+    status = bytes([0, 0, 0, 0, 0, 1, *range(8), 6, 3, *b"std", 3, 1, 0, 1, 0, 4, 8, 0, 8, 0, 45, 0])
+    assert client_encoding(status, {8: "latin1", 45: "utf8mb4"}) == "cp1252"
+    assert client_encoding(b"", {}) == "utf-8"
 
 
 def test_a_missing_client_library_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:

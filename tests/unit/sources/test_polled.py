@@ -7,6 +7,8 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ import pytest
 from headwater.deltas.extent import WHOLE
 from headwater.errors import InvalidProject, SourceLost, SourceRefused, SourceUnavailable
 from headwater.model.project import filled
-from headwater.model.relation import COUNT, RelationName
+from headwater.model.relation import COUNT, Column, ColumnUse, RelationName
 from headwater.sources.net_changes import NetChanges
 from headwater.sources.polled import PolledSource
 from headwater.sources.polled.folder import FolderPlace
@@ -153,6 +155,14 @@ def test_a_value_of_another_type_is_refused_by_its_column(crm: Crm, declared: st
     assert "text" not in refused.value.detail.replace("TEXT", ""), "no value is shown"
 
 
+def test_a_text_that_is_none_is_refused_without_being_shown(crm: Crm) -> None:
+    crm.run("INSERT INTO notes VALUES (1, CAST(x'73656372E974' AS TEXT), 0)")
+    with pytest.raises(SourceRefused, match='column "note"') as refused:
+        crm.source().poll([NOTES])
+    assert refused.value.code == "HW-366"
+    assert "secr" not in str(refused.value)
+
+
 def test_columns_that_say_nothing_are_not_read(crm: Crm) -> None:
     crm.run("CREATE TABLE odd (id INTEGER PRIMARY KEY, c, d DECIMAL(20,2), e TEXT PRIMARY_KEY)")
     [relation] = crm.source().inspect([RelationName(source="crm", name="odd")]).relations
@@ -196,6 +206,66 @@ def test_states_are_kept_in_the_warehouse(crm: Crm, place: str) -> None:
         [relation] = again.inspect([NOTES]).relations
         read = reader.read(relation, ("id",), Chunk(number=0), WHOLE)
         assert sum(table.num_rows for table in read) == 30
+
+
+def test_a_column_that_goes_before_it_is_read_is_no_text(crm: Crm) -> None:
+    """SQLite takes a name in double quotes that it does not know for a text: every row would have it."""
+    crm.run("INSERT INTO notes VALUES (1, 'a', 0.5)")
+    [relation] = crm.source().inspect([NOTES]).relations
+    crm.run("ALTER TABLE notes DROP COLUMN note")
+    with pytest.raises(SourceUnavailable, match="no such column"), crm.source().place.moment() as moment:
+        list(moment.rows(relation))
+
+
+def test_columns_are_those_of_the_moment_that_is_read(crm: Crm, monkeypatch: pytest.MonkeyPatch) -> None:
+    crm.run("PRAGMA journal_mode = WAL", "INSERT INTO notes VALUES (1, 'a', 0.5)")
+    source = crm.source()
+    source.prepare([NOTES], "slot", is_new=True)
+    from headwater.sources.polled.sqlite import SqliteMoment  # noqa: PLC0415
+
+    describe = SqliteMoment.describe
+
+    def altering(moment: SqliteMoment, names: Any) -> Any:
+        crm.run("ALTER TABLE notes DROP COLUMN weight", "INSERT INTO notes VALUES (2, 'b')")
+        return describe(moment, names)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SqliteMoment, "describe", altering)
+        assert source.poll([NOTES]).number == 1, "it is as it was when it was opened"
+    state = source.poll([NOTES])
+    assert [name for name, _, _ in state.relations[str(NOTES)].columns] == ["id", "note"]
+
+
+def test_a_new_view_reads_a_column_that_came_after_the_last_poll(crm: Crm) -> None:
+    """What was polled before does not have it: it would be NULL for ever."""
+    crm.run("INSERT INTO notes VALUES (1, 'a', 0.5)")
+    source = crm.source()
+    source.prepare([NOTES], "slot", is_new=True)
+    crm.run("INSERT INTO notes VALUES (2, 'b', 0.5)")
+    source.poll([NOTES])
+    crm.run("ALTER TABLE notes ADD COLUMN more INTEGER DEFAULT 7")
+    [relation] = source.inspect([NOTES]).relations
+    with source.snapshot([NOTES]) as snapshot, snapshot.reader() as reader:
+        rows = [
+            row for some in reader.read(relation, ("id", "more"), Chunk(number=0), WHOLE) for row in some.to_pylist()
+        ]
+    assert rows == [{"id": 1, "more": 7}, {"id": 2, "more": 7}]
+    columns = tuple(replace(one, use=ColumnUse.FIRST_READ) if one.name == "more" else one for one in relation.columns)
+    states = [state for number in (2, 3) if (state := source.states.state(number)) is not None]
+    capture = source.capture(states, [replace(relation, columns=columns)])
+    assert capture is not None
+    assert not capture.altered
+
+
+def test_a_database_that_is_being_put_back_is_not_empty(crm: Crm) -> None:
+    source = crm.source()
+    source.prepare([NOTES], "slot", is_new=True)
+    whole = crm.file.read_bytes()
+    crm.file.write_bytes(b"")
+    with pytest.raises(SourceUnavailable, match="HW-354"):
+        source.poll([NOTES])
+    crm.file.write_bytes(whole)
+    assert source.poll([NOTES]).missing == ()
 
 
 def test_a_database_that_is_away(crm: Crm) -> None:
@@ -266,6 +336,34 @@ def test_a_file_that_changes_while_it_is_read(tmp_path: Path, monkeypatch: pytes
     assert source.poll([NOTES]).number == 1
 
 
+def test_files_that_are_replaced_between_their_columns_and_their_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "notes.parquet")
+    source = files_source(tmp_path)
+    source.prepare([NOTES], "slot", is_new=True)
+    from headwater.sources.polled.folder import FolderMoment  # noqa: PLC0415
+
+    rows = FolderMoment.rows
+
+    def replacing(moment: FolderMoment, relation: Any) -> Any:
+        pq.write_table(pa.table({"y": [1], "z": [2]}), tmp_path / "another")
+        (tmp_path / "another").rename(tmp_path / "notes.parquet")
+        return rows(moment, relation)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FolderMoment, "rows", replacing)
+        with pytest.raises(SourceUnavailable, match="HW-359"):
+            source.poll([NOTES])
+    assert [name for name, _, _ in source.poll([NOTES]).relations[str(NOTES)].columns] == ["y", "z"]
+
+
+def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.csv").write_text("id,id\n1,2\n")
+    [refusal] = files_source(tmp_path).inspect([NOTES]).refusals
+    assert refusal.code == "HW-365"
+
+
 # Other databases
 
 
@@ -285,6 +383,19 @@ def test_any_database_of_sqlalchemy(crm: Crm) -> None:
     assert source.poll_seconds == 10
 
 
+def test_times_whose_zone_is_not_known_are_refused() -> None:
+    """A driver that leaves the zone out, or brings one, would move the time by hours."""
+    from headwater.sources.polled.database import _plain  # noqa: PLC0415
+
+    zoned = datetime(2026, 1, 2, tzinfo=UTC)
+    plain = zoned.replace(tzinfo=None)
+    for kind, right, wrong in (("timestamp", zoned, plain), ("timestamp_ntz", plain, zoned)):
+        column = Column(name="at", type=kind, native="datetime")
+        assert _plain(right, column, NOTES) == right
+        with pytest.raises(SourceRefused, match="HW-352"):
+            _plain(wrong, column, NOTES)
+
+
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
     monkeypatch.delitem(sys.modules, "headwater.sources.polled.database", raising=False)
@@ -300,6 +411,7 @@ def test_what_is_said_wrongly() -> None:
         ("sqlite:////srv/shop.db", {"poll": "often"}, "HW-356"),
         ("sqlite:////srv/shop.db", {"pol": "1 s"}, "HW-351"),
         ("nothing://me:secret@db/shop", {"poll": "1 s"}, "HW-362"),
+        ("mssql+pyodbc://me:secret@db/shop", {"poll": "1 s"}, "HW-362"),
     ):
         with pytest.raises(InvalidProject) as refused:
             connect(settings(url, **options))

@@ -47,7 +47,7 @@ def test_postgresql_is_a_kind(scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["mysql://u:secret@db/shop", "secret", "", "//secret", "postgresql+x://secret", "http://[secret"]
+    "url", ["oracle://u:secret@db/shop", "secret", "", "//secret", "postgresql+x://secret", "http://[secret"]
 )
 def test_an_unknown_scheme_is_refused_with_those_that_are_known(url: str) -> None:
     for refusing in (registry.connect, registry.require_kind):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -23,6 +23,7 @@ from headwater.engine.batch.join_batch import ViewChange, base_changes
 from headwater.engine.batch.segment_batch import compute_view_delta
 from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.state.accepted_log import AcceptedLog, sized_changes
+from headwater.engine.state.auxiliary_table import AuxiliaryTable
 from headwater.engine.state.live_view import LiveView
 from headwater.engine.state.relation_lookup import CountedLookup, RelationLookup, Snapshots
 from headwater.engine.state.replica_reader import ReplicaReader, contents
@@ -77,8 +78,8 @@ class RoundResult:
         """Return the result of a batch of no view."""
         return cls(lo=tick, hi=tick, outcomes={}, asked=ProbeStats(), settled=settled, seconds={}, is_valid=True)
 
-    def joined_by(self, outcomes: Mapping[str, Outcome], lo: Tick | None = None) -> RoundResult:
-        """Return what counts of this, with how far other views have come meanwhile, from `lo` on if that is known."""
+    def joined_by(self, outcomes: Mapping[str, Outcome]) -> RoundResult:
+        """Return what counts of this, with how far other views have come meanwhile."""
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
         seconds = dict(self.seconds)
         if changes:
@@ -91,7 +92,7 @@ class RoundResult:
             outcomes={**kept, **outcomes},
             asked=ProbeStats.merge([self.asked, *(outcome.asked for outcome in outcomes.values())]),
             hi=hi,
-            lo=min(self.lo, hi, *([] if lo is None else [lo])),
+            lo=min(self.lo, hi),
             seconds=seconds,
             is_valid=True,
         )
@@ -129,6 +130,15 @@ def independent_groups(views: Sequence[LiveView]) -> list[list[LiveView]]:
     return [some for _, some in groups]
 
 
+def free_beside(views: Mapping[str, LiveView], late: Collection[str]) -> list[LiveView]:
+    """Return the views that can be computed while others are: those that have no auxiliary table in common with them.
+
+    A view that comes to a tick takes the rows of its tables along, and a late one looks them up as they were.
+    """
+    read = {table for name in late for table in views[name].segments.values()}
+    return [view for name, view in views.items() if name not in late and not read & {*view.segments.values()}]
+
+
 @dataclass(slots=True, kw_only=True)
 class Round:
     """What a batch works with."""
@@ -140,8 +150,8 @@ class Round:
     replicas: Mapping[RelationName, ReplicaReader]
     settled: dict[str, Tick]
     listener: Listener
-    beside: SideBySide[Outcome] | None = None
-    """Computes views beside each other. Without, one comes after the other."""
+    beside: SideBySide[Outcome]
+    """Computes views beside each other."""
     _waiting: set[str] = field(default_factory=set)
     _asked: list[ProbeStats] = field(default_factory=list)
     _computed: dict[tuple[Tick, Tick], dict[RelationName, Bag]] = field(default_factory=dict)
@@ -161,7 +171,8 @@ class Round:
             hi = self._end(left, lo, last, snapshots)
             opened = time.perf_counter()
             self.listener(BatchStarted(lo=lo, hi=hi))
-            outcomes |= self._outcomes(left, hi, snapshots)
+            taken = {table for view in due if view.name in outcomes for table in view.segments.values()}
+            outcomes |= self._outcomes(left, hi, snapshots, taken)
             asked = ProbeStats.merge(self._asked)
             is_valid = not asked or snapshots.are_valid()
         changes = [outcome.change for outcome in outcomes.values() if outcome.change is not None]
@@ -185,18 +196,27 @@ class Round:
         """Return the log as one view sees it, which counts what had to be corrected for that view."""
         return AcceptedLog(self.log, self.settled, sized_changes(self.log, self.runner.spark, self.runner.held_rows))
 
-    def _outcomes(self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:
-        """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other."""
+    def _outcomes(
+        self, views: Sequence[LiveView], hi: Tick, snapshots: Snapshots, taken: Collection[AuxiliaryTable]
+    ) -> dict[str, Outcome]:
+        """Compute views, as many at a time as there are threads. Those that share steps or tables follow each other.
+
+        Tables that are `taken` are brought forward once the batch ends, so nobody is late who looks rows up there.
+        """
         named = {view.name: view for view in views}
 
         def follow(some: Sequence[str]) -> dict[str, Outcome]:
             return {name: self._outcome(named[name], hi, snapshots) for name in some}
 
         groups = [[view.name for view in some] for some in independent_groups(views)]
-        if self.beside is None or len(groups) == 1:
+        if not self.beside.has_threads or len(groups) == 1:
             return follow(list(named))
-        asking = [name for name, view in named.items() if self._probed(view)]  # their snapshots end with the batch
-        found = self.beside.run(groups, shared(follow), asking)
+        in_time = [
+            name
+            for name, view in named.items()
+            if self._probed(view) or any(one in taken for one in view.segments.values())  # snapshots end with it, too
+        ]
+        found = self.beside.run(groups, shared(follow), in_time)
         return {name: found[name] for name in named if name in found}
 
     def _unasked(self, due: Sequence[LiveView], hi: Tick, snapshots: Snapshots) -> dict[str, Outcome]:

@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 from headwater.changelog.accept import Acceptor
 from headwater.changelog.follow import SourceThread, raise_if_lost
 from headwater.changelog.global_transaction_buffer import Holding
-from headwater.engine.batch.round import Outcome, Round, RoundResult, gathered
+from headwater.engine.batch.round import Outcome, Round, RoundResult, free_beside, gathered
 from headwater.engine.batch.side_by_side import SideBySide
 from headwater.engine.batch.timetable import Timetable
 from headwater.engine.bootstrap.adoption import Adoption, adoptable_tables, come_to, decide_adoption
@@ -139,8 +139,7 @@ class Maintainer:
             scratch=scratch_folder(warehouse.path, BATCH_SCRATCH),
         )
         at_once = min(settings.batch.views_at_once, os.cpu_count() or 1)
-        patience_seconds = settings.batch.slow_view_wait_seconds
-        self._beside: SideBySide[Outcome] | None = SideBySide(at_once, patience_seconds) if at_once > 1 else None
+        self._beside: SideBySide[Outcome] = SideBySide(at_once, settings.batch.slow_view_wait_seconds)
         self._give_log(replicas.values())
         self._needed = Tick(0)
         self.plan = plan
@@ -163,6 +162,8 @@ class Maintainer:
             settings.service,
         )
         self._stop = threading.Event()
+        self._has_enough = False
+        """Whether no further batch begins: only late views are waited for."""
         self._commit_count = 0
         self._commit_seconds: float | None = None
         self._row_count = 0
@@ -186,9 +187,10 @@ class Maintainer:
         try:
             self.begin()
             while not self._stop.is_set():
+                self._has_enough = ticks is not None and self.frontier() - first >= ticks
                 progressed = self.step()
                 raise_if_lost(self.acceptor.threads(), any_one=fail_fast)
-                if ticks is not None and self.frontier() - first >= ticks and not self._late():
+                if ticks is not None and self.frontier() - first >= ticks and not self._beside.late:
                     ended = RunEnd.TICKS
                     break
                 if not progressed:
@@ -214,8 +216,7 @@ class Maintainer:
         with ExitStack() as last_first:  # whatever fails, the others are stopped
             for stop in (self._signs.stop, self.upkeep.stop, self.acceptor.stop, self._correspondences.close):
                 last_first.callback(stop)
-            if self._beside is not None:
-                last_first.callback(self._beside.close)
+            last_first.callback(self._beside.close)
             if self._bootstrap is not None:
                 self._bootstrap.stop()
 
@@ -346,7 +347,7 @@ class Maintainer:
 
     def _can_bring_in(self, made: Bootstrapped) -> bool:
         """Tell whether new views can be brought in. If what they adopt will not come to be, begin again."""
-        if self._late():
+        if self._beside.late:
             return False
         if self._made_at is None:
             self._made_at = time.monotonic()
@@ -419,21 +420,27 @@ class Maintainer:
 
     def _maintain(self) -> bool:
         """Bring every view that can go on to the end of a batch, in one commit."""
-        late = self._late()
-        if self.upkeep.refreshed and not late:  # the files of those that they replace are deleted some time later
+        if followed := self._beside.ended():  # in a commit of their own: its ticks are theirs
+            lo = min(self.views[name].frontier for name in followed)
+            found = RoundResult.of_nothing(lo, self._settled).joined_by(followed)
+            return self._settle(found, SparkJobs(self.spark))
+        if (
+            self.upkeep.refreshed and not self._beside.late
+        ):  # the files of those that they replace are deleted some time later
             self._absorb()
-        last = self.log.last_tick
-        behind = [view for view in self.views.values() if view.stopped is None and view.frontier < last]
-        due = [view for view in behind if view.name not in late and self.timetable.is_due(view, last)]
-        followed = {} if self._beside is None else self._beside.ended()
-        if not followed and (not due or not self._has_waited()):
-            return bool(late) and self._beside is not None and self._beside.wait(_LATE_WAIT_SECONDS)
+        last, free = self.log.last_tick, free_beside(self.views, self._beside.late)
+        behind = [] if self._has_enough else [one for one in free if one.stopped is None and one.frontier < last]
+        due = [view for view in behind if self.timetable.is_due(view, last)]
+        if not due or not self._has_waited():
+            return self._beside.wait(_LATE_WAIT_SECONDS)
         jobs = SparkJobs(self.spark)
         with jobs:
             found = self._find([view for view in due if view.resolved.algorithm.run is None])
             found = found.joined_by(self._correspondences.advance(due))
-        if followed:
-            found = found.joined_by(followed, min(self.views[name].frontier for name in followed))
+        return self._settle(found, jobs)
+
+    def _settle(self, found: RoundResult, jobs: SparkJobs) -> bool:
+        """Commit what was found, if it is anything, and tidy up if no view is late."""
         halts = [outcome for outcome in found.outcomes.values() if outcome.halt is not None]
         moved = any(self.views[name].frontier < outcome.upto for name, outcome in found.outcomes.items())
         if not (moved or halts):
@@ -441,14 +448,10 @@ class Maintainer:
         self._due_since = None
         self._settled = dict(found.settled)
         self._take_over(found, jobs)
-        if not self._late():
+        if not self._beside.late:
             self._absorb()
             store_at(self._runner.scratch).delete()
         return True
-
-    def _late(self) -> frozenset[str]:
-        """Return the views that are computed still, of batches that were committed without them."""
-        return frozenset() if self._beside is None else self._beside.late
 
     def _find(self, due: Sequence[LiveView]) -> RoundResult:
         """Compute a batch for the views that are maintained in batches."""

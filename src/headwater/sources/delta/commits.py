@@ -82,6 +82,8 @@ def read_commit(version: int, content: bytes, modified_at: datetime) -> TableCom
     for line in content.splitlines():
         for kind, action in (json.loads(line) if line.strip() else {}).items():
             said.setdefault(kind, []).append(action)
+    if not said:
+        raise ValueError("a commit file without a word")
     layouts = [_layout(one) for one in said.get("metaData", ())]
     times = [time for one in said.get("commitInfo", ()) if (time := _time(one))]
     unreadable = [f'the action "{kind}"' for kind in said if kind not in _KNOWN]

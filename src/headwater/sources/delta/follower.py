@@ -40,6 +40,8 @@ class TableLog:
     relation: Relation
     held: Position
     """The last version that was read, with the proof of its commit file."""
+    described_at: int = 0
+    """The version of which the relation was described."""
 
     def new_commits(self, limit: int | None) -> list[TableCommit]:
         """Return what came since, after seeing that it is the same log still."""
@@ -124,7 +126,7 @@ class DeltaFollower:
         gathering = _Gathering(self._spill_bytes)
         for log in self._logs:
             for commit in came.get(log.table.log, ()):
-                if gathering.is_full and not self._is_peek:
+                if gathering.is_ended or (gathering.is_full and not self._is_peek):
                     break
                 log.held = gathering.take(log, commit)
         return gathering.capture()
@@ -165,21 +167,27 @@ class _Gathering:
     rows: dict[RelationName, list[pa.Table]] = field(default_factory=dict)
     altered: dict[int, dict[RelationName, str]] = field(default_factory=dict)
     held_bytes: int = 0
+    is_ended: bool = False
+    """Nothing that comes later can be taken: a version before it cannot be read, or altered what views read."""
 
     @property
     def is_full(self) -> bool:
-        return self.held_bytes > self.spill_bytes or bool(self.altered)
+        return self.held_bytes > self.spill_bytes
 
     def take(self, log: TableLog, commit: TableCommit) -> Position:
         """Take in what a version did, and return its position."""
         relation = log.relation
         if commit.unreadable:
             if self.transactions:
-                self.held_bytes = self.spill_bytes + 1  # what came before is returned first
+                self.is_ended = True  # what came before is returned first
                 return log.held
             raise unreadable_table(str(relation.name), commit.unreadable, f"version {commit.version}")
         position = position_at(log.table, log.held.history, commit.version, proof=commit.proof)
-        what = "" if commit.layout is None else alteration(relation, commit.layout, log.held.history)
+        what = (
+            ""
+            if commit.layout is None
+            else alteration(relation, commit.layout, log.held.history, is_older=commit.version < log.described_at)
+        )
         if not commit.has_changes and not what:
             return position
         ordinal = len(self.transactions)
@@ -188,6 +196,7 @@ class _Gathering:
         )
         if what:
             self.altered[ordinal] = {relation.name: what}
+            self.is_ended = True
         else:
             for rows in _changes(log, commit, self.spill_bytes):
                 self._add(relation, rows, ordinal)
@@ -213,13 +222,17 @@ class _Gathering:
         )
 
 
-def alteration(relation: Relation, layout: TableLayout, table_id: str) -> str:
-    """Say what new metadata of a table changes of what views read. Empty if it changes nothing of that."""
+def alteration(relation: Relation, layout: TableLayout, table_id: str, *, is_older: bool = False) -> str:
+    """Say what new metadata of a table changes of what views read. Empty if it changes nothing of that.
+
+    Views that are new do not use what a version that `is_older` than they are told of columns that no other view reads.
+    """
+    free = {ColumnUse.UNREAD, ColumnUse.FIRST_READ} if is_older else {ColumnUse.UNREAD}
     if layout.table_id != table_id:
         return "the table was replaced by another one"
     kinds = {column.name: column.type for column in columns_of(layout.schema_text)[0]}
     for column in relation.columns:
-        if column.use is ColumnUse.UNREAD or kinds.get(column.name) == column.type:
+        if column.use in free or kinds.get(column.name) == column.type:
             continue
         if column.name in kinds:
             return f'column "{column.name}" was {column.type} and is {kinds[column.name]}'

@@ -6,6 +6,7 @@ out, and partition columns are not in it at all: their values stand in the log.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
@@ -21,6 +22,7 @@ from headwater.sources.net_changes import one_nan
 CHANGE_TYPE = "_change_type"
 _SIGNS = {"insert": 1, "update_postimage": 1, "delete": -1, "update_preimage": -1}
 _BATCH_ROWS = 65_536
+_WITH_ZONE = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _OLD_CALENDAR = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
 
 
@@ -110,8 +112,6 @@ def partition_value(table: LakeTable, column: pa.Field, partition: Mapping[str, 
     text = partition[column.name]
     if text is None or text == "":
         return pa.scalar(None, column.type)
-    if pa.types.is_binary(column.type):
-        return pa.scalar(text.encode("utf-8"), column.type)
     if pa.types.is_boolean(column.type):
         return pa.scalar(text.lower() == "true", column.type)
     try:
@@ -127,6 +127,6 @@ def partition_value(table: LakeTable, column: pa.Field, partition: Mapping[str, 
 
 def _spelled(text: str, kind: pa.DataType) -> str:
     """Return a text as Arrow reads values of a type."""
-    if pa.types.is_timestamp(kind) and kind.tz is not None and not text.endswith("Z"):
+    if pa.types.is_timestamp(kind) and kind.tz is not None and not _WITH_ZONE.search(text):
         return f"{text}Z"
     return text

@@ -53,6 +53,7 @@ class DeltaSource:
         self.name = name
         self.lake = lake
         self._spill_bytes = spill_bytes
+        self._described: dict[RelationName, int] = {}
 
     @classmethod
     def connect(cls, settings: SourceSettings) -> Self:
@@ -81,7 +82,8 @@ class DeltaSource:
             except HeadwaterError as refusal:
                 refusals.append(refusal)
                 continue
-            columns, unusable = columns_of(state.layout.schema_text)
+            self._described[name] = state.version
+            columns, unusable = columns_of(state.layout.schema_text, state.layout.partition_columns)
             relations.append(Relation(name=name, columns=columns, unusable=unusable, row_estimate=state.row_count))
             if state.layout.configuration.get("delta.enableChangeDataFeed", "false").lower() != "true":
                 warnings.append(
@@ -124,7 +126,7 @@ class DeltaSource:
         table = self.lake.table(relation.name)
         if held is not None:
             require_proof(table, held)
-            log = TableLog(table, relation, held)
+            log = TableLog(table, relation, held, self._described.get(relation.name, 0))
             log.end()
             return log
         versions = table.versions()

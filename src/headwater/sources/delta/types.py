@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from headwater.model.relation import Column
@@ -24,8 +25,12 @@ _NAMES = {
 }
 
 
-def columns_of(schema_text: str) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
+def columns_of(
+    schema_text: str, partition_columns: Sequence[str] = ()
+) -> tuple[tuple[Column, ...], tuple[tuple[str, str], ...]]:
     """Return the columns that can be held, and the others with the names of their types.
+
+    Writers do not agree on how bytes are written as a partition value.
 
     >>> fields = [{"name": "id", "type": "long"}, {"name": "tags", "type": {"type": "map"}}]
     >>> held, others = columns_of(json.dumps({"fields": fields}))
@@ -37,7 +42,9 @@ def columns_of(schema_text: str) -> tuple[tuple[Column, ...], tuple[tuple[str, s
     for one in json.loads(schema_text)["fields"]:
         native = _text(one["type"])
         kind = spark_type(one["type"])
-        if kind is None:
+        if one["name"] in partition_columns and kind == "binary":
+            others.append((one["name"], "binary, as a partition column"))
+        elif kind is None:
             others.append((one["name"], native))
         else:
             held.append(Column(name=one["name"], type=kind, native=native))

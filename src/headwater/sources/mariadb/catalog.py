@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from headwater.errors import HeadwaterError, SourceRefused
 from headwater.model.relation import DEFAULT_SCHEMA, Column, Relation, RelationName
 from headwater.sources.mariadb.connect import Connection, text_literal, texts
-from headwater.sources.mariadb.types import held_type, quoted
+from headwater.sources.mariadb.types import GENERATED, held_type, quoted
 from headwater.sources.source import missing_relation
 
 _TABLES = """
@@ -92,7 +92,8 @@ def _columns(
         if found is None or "VIRTUAL" in extra.upper().split():
             unusable.append((name, native if found is None else f"{native}, virtual"))
             continue
-        columns.append(Column(name=name, type=found.spark, native=native))
+        is_computed = "STORED" in extra.upper().split()
+        columns.append(Column(name=name, type=found.spark, native=native + GENERATED * is_computed))
         if nullable == "NO":
             not_null.add(name)
     return tuple(columns), tuple(unusable), frozenset(not_null)

@@ -49,7 +49,9 @@ _UNAVAILABLE = frozenset((1040, 1053, 1077, 1152, 1159, 1161, 1203, 1205, 1213, 
 TOOK_TOO_LONG = frozenset((1969, 3024))
 _REWRITTEN = 1412
 _NO_LOG = 1236
+_LOST_END = ("impossible position", "corrupt", "log event entry exceeded", "truncated in the middle")
 _CLIENT_ERRORS = range(2000, 3000)
+_TLS_MODES = ("required", "verify_ca", "verify_identity")
 
 
 class MariadbAddress:
@@ -70,9 +72,11 @@ class MariadbAddress:
     def _read(self, url: str) -> dict[str, Any]:
         try:
             parts = urlsplit(url)
-            options = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
+            options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
             database = unquote(parts.path.removeprefix("/"))
-            if not database or "/" in database or set(options) - set(_OPTIONS) or "@" in (parts.hostname or ""):
+            mode = options.get("ssl_mode", _TLS_MODES[-1]).lower()
+            is_odd = "@" in database or "@" in (parts.hostname or "") or parts.fragment  # parts of a password, perhaps
+            if not database or "/" in database or is_odd or set(options) - set(_OPTIONS) or mode not in _TLS_MODES:
                 raise ValueError  # noqa: TRY301 — one error for all that is wrong with it
             return {
                 "host": parts.hostname or "127.0.0.1",
@@ -87,7 +91,8 @@ class MariadbAddress:
                 f'the address of source "{self.source}" cannot be read',
                 code="HW-302",
                 detail="it is not a MariaDB URL (it is not shown, for it may hold a password)",
-                hint="write it as mariadb://user:password@host:3306/database, perhaps with ?ssl_ca=FILE",
+                hint="write it as mariadb://user:password@host:3306/database, perhaps with ?ssl_ca=FILE and ssl_mode="
+                f"{', '.join(_TLS_MODES)}; of a password, write @ as %40, / as %2F, # as %23 and ? as %3F",
             ) from None
 
     def __repr__(self) -> str:
@@ -124,7 +129,7 @@ class MariadbAddress:
             conv={},
             autocommit=True,
             connect_timeout=_CONNECT_SECONDS,
-            ssl=_tls(parameters["options"]),
+            ssl=_tls(self.source, parameters["options"]),
         )
         is_mariadb = "mariadb" in str(connection.get_server_info()).lower()
         execute(connection, _SESSION.format(more=_MARIADB_ONLY if is_mariadb else ""))
@@ -192,7 +197,7 @@ class MariadbAddress:
     def _without_log(self, detail: str) -> HeadwaterError:
         """Return what it means that the server does not send its log from where we want it."""
         again = f"`headwater teardown --source {self.source}` and `headwater run` read this source again"
-        if "impossible position" in detail or "corrupt" in detail or "log event entry exceeded" in detail:
+        if any(said in detail for said in _LOST_END):
             return SourceLost(
                 f'the log of source "{self.source}" is not the one that was followed',
                 code="HW-315",
@@ -215,17 +220,25 @@ class MariadbAddress:
         )
 
 
-def _tls(options: Mapping[str, str]) -> ssl.SSLContext | None:
-    """Return how a connection is encrypted: checked against a certificate where one is named."""
+def _tls(source: str, options: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return how a connection is encrypted: checked against a certificate unless the mode is `required` without one."""
     if not options:
         return None
-    context = ssl.create_default_context(cafile=options.get("ssl_ca"))
-    if options.get("ssl_mode", "verify_identity").lower() != "verify_identity":
-        context.check_hostname = False
-        if "ssl_ca" not in options:
+    mode = options.get("ssl_mode", "verify_identity").lower()
+    try:
+        context = ssl.create_default_context(cafile=options.get("ssl_ca"))
+        context.check_hostname = mode == "verify_identity"
+        if mode == "required" and "ssl_ca" not in options:
             context.verify_mode = ssl.CERT_NONE
-    if "ssl_cert" in options:
-        context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"))
+        if "ssl_cert" in options:
+            context.load_cert_chain(options["ssl_cert"], options.get("ssl_key"))
+    except OSError as error:
+        raise SourceRefused(
+            f'the certificates of source "{source}" cannot be read',
+            code="HW-391",
+            detail=f"{type(error).__name__}: {error}",
+            hint="check the files that ssl_ca, ssl_cert and ssl_key name in the source's address",
+        ) from None
     return context
 
 

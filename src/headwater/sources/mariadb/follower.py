@@ -22,9 +22,11 @@ from headwater.sources.mariadb.connect import Connection, MariadbAddress, abando
 from headwater.sources.mariadb.gathering import MariadbGathering
 from headwater.sources.mariadb.log_position import FIRST_OFFSET, LogName, file_number, offset_of
 from headwater.sources.mariadb.log_stream import LogStream
+from headwater.sources.source import unproved_log
 
 _SILENT_SECONDS = 30.0
 _WAIT_SECONDS = 0.05
+_NO_BINARY_LOG = 1381
 
 
 class MariadbFollower:
@@ -74,9 +76,13 @@ class MariadbFollower:
         return by_log([self._followed])
 
     def log_end(self) -> Positions:
-        """Where the source's log ends now."""
+        """Where the source's log ends now. One that ends before what was followed was begun again (RESET MASTER)."""
+        followed = self._followed
         with self._address.explained():
-            return by_log([log_end(self._side, self._log)])
+            end = log_end(self._side, self._log)
+        if end.offset < followed.offset:
+            raise unproved_log(followed, f"it ends at {end.text}, before what was followed")
+        return by_log([end])
 
     def log_begin(self) -> Positions:
         """Up to where the source has deleted its log."""
@@ -143,5 +149,7 @@ def master_status(connection: Connection) -> tuple[str, int]:
         found = texts(connection, "SHOW MASTER STATUS")
     except pymysql.err.ProgrammingError:  # MySQL calls it otherwise
         found = texts(connection, "SHOW BINARY LOG STATUS")
+    if not found:
+        raise pymysql.err.OperationalError(_NO_BINARY_LOG, "the server has no binary log now: log_bin is OFF")
     file, offset, *_ = found[0]
     return file, int(offset)

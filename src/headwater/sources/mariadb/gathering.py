@@ -9,8 +9,10 @@ rows that are lost. Rows after ROLLBACK TO a savepoint are in the log, and were 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from struct import error as StructError  # noqa: N812 — it is a class
 from struct import unpack_from
 
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
@@ -18,8 +20,16 @@ from headwater.model.position import Position
 from headwater.model.relation import Column, ColumnUse, Relation, RelationName
 from headwater.model.transaction import Capture, Transaction
 from headwater.sources.mariadb.catalog import schema_of
-from headwater.sources.mariadb.ddl import FollowedTables, effects
-from headwater.sources.mariadb.log_position import LogName, Proof, digest, file_number, offset_of, split_offset
+from headwater.sources.mariadb.ddl import FollowedTables, client_encoding, effects
+from headwater.sources.mariadb.log_position import (
+    LogName,
+    Proof,
+    digest,
+    file_number,
+    offset_of,
+    said_of_file,
+    split_offset,
+)
 from headwater.sources.mariadb.log_rows import DELETE, INSERT, UPDATE, LogRows, RowLayout
 from headwater.sources.mariadb.log_stream import FORMAT_DESCRIPTION, HEADER_BYTES
 from headwater.sources.mariadb.table_map import (
@@ -43,6 +53,8 @@ _IGNORED = frozenset(
 )
 _IGNORABLE_FLAG = 0x80
 _STANDALONE, _PREPARED = 1, 0x40
+_STARTED_AT = HEADER_BYTES + 52
+"""Where the first event of a file says when the server was started. 0: it has written the file before as well."""
 _KNOWN_LAYOUTS = 4096
 _SHOWN_CHARACTERS = 120
 
@@ -61,6 +73,7 @@ class MariadbGathering:
         charsets: Mapping[int, str],
         described_at: int,
         spill_bytes: int,
+        ignores_case: bool = False,
     ) -> None:
         """Start with nothing. Groups that end at or before `after` are dropped."""
         self._log = log
@@ -70,8 +83,7 @@ class MariadbGathering:
         self._spill_bytes = spill_bytes
         self._rows = {relation.name: LogRows(relation) for relation in relations}
         self._relations = {(schema_of(relation.name, database), relation.name.name): relation for relation in relations}
-        lowered = {(schema.lower(), table.lower()): one for (schema, table), one in self._relations.items()}
-        self._tables = FollowedTables(lowered)
+        self._tables = FollowedTables.of(self._relations, ignores_case=ignores_case)
         self._layouts: dict[bytes, tuple[RelationName, RowLayout] | None] = {}
         self._mapped: dict[int, tuple[RelationName, RowLayout] | None] = {}
         self._transactions: list[Transaction] = []
@@ -86,6 +98,7 @@ class MariadbGathering:
         self._is_standalone = self._is_prepared = self._is_touched = False
         self._proof = proof
         self._last: tuple[int, int, bytes, bytes] | None = None
+        self._head: list[bytes] | None = None
         self._held_bytes = 0
         self.row_count = 0
         self.byte_count = 0
@@ -103,7 +116,7 @@ class MariadbGathering:
             _XA_PREPARE: self._prepare,
             _HEARTBEAT: self._pass,
             _HEARTBEAT_2: self._pass,
-            FORMAT_DESCRIPTION: self._pass,
+            FORMAT_DESCRIPTION: self._begin_file,
             **dict.fromkeys(_ROWS, self._change),
             **dict.fromkeys(_IGNORED, self._pass),
         }
@@ -130,12 +143,14 @@ class MariadbGathering:
     def feed(self, event: bytes) -> None:
         """Take one event in."""
         step = self._steps.get(event[4])
+        if self._head is not None:
+            self._read_head(event, self._head)
         try:
             if step is not None:
                 step(event)
             elif not unpack_from("<H", event, 17)[0] & _IGNORABLE_FLAG:
                 raise self._unknown(event[4])
-        except (LogFormatError, IndexError, KeyError) as error:
+        except (LogFormatError, LookupError, ValueError, StructError) as error:
             raise self._unreadable(str(error)) from error
         if self._begun is None and event[4] != _ROTATE:
             self._at = max(self._at, unpack_from("<I", event, 13)[0])
@@ -173,6 +188,23 @@ class MariadbGathering:
                 raise self._unreadable(f"after file {self._file} it goes on with file {number}")
             self._file, self._at = number, offset
             self._mapped.clear()
+            self._head = []
+
+    def _read_head(self, event: bytes, head: list[bytes]) -> None:
+        """Gather by what a new file is recognised. When all of it is there, the files before may be deleted."""
+        if (said := said_of_file(event)) is not None:
+            head.append(said)
+        elif event[4] != _ROTATE:
+            self._proof, self._last, self._head = Proof(head=digest(*head)), None, None
+
+    def _begin_file(self, event: bytes) -> None:
+        """Forget a group that has no end: the server died while it wrote it, and took it back when it started again."""
+        if self._begun is None:
+            return
+        if unpack_from("<I", event, _STARTED_AT)[0] == 0:
+            raise LogFormatError("a file ends within a group, and the server was not started after it")
+        self._begun = None
+        self._cut(self._committed)
 
     def _begin(self, event: bytes) -> None:
         flags = event[HEADER_BYTES + 12]
@@ -195,7 +227,8 @@ class MariadbGathering:
         status_length = unpack_from("<H", event, HEADER_BYTES + 11)[0]
         at = HEADER_BYTES + 13 + status_length
         schema = event[at : at + database_length].decode("utf-8", "replace")
-        statement = event[at + database_length + 1 :].decode("utf-8", "replace").strip()
+        spoken = client_encoding(event[HEADER_BYTES + 13 : at], self._charsets)
+        statement = event[at + database_length + 1 :].decode(spoken, "replace").strip()
         first = statement[:12].upper()
         if self._begun is None:
             raise LogFormatError("a statement stands outside of groups")
@@ -211,10 +244,9 @@ class MariadbGathering:
             self._is_touched = False
             self._end(event)
         elif first.startswith("SAVEPOINT "):
-            self._savepoints[statement[10:]] = {name: rows.row_count for name, rows in self._rows.items()}
+            self._savepoints[_savepoint(statement[10:])] = {name: rows.row_count for name, rows in self._rows.items()}
         elif first.startswith("ROLLBACK TO "):
-            name = statement[12:].removeprefix("SAVEPOINT ")
-            self._cut(self._savepoints.get(name, self._committed))
+            self._go_back(statement)
         elif first.startswith(("XA ", "RELEASE ", "# DUMMY")):
             pass
         elif first.startswith("CREATE "):
@@ -225,10 +257,23 @@ class MariadbGathering:
                 "SET GLOBAL binlog_format = ROW",
             )
 
+    def _go_back(self, statement: str) -> None:
+        """Take back the rows that came after a savepoint."""
+        name = _savepoint(statement[12:].removeprefix("SAVEPOINT "))
+        if name not in self._savepoints:
+            raise LogFormatError(f"it goes back to a savepoint that was not set: {statement[:_SHOWN_CHARACTERS]}")
+        self._cut(self._savepoints[name])
+
     def _statement(self, statement: str, schema: str) -> None:
         found = effects(statement, schema, self._tables)
         if self._is_dropped():
             return
+        if found.hidden:
+            raise self._wrong_setting(
+                f'a session logs statements, and has a temporary table instead of "{found.hidden[0].name}": '
+                f"{statement[:_SHOWN_CHARACTERS]}",
+                "SET GLOBAL binlog_format = ROW",
+            )
         ordinal = len(self._transactions)
         if found.truncated:
             self._truncated[ordinal] = tuple(one.name for one in found.truncated)
@@ -373,6 +418,12 @@ class MariadbGathering:
             hint=f"`headwater teardown --source {self._log.source}` and `headwater run` read this source again; if the "
             "log is as it should be, tell the maintainers of Headwater",
         )
+
+
+def _savepoint(name: str) -> str:
+    """Return the name of a savepoint as the server compares it: neither case nor accents count."""
+    plain = unicodedata.normalize("NFKD", name)
+    return "".join(one for one in plain if not unicodedata.combining(one)).upper()
 
 
 def _changed(relation: Relation, column: Column, *, is_gone: bool) -> SourceRefused:

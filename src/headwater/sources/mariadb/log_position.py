@@ -20,6 +20,9 @@ _FILE_BITS = 32
 _FORMAT = "<B8sQQ8s"
 _VERSION = 1
 _DIGEST_BYTES = 8
+_HEADER_BYTES = 19
+_FIRST_KINDS = (15, 163, 35)
+"""Kinds of events that begin a file: its format, and the GTIDs before it, of MariaDB and of MySQL."""
 FIRST_OFFSET = 4
 """Where the first event of a file begins."""
 
@@ -49,6 +52,11 @@ class Proof:
 def digest(*parts: bytes) -> bytes:
     """Return what tells events from others."""
     return hashlib.sha256(b"".join(parts)).digest()[:_DIGEST_BYTES]
+
+
+def said_of_file(event: bytes) -> bytes | None:
+    """Return what an event says of the file that it begins, without what changes later. None for another event."""
+    return event[:4] + event[_HEADER_BYTES:] if event[4] in _FIRST_KINDS else None
 
 
 def offset_of(file_number: int, offset: int) -> int:

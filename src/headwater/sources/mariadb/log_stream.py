@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from struct import pack, unpack_from
 from typing import Any
 
+from headwater.errors import SourceUnavailable
 from headwater.sources.mariadb.connect import MariadbAddress, abandon, execute, texts
-from headwater.sources.mariadb.table_map import LogFormatError
 
 HEADER_BYTES = 19
 FORMAT_DESCRIPTION = 15
@@ -111,7 +111,13 @@ class LogStream:
             return event
         body = event[:-_CHECKSUM_BYTES]
         if zlib.crc32(body) != unpack_from("<I", event, len(body))[0]:
-            raise LogFormatError("an event does not have the checksum that it says")
+            raise SourceUnavailable(
+                f'source "{self._address.source}" has sent a damaged event of its log',
+                code="HW-390",
+                detail=f"{self._address.place}: an event of kind {event[4]} does not have the checksum that it says",
+                hint="it is tried again by itself; if it stays, a file of the server's log is damaged on its disk: "
+                f"`headwater teardown --source {self._address.source}` and `headwater run` read this source again",
+            )
         return body
 
     def close(self) -> None:

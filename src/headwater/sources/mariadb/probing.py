@@ -20,6 +20,7 @@ from headwater.sources.mariadb.connect import text_literal
 from headwater.sources.mariadb.types import held, printed, quoted
 
 _KEYS_PER_STATEMENT = 5_000
+_LAST_OF_THREE_BYTES = "\uffff"
 _BY_TEXT = frozenset(("time", "bit", "enum", "set", "uuid", "inet4", "inet6"))
 
 
@@ -63,6 +64,8 @@ def _literal(column: Column, value: Any) -> str | None:  # noqa: PLR0911 — one
     try:
         match found.kind:
             case "text":
+                if found.charset in ("utf8", "utf8mb3") and max(value, default="") > _LAST_OF_THREE_BYTES:
+                    return None
                 return text_literal(value, "utf8mb3" if found.charset == "utf8" else found.charset, found.collation)
             case "binary":
                 return f"_binary X'{value.hex()}'"
@@ -73,7 +76,9 @@ def _literal(column: Column, value: Any) -> str | None:  # noqa: PLR0911 — one
             case "datetime" | "timestamp":
                 return f"TIMESTAMP'{value.year:04d}-{value:%m-%d %H:%M:%S.%f}'"
             case "float" | "double":
-                return f"{value:.17e}" if value - value == 0 else None
+                return f"{value + 0.0:.17e}" if value - value == 0 else None  # -0.0 is 0.0, and would be found twice
+            case "decimal":
+                return f"{value:f}"  # with an exponent, all keys of the statement would be doubles
             case _:
                 return str(value)
     except UnicodeEncodeError:

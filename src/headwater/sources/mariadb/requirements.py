@@ -88,6 +88,9 @@ def refusals(connection: Connection, settings: dict[str, str], source: str) -> t
         if status and any(status[0][2:4]):
             said = "Binlog_Do_DB or Binlog_Ignore_DB is set: parts of the database are not logged"
             found.append(_untold(source, said))
+    running = texts(connection, "SHOW GLOBAL STATUS LIKE 'Slaves_running'")
+    if running and running[0][1] != "0":
+        found.append(_untold(source, "it is a replica: what comes from its primary need not be in its own log"))
     return tuple(found)
 
 

@@ -30,7 +30,7 @@ from headwater.sources.mariadb.log_position import LogName, file_number, offset_
 from headwater.sources.mariadb.printing import printed_table
 from headwater.sources.mariadb.probing import literal, probe_queries
 from headwater.sources.mariadb.types import held, printed, quoted
-from headwater.sources.source import Chunk, LogView
+from headwater.sources.source import Chunk, LogView, unproved_log
 
 _TABLE_ROWS = 65_536
 _MAX_CHUNKS = 10_000
@@ -155,7 +155,11 @@ class MariadbSnapshot:
         raise AssertionError("its snapshots are for this process only")
 
     def is_valid(self, log: LogView) -> bool:
-        """Tell whether the server is the same, and its log tells of no alteration up to where it ends now."""
+        """Tell whether the server is the same, and its log tells of no alteration up to where it ends now.
+
+        A log that ends before what is held of it was begun again: positions of readers say nothing then.
+        """
+        held = log.held(self._log.source).get(self._log.source)
         try:
             with self._connected() as connection:
                 if self._started_at(connection) != self._token:
@@ -163,6 +167,8 @@ class MariadbSnapshot:
                 end = log_end(connection, self._log)
         except HeadwaterError:
             return False
+        if held is not None and held.history == end.history and end.offset < held.offset:
+            raise unproved_log(held, f"it ends at {end.text}, before what was followed")
         return log.wait_for(by_log([end]), _FOLLOW_SECONDS)
 
     def limit(self, connection: Connection, seconds: float) -> None:

@@ -25,9 +25,10 @@ from headwater.sources.mariadb.log_position import (
     digest,
     file_number,
     offset_of,
+    said_of_file,
     split_offset,
 )
-from headwater.sources.mariadb.log_stream import FORMAT_DESCRIPTION, LogStream
+from headwater.sources.mariadb.log_stream import LogStream
 from headwater.sources.mariadb.measuring import measure
 from headwater.sources.mariadb.snapshot import MariadbSnapshot
 from headwater.sources.mariadb.types import held, quoted
@@ -42,7 +43,7 @@ from headwater.sources.source import (
     unproved_log,
 )
 
-_ROTATE, _GTID_LIST, _PREVIOUS_GTIDS = 4, 163, 35
+_ROTATE = 4
 _COLLATIONS = (
     "SELECT id, character_set_name FROM information_schema.collation_character_set_applicability WHERE id IS NOT NULL",
     "SELECT id, character_set_name FROM information_schema.collations WHERE id IS NOT NULL",
@@ -259,6 +260,9 @@ class MariadbSource:
     ) -> tuple[MariadbGathering, LogName, Position]:
         """Return what takes the log in after a position, once it is proved that it is the log that was followed."""
         with self._address.explained():
+            settings = requirements.variables(side)  # a server may have been started again with others
+            for refusal in requirements.refusals(side, settings, self.name):
+                raise refusal
             end = self._end(side)
             charsets = _charsets(side)
             first = file_number(texts(side, "SHOW BINARY LOGS")[0][0])
@@ -280,6 +284,7 @@ class MariadbSource:
             charsets=charsets,
             described_at=self._described_at,
             spill_bytes=self._settings.spill_bytes,
+            ignores_case=settings.get("lower_case_table_names", "0") != "0",
         )
         return gathering, self._log, start
 
@@ -322,8 +327,8 @@ class MariadbSource:
         with contextlib.closing(stream):
             while not stream.is_ended:
                 for event in stream.events():
-                    if event[4] in (FORMAT_DESCRIPTION, _GTID_LIST, _PREVIOUS_GTIDS):
-                        found.append(event[:4] + event[19:])
+                    if (said := said_of_file(event)) is not None:
+                        found.append(said)
                     elif event[4] != _ROTATE:
                         return digest(*found)
         return digest(*found)

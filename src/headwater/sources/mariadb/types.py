@@ -40,6 +40,8 @@ _NATIVE = re.compile(
     r"(?: character set (?P<charset>\w+) collate (?P<collation>\w+))?(?P<more>.*)",
     re.DOTALL,
 )
+GENERATED = " generated"
+"""Stands behind the type of a column whose values the server computes from others of its row."""
 _MEMBER = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 
 
@@ -84,7 +86,7 @@ def held_type(native: str) -> HeldType | None:  # noqa: PLR0911 — one for each
     (None, None, None)
     """
     found = _NATIVE.fullmatch(native)
-    if found is None or found["more"].strip() not in ("", "zerofill"):
+    if found is None or found["more"].strip() not in ("", "zerofill", GENERATED.strip()):
         return None
     name, arguments = found["name"].lower(), found["arguments"] or ""
     is_unsigned = "unsigned" in found["rest"] or "zerofill" in found["rest"]

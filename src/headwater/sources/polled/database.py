@@ -6,6 +6,7 @@ import decimal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,7 @@ import pyarrow as pa
 from headwater.errors import HeadwaterError, InvalidProject, LoginRefused, SourceUnavailable
 from headwater.model.relation import DEFAULT_SCHEMA, Column, Relation, RelationName
 from headwater.sources.net_changes import one_nan
-from headwater.sources.polled.place import BATCH_ROWS, typed
+from headwater.sources.polled.place import BATCH_ROWS, typed, wrong_value
 from headwater.sources.source import Inspection, SourceSettings, missing_relation
 
 try:
@@ -54,12 +55,12 @@ class DatabasePlace:
         """Return the database that a URL names."""
         try:
             url = _address(settings)
-            url.get_dialect()
+            url.get_dialect().import_dbapi()
         except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
             raise InvalidProject(
                 f'the url of source "{settings.name}" names no database that SQLAlchemy can reach',
                 code="HW-362",
-                detail=type(error).__name__,  # what it says of the url may show a password
+                detail=f"{type(error).__name__}{_module_of(error)}",  # what it says of the url may show a password
                 hint="write DIALECT+DRIVER://USER:${PASSWORD}@HOST/DATABASE, and install the driver",
             ) from None
         return cls(settings.name, settings, url.get_backend_name())
@@ -75,20 +76,24 @@ class DatabasePlace:
 
     def describe(self, names: Sequence[RelationName]) -> Inspection:
         """Describe tables and views."""
+        with self._connected() as connection:
+            return self.described(connection, names)
+
+    def described(self, connection: sa.Connection, names: Sequence[RelationName]) -> Inspection:
+        """Describe tables and views as a transaction shows them."""
         relations: list[Relation] = []
         refusals: list[HeadwaterError] = []
-        with self._connected() as connection:
-            inspector = sa.inspect(connection)
-            for name in names:
-                schema = None if name.schema == DEFAULT_SCHEMA else name.schema
-                try:
-                    columns = inspector.get_columns(name.name, schema=schema)
-                    key = inspector.get_pk_constraint(name.name, schema=schema).get("constrained_columns", [])
-                except sa.exc.NoSuchTableError:
-                    there = ", ".join(sorted(inspector.get_table_names(schema=schema))) or "none"
-                    refusals.append(missing_relation(name, f"tables of the database: {there}"))
-                    continue
-                relations.append(_relation(name, columns, tuple(key)))
+        inspector = sa.inspect(connection)
+        for name in names:
+            schema = None if name.schema == DEFAULT_SCHEMA else name.schema
+            try:
+                columns = inspector.get_columns(name.name, schema=schema)
+                key = inspector.get_pk_constraint(name.name, schema=schema).get("constrained_columns", [])
+            except sa.exc.NoSuchTableError:
+                there = ", ".join(sorted(inspector.get_table_names(schema=schema))) or "none"
+                refusals.append(missing_relation(name, f"tables of the database: {there}"))
+                continue
+            relations.append(_relation(name, columns, tuple(key)))
         warnings = [] if self._isolation is not None else [self._warning()]
         return Inspection(
             relations=tuple(relations),
@@ -108,7 +113,7 @@ class DatabasePlace:
     def moment(self) -> Iterator[DatabaseMoment]:
         """Open a transaction that sees one state."""
         with self._connected(self._isolation or None) as connection, connection.begin():
-            yield DatabaseMoment(connection)
+            yield DatabaseMoment(self, connection)
 
     @contextmanager
     def _connected(self, isolation: str | None = None) -> Iterator[sa.Connection]:
@@ -140,7 +145,12 @@ class DatabasePlace:
 class DatabaseMoment:
     """One transaction."""
 
+    place: DatabasePlace
     connection: sa.Connection
+
+    def describe(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe tables and views as the transaction shows them."""
+        return self.place.described(self.connection, names)
 
     def rows(self, relation: Relation) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
@@ -151,13 +161,22 @@ class DatabaseMoment:
         arrow = relation.arrow_schema()
         while lines := result.fetchmany(BATCH_ROWS):
             arrays = [
-                one_nan(pa.chunked_array([typed([_plain(one, column) for one in values], column, relation.name)]))
+                one_nan(
+                    pa.chunked_array(
+                        [typed([_plain(one, column, relation.name) for one in values], column, relation.name)]
+                    )
+                )
                 for column, values in zip(relation.columns, zip(*lines, strict=True), strict=True)
             ]
             yield pa.Table.from_arrays(arrays, schema=arrow)
 
     def require_same(self) -> None:
         """Do nothing: a transaction shows one time, where there is such a thing."""
+
+
+def _module_of(error: Exception) -> str:
+    """Return which module is missing, if that is what is wrong."""
+    return f": {error.name}" if isinstance(error, ImportError) and error.name else ""
 
 
 def _address(settings: SourceSettings) -> sa.URL:
@@ -210,12 +229,14 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 )
 
 
-def _plain(value: Any, column: Column) -> Any:
+def _plain(value: Any, column: Column, relation: RelationName) -> Any:
     """Return a value as Arrow takes it. Drivers differ in what they return for one type."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, memoryview | bytearray):
         return bytes(value)
+    if isinstance(value, datetime) and column.type == ("timestamp" if value.tzinfo is None else "timestamp_ntz"):
+        raise wrong_value(value, column, relation)  # only one of them says in which zone it is
     if isinstance(value, decimal.Decimal) and column.type in {"double", "float"}:
         return float(value)
     if isinstance(value, int) and column.type.startswith("decimal"):

@@ -30,7 +30,7 @@ from headwater.sources.polled.place import BATCH_ROWS
 from headwater.sources.source import Inspection, missing_relation
 
 _ENDINGS = (".parquet", ".csv")
-Signature: TypeAlias = tuple[tuple[str, int, int], ...]
+Signature: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,17 @@ class FolderMoment:
     place: FolderPlace
     _read: dict[RelationName, Signature] = field(default_factory=dict)
 
+    def describe(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe relations by the schemas of their files, and note how the files are now."""
+        for name in names:
+            self._read[name] = _signature(self.place.files_of(name))
+        return self.place.describe(names)
+
     def rows(self, relation: Relation) -> Iterator[pa.Table]:
         """Yield the rows of a relation's files."""
         files = self.place.files_of(relation.name)
-        self._read[relation.name] = _signature(files)
+        if _signature(files) != self._read.setdefault(relation.name, _signature(files)):
+            raise self._changed(relation.name, "it changed while it was read")
         try:
             for file in files:
                 for rows in _rows(file):
@@ -149,7 +156,7 @@ def _signature(files: Sequence[Path]) -> Signature:
             known = file.stat()
         except FileNotFoundError:
             continue
-        found.append((str(file), known.st_size, known.st_mtime_ns))
+        found.append((str(file), known.st_size, known.st_mtime_ns, known.st_ino))
     return tuple(found)
 
 
@@ -195,6 +202,14 @@ def _relation(name: RelationName, files: Sequence[Path]) -> Relation:
                 hint="write them with the same columns, in the same order and of the same types",
             )
         described = found
+        names = [one for one, _, _ in found]
+        if twice := sorted({one for one in names if names.count(one) > 1}):
+            raise SourceRefused(
+                f'a file of "{name}" has several columns of one name',
+                code="HW-365",
+                detail=f"{file.name}: {', '.join(twice)}",
+                hint="write it with another name for each column",
+            )
     held = described or ()
     return Relation(
         name=name,

@@ -18,6 +18,10 @@ BATCH_ROWS = 10_000
 class Moment(Protocol):
     """A place as it is at one time, as far as it can show one."""
 
+    def describe(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe relations as they are at that time, as far as the place can tell."""
+        ...
+
     def rows(self, relation: Relation) -> Iterator[pa.Table]:
         """Yield the rows of a relation, in small tables, with all its columns. Every NaN is one value."""
         ...

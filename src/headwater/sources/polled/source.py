@@ -68,6 +68,9 @@ class PolledSource:
         self.states = States(ProcessFiles() if files is None else files)
         self._url = url
         self._polled_at: float | None = None
+        self._described: dict[str, tuple[tuple[str, str], ...]] = {}
+        self._described_after = 0
+        """The newest state when relations were described. Those up to it may have had other columns."""
         self._polling = threading.Lock()
 
     @classmethod
@@ -95,12 +98,16 @@ class PolledSource:
 
     def inspect(self, names: Sequence[RelationName]) -> Inspection:
         """Describe relations as they are now."""
-        return self.place.describe(names)
+        newest = self.states.newest()
+        self._described_after = 0 if newest is None else newest.number
+        found = self.place.describe(names)
+        self._described |= {str(one.name): tuple((it.name, it.type) for it in one.columns) for one in found.relations}
+        return found
 
     def poll(self, names: Sequence[RelationName]) -> PolledState:
         """Read relations now, and return the newest state."""
         with self._polling, self.place.moment() as moment:  # one after the other: states are in the order of time
-            inspection = self.place.describe(names)
+            inspection = moment.describe(names)
             described = {relation.name for relation in inspection.relations}
             found = self.states.poll(moment, inspection.relations, [one for one in names if one not in described])
         self._polled_at = time.monotonic()
@@ -172,7 +179,8 @@ class PolledSource:
         for state in states:
             ordinal = len(transactions)
             found = {one.name: self._changes(state, one, ordinal) for one in relations}
-            what = {one.name: said for one in relations if (said := _alteration(state, one))}
+            is_older = state.number <= self._described_after
+            what = {one.name: said for one in relations if (said := _alteration(state, one, is_older=is_older))}
             changes = {name: table for name, table in found.items() if table is not None and name not in what}
             if not what and not changes:
                 continue
@@ -207,9 +215,14 @@ class PolledSource:
         del bootstrap
         assert at is None, "it shows the newest state only"
         newest = self.states.newest()
-        if newest is None or not {str(name) for name in relations} <= newest.relations.keys():
+        if newest is None or not all(self._has(newest, str(name)) for name in relations):
             newest = self.poll(relations)
         return PolledSnapshot(self, newest)
+
+    def _has(self, state: PolledState, name: str) -> bool:
+        """Tell whether a state has a relation with the columns that it was described with."""
+        held = state.relations.get(name)
+        return held is not None and {one[:2] for one in held.columns} >= {*self._described.get(name, ())}
 
     @contextmanager
     def join(self, said: Mapping[str, Any]) -> Iterator[PolledReader]:
@@ -412,14 +425,18 @@ def _with_columns(rows: pa.Table, relation: Relation, names: Sequence[str]) -> p
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _alteration(state: PolledState, relation: Relation) -> str:
-    """Say what is otherwise in a state than views read it. Empty if nothing is."""
+def _alteration(state: PolledState, relation: Relation, *, is_older: bool) -> str:
+    """Say what is otherwise in a state than views read it. Empty if nothing is.
+
+    Views that are new do not use what a state that `is_older` than they are told of columns that no other view reads.
+    """
+    free = {ColumnUse.UNREAD, ColumnUse.FIRST_READ} if is_older else {ColumnUse.UNREAD}
     if str(relation.name) in state.missing:
         return "it is not there any more"
     held: PolledRelation | None = state.relations.get(str(relation.name))
     kinds = {} if held is None else {name: kind for name, kind, _ in held.columns}
     for column in relation.columns if held is not None else ():
-        if column.use is ColumnUse.UNREAD or kinds.get(column.name) == column.type:
+        if column.use in free or kinds.get(column.name) == column.type:
             continue
         if column.name in kinds:
             return f'column "{column.name}" was {column.type} and is {kinds[column.name]}'

@@ -20,7 +20,7 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from headwater.errors import HeadwaterError, InvalidProject, SourceUnavailable
+from headwater.errors import HeadwaterError, InvalidProject, SourceRefused, SourceUnavailable
 from headwater.model.relation import DEFAULT_SCHEMA, Column, Relation, RelationName
 from headwater.sources.polled.place import BATCH_ROWS, typed, wrong_value
 from headwater.sources.source import Inspection, missing_relation
@@ -54,44 +54,36 @@ class SqlitePlace:
 
     def describe(self, names: Sequence[RelationName]) -> Inspection:
         """Describe tables and views."""
-        relations: list[Relation] = []
-        refusals: list[HeadwaterError] = []
         with self._connected() as connection:
-            for name in names:
-                columns = connection.execute('SELECT name, type, pk, "notnull" FROM pragma_table_info(?)', [name.name])
-                found = columns.fetchall() if name.schema == DEFAULT_SCHEMA else []
-                if found:
-                    relations.append(_relation(name, found, self._is_strictly_keyed(connection, name)))
-                else:
-                    tables = connection.execute(
-                        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name"
-                    )
-                    there = ", ".join(one for (one,) in tables) or "none"
-                    refusals.append(missing_relation(name, f"tables of the database: {there}"))
-        return Inspection(relations=tuple(relations), owner_sql=(), may_run_owner_sql=True, refusals=tuple(refusals))
-
-    def _is_strictly_keyed(self, connection: sqlite3.Connection, name: RelationName) -> bool:
-        """Tell whether the primary key holds no NULL although its columns do not say so, as WITHOUT ROWID does."""
-        found = connection.execute("SELECT wr FROM pragma_table_list(?)", [name.name]).fetchone()
-        return bool(found and found[0])
+            return _described(connection, names)
 
     @contextmanager
     def moment(self) -> Iterator[SqliteMoment]:
         """Open the database in one read transaction."""
         with self._connected() as connection:
             connection.execute("BEGIN")
+            connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchall()  # only now it begins
             yield SqliteMoment(connection)
 
     @contextmanager
     def _connected(self) -> Iterator[sqlite3.Connection]:
         if not Path(self.path).is_file():
             raise self._unavailable("there is no such file")
+        if Path(self.path).stat().st_size == 0:  # SQLite would take it for a database without tables
+            raise self._unavailable("the file is empty: it is being written, perhaps")
         try:
             address = f"file:{quote(self.path)}?mode=ro"
             opened = sqlite3.connect(address, uri=True, timeout=self.timeout_seconds, isolation_level=None)
             with closing(opened) as connection:
                 yield connection
         except sqlite3.Error as error:
+            if match := re.match(r"Could not decode to UTF-8 column '(.*?)' with text", str(error)):
+                raise SourceRefused(
+                    f'column "{match[1]}" of a table of source "{self.source}" holds a text that is not in UTF-8',
+                    code="HW-366",
+                    detail=f'"{self.path}": SQLite takes any bytes for a text, and Spark does not',
+                    hint="find it at the source and correct it",
+                ) from None
             raise self._unavailable(f"{type(error).__name__}: {error}") from error
 
     def _unavailable(self, detail: str) -> SourceUnavailable:
@@ -105,14 +97,19 @@ class SqlitePlace:
 
 @dataclass(frozen=True, slots=True)
 class SqliteMoment:
-    """One read transaction. It begins with the first row that is read."""
+    """One read transaction."""
 
     connection: sqlite3.Connection
 
+    def describe(self, names: Sequence[RelationName]) -> Inspection:
+        """Describe tables and views as the transaction shows them."""
+        return _described(self.connection, names)
+
     def rows(self, relation: Relation) -> Iterator[pa.Table]:
         """Yield the rows of a table."""
-        names = ", ".join(_quoted(name) for name in relation.column_names) or "NULL"
-        cursor = self.connection.execute(f"SELECT {names} FROM {_quoted(relation.name.name)}")
+        # with its table's name in front: SQLite takes a name in quotes that it does not know for a text
+        names = ", ".join(f"r.{_quoted(name)}" for name in relation.column_names) or "NULL"
+        cursor = self.connection.execute(f"SELECT {names} FROM {_quoted(relation.name.name)} AS r")
         schema = relation.arrow_schema()
         while lines := cursor.fetchmany(BATCH_ROWS):
             arrays = [
@@ -123,6 +120,27 @@ class SqliteMoment:
 
     def require_same(self) -> None:
         """Do nothing: a transaction shows one time."""
+
+
+def _described(connection: sqlite3.Connection, names: Sequence[RelationName]) -> Inspection:
+    relations: list[Relation] = []
+    refusals: list[HeadwaterError] = []
+    for name in names:
+        columns = connection.execute('SELECT name, type, pk, "notnull" FROM pragma_table_info(?)', [name.name])
+        found = columns.fetchall() if name.schema == DEFAULT_SCHEMA else []
+        if found:
+            relations.append(_relation(name, found, _is_strictly_keyed(connection, name)))
+        else:
+            tables = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")
+            there = ", ".join(one for (one,) in tables) or "none"
+            refusals.append(missing_relation(name, f"tables of the database: {there}"))
+    return Inspection(relations=tuple(relations), owner_sql=(), may_run_owner_sql=True, refusals=tuple(refusals))
+
+
+def _is_strictly_keyed(connection: sqlite3.Connection, name: RelationName) -> bool:
+    """Tell whether the primary key holds no NULL although its columns do not say so, as WITHOUT ROWID does."""
+    found = connection.execute("SELECT wr FROM pragma_table_list(?)", [name.name]).fetchone()
+    return bool(found and found[0])
 
 
 def spark_type(declared: str) -> str | None:

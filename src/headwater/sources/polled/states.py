@@ -20,7 +20,7 @@ from itertools import chain
 
 import pyarrow as pa
 
-from headwater.model.relation import Relation, RelationName, arrow_type
+from headwater.model.relation import COUNT, Relation, RelationName, arrow_type
 from headwater.sources.net_changes import NetChanges
 from headwater.sources.polled.place import Moment
 from headwater.sources.source import StateFiles
@@ -166,6 +166,8 @@ class States:
             self.files.write_table(names[0], schema, moment.rows(relation))
             return PolledRelation(columns=columns, rows=names[0], changes=None, is_new=True)
         shared = [name for name, kind, _ in columns if (name, kind) in {one[:2] for one in last.columns}]
+        if not shared:
+            return self._counted(moment, relation, last, names)
         net = NetChanges(relation.arrow_schema(tuple(shared)))
 
         def counted() -> Iterator[pa.Table]:
@@ -185,6 +187,17 @@ class States:
             return PolledRelation(columns=columns, rows=names[0], changes=None, is_new=False)
         self.files.write_table(names[1], first.schema, chain([first], changes))
         return PolledRelation(columns=columns, rows=names[0], changes=names[1], is_new=False)
+
+    def _counted(
+        self, moment: Moment, relation: Relation, last: PolledRelation, names: tuple[str, str]
+    ) -> PolledRelation:
+        """Write the rows of a relation that kept no column, and by how many rows it grew: views may count them."""
+        self.files.write_table(names[0], relation.arrow_schema(), moment.rows(relation))
+        more = self.table(names[0]).num_rows - self.table(last.rows).num_rows
+        changes = pa.table({COUNT: pa.array([1 if more > 0 else -1] * abs(more), pa.int64())})
+        self.files.write_table(names[1], changes.schema, iter([changes]))
+        columns = tuple((one.name, one.type, one.native) for one in relation.columns)
+        return PolledRelation(columns=columns, rows=names[0], changes=names[1] if more else None, is_new=False)
 
     def forget_before(self, number: int) -> None:
         """Delete the states before one, but for some that other processes may be reading."""

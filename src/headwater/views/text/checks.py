@@ -49,6 +49,14 @@ _CLAUSE_PARTS = (
 
 _KNOWN = (*_OPERATORS, *_CLAUSE_PARTS, exp.Func)
 _FUNCTIONS = frozenset({*SCALAR_FUNCTIONS, *AGGREGATE_FUNCTIONS, *WINDOW_FUNCTIONS})
+_DAY_OF_TODAY = re.compile(
+    r"""['"]\s*(now|today|tomorrow|yesterday)\s*([A-Za-z]{1,3}|(utc|gmt|ut)?[+-][\d:]+|[a-z_]+/\S+)?\s*['"]""",
+    re.IGNORECASE,
+)
+"""Texts that Spark takes for a time, seen from the moment it plans a query, wherever one is compared with a time."""
+_HOUR_OF_TODAY = re.compile(r"\s*T?\d{1,2}:\d{1,2}(:[\d.]+)?\s*(\D\S*)?", re.IGNORECASE)
+"""A text that, as a timestamp, is that time of the day on which Spark reads it."""
+_TIMESTAMPS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 _UNSURE_ESCAPE = re.compile(r"\\(?:\\|['\"nrt%_])|(\\)")
 
 
@@ -132,6 +140,26 @@ def _span_of_call(statement: Statement, call: exp.Func) -> Span | None:
     return statement.span_of(call) if found is None else Span(start=found[1], end=found[2])
 
 
+def writes_no_time_of_today(statement: Statement) -> None:
+    """Refuse 'today' and the like, and timestamps without a day: Spark takes the day on which it reads them."""
+    for token in statement.tokens:
+        text = statement.sql[token.start : token.end + 1]
+        if token.token_type is TokenType.STRING and _DAY_OF_TODAY.fullmatch(text):
+            raise statement.refusal(
+                support.NOT_REPEATABLE,
+                Span(start=token.start, end=token.end + 1),
+                because=f"{text} can be read as a time, that of the run",
+                hint="write the day itself; if a text is meant, write it in two parts: concat('to', 'day')",
+            )
+    for cast in statement.tree.find_all(exp.Cast):
+        written = cast.this
+        is_text = isinstance(written, exp.Literal) and written.is_string
+        if is_text and cast.to.this in _TIMESTAMPS and _HOUR_OF_TODAY.fullmatch(written.this):
+            because = f"'{written.this}' names no day, and Spark takes that of the run"
+            hint = "write the day, too: '2026-01-31 12:30:00'"
+            raise statement.refusal(support.NOT_REPEATABLE, written, because=because, hint=hint)
+
+
 def picks_rows_of_windows(statement: Statement) -> None:
     """Refuse FIRST_VALUE and its like without OVER: which of a group's rows it takes is left to chance."""
     for call in statement.tree.find_all(exp.FirstValue, exp.LastValue, exp.NthValue):
@@ -210,6 +238,7 @@ VIEW_CHECKS: tuple[Callable[[Statement], None], ...] = (
     calls_known_functions,
     has_known_expressions,
     has_known_escapes,
+    writes_no_time_of_today,
     picks_rows_of_windows,
     filters_no_windows,
     leaves_groups_out_before_windows,
