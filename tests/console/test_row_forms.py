@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from written_project import TICKS, state_at
 
 from headwater.cli.app import app
-from headwater.cli.row_form import RowForm, write_tables
+from headwater.cli.render.row_form import RowForm, write_tables
 from headwater.errors import NotReadable
 
 

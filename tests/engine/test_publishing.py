@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 import headwater
 from headwater.api.metrics_endpoint import metrics_of
-from headwater.engine.service.doctor import Health
+from headwater.engine.service.doctor import Fitness
 from headwater.observe.events import Event, ViewPublished, fan_out
 
 
@@ -61,4 +61,4 @@ def test_a_project_in_order(shop: Path, spark: SparkSession) -> None:
     project.run(until_idle=True)
     after = project.doctor()
     assert after.is_healthy, after
-    assert [one.found for one in after.findings if one.subject == "tables" and one.health is Health.OK]
+    assert [one.found for one in after.findings if one.subject == "tables" and one.health is Fitness.OK]

@@ -9,8 +9,8 @@ import typer
 
 from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.render.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.cli.render.verbs import draw_changes
-from headwater.cli.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.model.moment import parse_moment
 
 

@@ -10,9 +10,9 @@ from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED
 from headwater.cli.render.page import Grid, Line, Page
-from headwater.engine.service.doctor import DoctorResult, Health
+from headwater.engine.service.doctor import DoctorResult, Fitness
 
-_STYLES = {Health.OK: "green", Health.WARNING: "yellow", Health.ERROR: "red"}
+_STYLES = {Fitness.OK: "green", Fitness.WARNING: "yellow", Fitness.ERROR: "red"}
 
 
 def doctor(
@@ -41,10 +41,10 @@ def _drawn(result: DoctorResult) -> Page:
         for one in result.findings
         if one.remedy
     ]
-    bad = sum(one.health is Health.ERROR for one in result.findings)
+    bad = sum(one.health is Fitness.ERROR for one in result.findings)
     ending = "nothing stands in the way of `headwater run`" if not bad else f"{bad} of these stand in the way"
     return [
         Grid(headings=("", "what", "found"), rows=rows),
         *([Line(text=""), Line(text="what to do", style="bold"), *remedies] if remedies else []),
-        Line(text=ending, style=_STYLES[Health.ERROR if bad else Health.OK]),
+        Line(text=ending, style=_STYLES[Fitness.ERROR if bad else Fitness.OK]),
     ]

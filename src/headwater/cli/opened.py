@@ -11,7 +11,7 @@ import typer
 
 import headwater
 from headwater.cli.outcome import OutputForm, outcome
-from headwater.cli.progress import progress
+from headwater.cli.render.progress import progress
 from headwater.observe.events import Listener
 
 if TYPE_CHECKING:  # a verb has to say something within a second: what the others need is not imported

@@ -10,8 +10,8 @@ import typer
 
 from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
+from headwater.cli.render.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.cli.render.verbs import draw_query
-from headwater.cli.row_form import FormOption, OutputOption, RowForm, form_of, write_tables
 from headwater.model.moment import parse_moment, parse_position
 
 _TERMINAL_ROWS = 100

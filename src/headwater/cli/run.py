@@ -12,7 +12,7 @@ import typer
 from headwater.cli.opened import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
-from headwater.cli.progress import LogForm, progress
+from headwater.cli.render.progress import LogForm, progress
 from headwater.cli.render.verbs import draw_run
 from headwater.console.serve import LOCAL, PORT, require_packages, serving
 from headwater.errors import ConfirmationNeeded

@@ -9,7 +9,7 @@ import typer
 from headwater.cli.opened import open_project
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED, may_ask, outcome
-from headwater.cli.progress import progress
+from headwater.cli.render.progress import progress
 from headwater.cli.render.verbs import draw_teardown
 from headwater.errors import HeadwaterError
 from headwater.project.file import load

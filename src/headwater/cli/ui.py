@@ -9,7 +9,7 @@ import typer
 from headwater.cli.opened import open_project
 from headwater.cli.options import HERE, DebugOption, ProjectOption
 from headwater.cli.outcome import outcome
-from headwater.cli.progress import progress
+from headwater.cli.render.progress import progress
 from headwater.console.serve import LOCAL, PORT, require_packages, serve
 
 

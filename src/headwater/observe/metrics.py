@@ -135,7 +135,7 @@ class Metrics:
     """Counts what happens. A listener, which may be called on any thread."""
 
     def __init__(self, levels: Callable[[], Levels | None]) -> None:
-        """Begin at zero. `levels` is called whenever a server asks; None while there is no warehouse."""
+        """Begin at zero. `levels` is called whenever a server asks. It returns None while there is no warehouse."""
         require_metrics_package()
         from prometheus_client import CollectorRegistry, Counter, Histogram  # noqa: PLC0415 - a package of an extra
 

@@ -6,12 +6,14 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.fs as pafs
+
+_MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +126,16 @@ def free_bytes(file: str) -> int | None:
         if folder != Path("/") and folder.is_dir():
             return shutil.disk_usage(folder).free
     return None
+
+
+def machine_bytes() -> int | None:
+    """Return how much memory this process may use at most: the machine's, or what its container is given."""
+    limits = []
+    for file in _MEMORY_LIMITS:
+        try:
+            limits.append(int(Path(file).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # there is none, or it says "max"
+            continue
+    with suppress(OSError, ValueError):
+        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    return min(limits, default=None)

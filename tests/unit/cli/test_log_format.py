@@ -8,7 +8,7 @@ import logging
 import pytest
 from test_logbook import ONE_OF_EACH
 
-from headwater.cli.progress import LogForm, json_line, progress
+from headwater.cli.render.progress import LogForm, json_line, progress
 from headwater.observe.events import Event
 from headwater.observe.logbook import level_of, sentence_of
 

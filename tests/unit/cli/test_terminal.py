@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from headwater.cli.app import app
-from headwater.cli.progress import progress
+from headwater.cli.render.progress import progress
 from headwater.judge.grade import Verdict
 from headwater.judge.result import CheckResult, DemoResult, Sample, ViewCheck
 from headwater.model.guarantee import Guarantee
@@ -22,7 +22,7 @@ from headwater.observe.events import BatchCommitted, BootstrapProgress, Idle, Li
 
 PROGRAM = """
 from headwater.cli.render.page import Grid, Line, print_page
-from headwater.cli.progress import progress
+from headwater.cli.render.progress import progress
 from headwater.model.position import Tick
 from headwater.model.relation import RelationName
 from headwater.observe.events import BatchCommitted, BootstrapProgress

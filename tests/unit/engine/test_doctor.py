@@ -13,7 +13,7 @@ from written_project import write_project
 import headwater
 from headwater.cli.app import app
 from headwater.engine.service import doctor
-from headwater.engine.service.doctor import DoctorResult, Finding, Health
+from headwater.engine.service.doctor import DoctorResult, Finding, Fitness
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_warehouse_in_order(project: Path) -> None:
     before = {file: file.stat().st_mtime_ns for file in project.rglob("*")}
     result = examined(project)
     [tables] = of(result, "tables")
-    assert tables.health is Health.OK
+    assert tables.health is Fitness.OK
     assert of(result, "warehouse")[0].found == "readable, at tick 40"
     assert {file: file.stat().st_mtime_ns for file in project.rglob("*")} == before
 
@@ -41,7 +41,7 @@ def test_a_warehouse_in_order(project: Path) -> None:
 def test_every_source_is_asked(project: Path) -> None:
     result = examined(project)
     assert not result.is_healthy  # nobody runs these sources
-    assert all(of(result, f"source {name}")[0].health is Health.ERROR for name in ("shop", "stock"))
+    assert all(of(result, f"source {name}")[0].health is Fitness.ERROR for name in ("shop", "stock"))
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut"])
@@ -52,7 +52,7 @@ def test_a_file_that_is_damaged(project: Path, damage: str) -> None:
     else:
         file.write_bytes(file.read_bytes()[:-7])
     [found] = of(examined(project), "table ")
-    assert found.health is Health.ERROR
+    assert found.health is Fitness.ERROR
     assert file.name in found.found
     assert "--rebuild" in found.remedy
 
@@ -69,22 +69,22 @@ def test_a_warehouse_of_another_project(project: Path) -> None:
 
 def test_a_stopped_view_is_named(tmp_path: Path) -> None:
     [found] = of(examined(write_project(tmp_path / "shops", stopped=True)), "view sold")
-    assert (found.health, found.remedy) == (Health.WARNING, "widen the column")
+    assert (found.health, found.remedy) == (Fitness.WARNING, "widen the column")
 
 
 def test_no_java(project: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.delenv("SPARK_REMOTE", raising=False)
     [found] = of(examined(project), "Java")
-    assert (found.health, found.code) == (Health.ERROR, "HW-601")
+    assert (found.health, found.code) == (Fitness.ERROR, "HW-601")
 
 
 def test_too_little_memory_and_disk(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "machine_bytes", lambda: 10**9)
     monkeypatch.setattr(doctor, "free_bytes", lambda _: 10**6)
     result = examined(project)
-    assert [one.health for one in of(result, "memory")] == [Health.WARNING]
-    assert [one.health for one in of(result, "disk")] == [Health.ERROR, Health.ERROR]
+    assert [one.health for one in of(result, "memory")] == [Fitness.WARNING]
+    assert [one.health for one in of(result, "disk")] == [Fitness.ERROR, Fitness.ERROR]
     assert all(one.remedy for one in (*of(result, "memory"), *of(result, "disk")))
 
 
@@ -100,8 +100,8 @@ def test_a_check_that_breaks_hides_nothing(project: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(doctor, "machine_bytes", broken)
     result = examined(project)
-    assert of(result, "memory")[0].health is Health.ERROR
-    assert of(result, "tables")[0].health is Health.OK
+    assert of(result, "memory")[0].health is Fitness.ERROR
+    assert of(result, "tables")[0].health is Fitness.OK
 
 
 def test_the_verb_says_it_by_its_exit_code(project: Path) -> None:
@@ -114,4 +114,4 @@ def test_the_verb_says_it_by_its_exit_code(project: Path) -> None:
 
 def test_spark_runs_a_query(project: Path, spark: object) -> None:
     del spark
-    assert of(headwater.open(project).doctor(), "Spark")[0].health is Health.OK
+    assert of(headwater.open(project).doctor(), "Spark")[0].health is Fitness.OK

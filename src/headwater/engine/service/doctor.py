@@ -9,12 +9,10 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
-from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -23,7 +21,7 @@ from headwater.model.project import Project
 from headwater.project.resolve import inspect_source, require_addresses
 from headwater.spark.session import check_java
 from headwater.storage.fenced_table import FencedTable
-from headwater.storage.local_folder import free_bytes
+from headwater.storage.local_folder import free_bytes, machine_bytes
 from headwater.storage.object_store import is_remote, store_at
 from headwater.storage.storage_errors import storage_error
 from headwater.warehouse.folders import changelog_folder, journal_folder, replica_folder, segment_folder, view_folder
@@ -39,10 +37,9 @@ _SPARK_BYTES = 3 * 10**9
 _LEAST_FREE_BYTES = 10**9
 _LITTLE_FREE_BYTES = 10 * 10**9
 _SHOWN_FILES = 3
-_MEMORY_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
-class Health(Enum):
+class Fitness(Enum):
     """Whether something is as it should be."""
 
     OK = "ok"
@@ -55,7 +52,7 @@ class Finding:
     """What was found of one thing, and what to do about it."""
 
     subject: str
-    health: Health
+    health: Fitness
     found: str
     remedy: str = ""
     code: str = ""
@@ -70,7 +67,7 @@ class DoctorResult:
     @property
     def is_healthy(self) -> bool:
         """Whether nothing stands in the way of `run`."""
-        return all(one.health is not Health.ERROR for one in self.findings)
+        return all(one.health is not Fitness.ERROR for one in self.findings)
 
 
 def examine(project: Project, spark: Callable[[], SparkSession] | None) -> DoctorResult:
@@ -100,12 +97,12 @@ def _findings(subject: str, check: Callable[[], Iterable[Finding]]) -> list[Find
         told = storage_error(error)
         text = f"the check itself failed: {type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
         found.append(
-            Finding(subject=subject, health=Health.ERROR, found=text) if told is None else _of_error(subject, told)
+            Finding(subject=subject, health=Fitness.ERROR, found=text) if told is None else _of_error(subject, told)
         )
     return found
 
 
-def _of_error(subject: str, error: HeadwaterError, health: Health = Health.ERROR) -> Finding:
+def _of_error(subject: str, error: HeadwaterError, health: Fitness = Fitness.ERROR) -> Finding:
     found = f"{error.summary}: {error.detail}" if error.detail else error.summary
     return Finding(subject=subject, health=health, found=found, remedy=error.hint, code=error.code)
 
@@ -113,23 +110,26 @@ def _of_error(subject: str, error: HeadwaterError, health: Health = Health.ERROR
 def _java() -> Iterator[Finding]:
     if os.environ.get("SPARK_REMOTE"):
         yield Finding(
-            subject="Java", health=Health.OK, found="not needed: SPARK_REMOTE names a server of Spark Connect"
+            subject="Java", health=Fitness.OK, found="not needed: SPARK_REMOTE names a server of Spark Connect"
         )
         return
     check_java()
-    yield Finding(subject="Java", health=Health.OK, found=f"found, for Python {platform.python_version()}")
+    yield Finding(subject="Java", health=Fitness.OK, found=f"found, for Python {platform.python_version()}")
 
 
 def _spark(spark: Callable[[], SparkSession] | None) -> Iterator[Finding]:
     if spark is None:
         yield Finding(
-            subject="Spark", health=Health.WARNING, found="not tried (--quick)", remedy="leave out --quick to start it"
+            subject="Spark",
+            health=Fitness.WARNING,
+            found="not tried (--quick)",
+            remedy="leave out --quick to start it",
         )
         return
     session = spark()
     rows = session.range(3).count()
     assert rows == 3, "Spark counts"  # noqa: PLR2004 - as above
-    yield Finding(subject="Spark", health=Health.OK, found=f"version {session.version} runs a query")
+    yield Finding(subject="Spark", health=Fitness.OK, found=f"version {session.version} runs a query")
 
 
 def _memory(project: Project) -> Iterator[Finding]:
@@ -137,31 +137,18 @@ def _memory(project: Project) -> Iterator[Finding]:
     spark_bytes = (project.spark_memory_bytes or _SPARK_BYTES) if is_ours else 0
     needed, there = project.memory_bytes + spark_bytes + _OWN_BYTES, machine_bytes()
     if there is None:
-        yield Finding(subject="memory", health=Health.WARNING, found="how much this machine has is not known")
+        yield Finding(subject="memory", health=Fitness.WARNING, found="how much this machine has is not known")
         return
     said = f"up to {_gb(needed)} may be used, {_gb(there)} are there"
     if needed <= there:
-        yield Finding(subject="memory", health=Health.OK, found=said)
+        yield Finding(subject="memory", health=Fitness.OK, found=said)
         return
     yield Finding(
         subject="memory",
-        health=Health.WARNING,
+        health=Fitness.WARNING,
         found=f"{said}: the system may end the process",
         remedy="lower `memory` and `spark_memory` in [maintenance] of headwater.toml, or take a larger machine",
     )
-
-
-def machine_bytes() -> int | None:
-    """Return how much memory this process may use at most: the machine's, or what its container is given."""
-    limits = []
-    for file in _MEMORY_LIMITS:
-        try:
-            limits.append(int(Path(file).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # there is none, or it says "max"
-            continue
-    with suppress(OSError, ValueError):
-        limits.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    return min(limits, default=None)
 
 
 def _disk(project: Project) -> Iterator[Finding]:
@@ -171,12 +158,12 @@ def _disk(project: Project) -> Iterator[Finding]:
     for what, file in places:
         free = free_bytes(file)
         if free is None:
-            yield Finding(subject="disk", health=Health.WARNING, found=f"how much is free for {what} is not known")
+            yield Finding(subject="disk", health=Fitness.WARNING, found=f"how much is free for {what} is not known")
             continue
         health = (
-            Health.ERROR if free < _LEAST_FREE_BYTES else Health.WARNING if free < _LITTLE_FREE_BYTES else Health.OK
+            Fitness.ERROR if free < _LEAST_FREE_BYTES else Fitness.WARNING if free < _LITTLE_FREE_BYTES else Fitness.OK
         )
-        remedy = "" if health is Health.OK else "free some, shorten `retention` in [warehouse], or use a larger disk"
+        remedy = "" if health is Fitness.OK else "free some, shorten `retention` in [warehouse], or use a larger disk"
         yield Finding(subject="disk", health=health, found=f"{_gb(free)} are free for {what}", remedy=remedy)
 
 
@@ -184,7 +171,7 @@ def _environment(project: Project) -> Iterator[Finding]:
     require_addresses(project)
     count = len(project.secret_variables)
     yield Finding(
-        subject="environment", health=Health.OK, found=f"all {count} variables that the project names are set"
+        subject="environment", health=Fitness.OK, found=f"all {count} variables that the project names are set"
     )
 
 
@@ -194,13 +181,13 @@ def _source(project: Project, name: str) -> Iterator[Finding]:
     for refusal in found.refusals:
         yield _of_error(subject, refusal)
     for warning in found.warnings:
-        yield Finding(subject=subject, health=Health.WARNING, found=warning)
+        yield Finding(subject=subject, health=Fitness.WARNING, found=warning)
     found.require_rights(name)
     if not found.refusals:
         later = f"; `run` will run {len(found.owner_sql)} statements there" if found.owner_sql else ""
         relations = ", ".join(str(one.name) for one in found.relations)
         yield Finding(
-            subject=subject, health=Health.OK, found=f"answers, and shows {relations or 'no relation'}{later}"
+            subject=subject, health=Fitness.OK, found=f"answers, and shows {relations or 'no relation'}{later}"
         )
 
 
@@ -208,24 +195,24 @@ def _warehouse(project: Project) -> Iterator[Finding]:
     path = project.warehouse
     refuse_occupied(path)
     if not is_warehouse(path):
-        yield Finding(subject="warehouse", health=Health.OK, found=f'"{path}" is made by the first `headwater run`')
+        yield Finding(subject="warehouse", health=Fitness.OK, found=f'"{path}" is made by the first `headwater run`')
         return
     refuse_other_project(path, project.name)
     if not is_remote(path) and not os.access(path, os.W_OK):
         yield Finding(
             subject="warehouse",
-            health=Health.ERROR,
+            health=Fitness.ERROR,
             found=f'this account may not write into "{path}"',
             remedy="let it own the folder, or run Headwater as the account that does",
         )
     warehouse = Warehouse.open(path)
     head = warehouse.head()
-    yield Finding(subject="warehouse", health=Health.OK, found=f"readable, at tick {head.tick}")
+    yield Finding(subject="warehouse", health=Fitness.OK, found=f"readable, at tick {head.tick}")
     yield from _lease(path)
     for view, stopped in head.record.stopped.items():
         yield Finding(
             subject=f"view {view}",
-            health=Health.WARNING,
+            health=Fitness.WARNING,
             found=f"stopped at tick {head.record.frontiers.get(view)}: {stopped.summary}",
             remedy=stopped.hint,
             code=stopped.code,
@@ -241,7 +228,7 @@ def _lease(path: str) -> Iterator[Finding]:
         said = f"{lease.holder} maintains the warehouse: another `run` is refused meanwhile"
     else:
         said = f"the last maintainer, {lease.holder}, has ended: the next `run` takes over"
-    yield Finding(subject="lease", health=Health.OK, found=said)
+    yield Finding(subject="lease", health=Fitness.OK, found=said)
 
 
 def _files(warehouse: Warehouse) -> Iterator[Finding]:
@@ -253,7 +240,9 @@ def _files(warehouse: Warehouse) -> Iterator[Finding]:
         count, broken = count + 1, broken + bool(found)
         yield from found
     if not broken:
-        yield Finding(subject="tables", health=Health.OK, found=f"all files of {count} tables are there, in their size")
+        yield Finding(
+            subject="tables", health=Fitness.OK, found=f"all files of {count} tables are there, in their size"
+        )
 
 
 def _tables(warehouse: Warehouse) -> Iterator[str]:
@@ -282,7 +271,7 @@ def _wrong_files(subject: str, folder: str) -> Iterator[Finding]:
     more = f" and {len(wrong) - _SHOWN_FILES} others" if len(wrong) > _SHOWN_FILES else ""
     yield Finding(
         subject=subject,
-        health=Health.ERROR,
+        health=Fitness.ERROR,
         found=f"missing, or not of the size that the table says: {', '.join(wrong[:_SHOWN_FILES])}{more}",
         remedy="restore the warehouse from a copy; or, for a view, `headwater run --rebuild VIEW` computes it again",
     )
