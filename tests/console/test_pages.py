@@ -288,15 +288,6 @@ def test_a_scenario_of_the_lab_is_drawn(written: Served) -> None:
     assert "complete, 4 states checked" in text
 
 
-<<<<<<< HEAD
-=======
-def test_metrics_servers_may_ask_the_console(written: Served) -> None:
-    status, text = written.get("/metrics")
-    assert status == 200
-    assert f"headwater_log_last_tick {TICKS}.0" in text
-
-
->>>>>>> ecosystem
 def test_a_comment_in_a_condition_takes_nothing_of_the_page_away(written: Served) -> None:
     plain = [written.get(f"/view/sold?at=40&where=id+%3E+0&page={page}")[1] for page in (1, 2)]
     noted = [written.get(f"/view/sold?at=40&where=id+%3E+0+--+all&page={page}")[1] for page in (1, 2)]
@@ -327,12 +318,9 @@ def test_a_console_beside_something_finds_another_port(written: Served) -> None:
     with serving(written.project, port=taken) as address:
         assert address != written.address
         assert Served(written.project, address).get("/")[0] == 200
-<<<<<<< HEAD
 
 
 def test_metrics_servers_may_ask_the_console(written: Served) -> None:
     status, text = written.get("/metrics")
     assert status == 200
     assert f"headwater_log_last_tick {TICKS}.0" in text
-=======
->>>>>>> ecosystem

@@ -19,7 +19,7 @@ import pymysql
 import pytest
 from mariadb_server import MariadbServer, mariadb_server
 from mariadb_under_test import MariadbUnderTest
-from volume import volume
+from volume import in_short, volume
 
 from headwater.errors import HeadwaterError, SourceLost, SourceRefused
 from headwater.model.relation import ColumnUse, RelationName
@@ -30,14 +30,6 @@ from headwater_contracts.followed import FollowedSource, items, sum_up
 from headwater_contracts.sources import as_stored
 
 _NUMBERS = count(1)
-
-
-def in_short(*cases: Any, keep: tuple[int, ...] = (0,)) -> list[Any]:
-    """Return cases of which only some are played by `make test`."""
-    marked = [case if isinstance(case, tuple) else (case,) for case in cases]
-    return [
-        pytest.param(*case, marks=() if number in keep else pytest.mark.thorough) for number, case in enumerate(marked)
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
+
+import pytest
 
 THOROUGH = bool(os.environ.get("HEADWATER_THOROUGH"))
 
@@ -19,3 +22,11 @@ def forms(settings: str) -> str:
 
 def volume(quick: int, thorough: int) -> int:
     return thorough if THOROUGH else quick
+
+
+def in_short(*cases: Any, keep: tuple[int, ...] = (0,)) -> list[Any]:
+    """Return cases of which only some are played by `make test`."""
+    marked = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [
+        pytest.param(*case, marks=() if number in keep else pytest.mark.thorough) for number, case in enumerate(marked)
+    ]
