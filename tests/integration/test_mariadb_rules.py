@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
 from itertools import count
-from typing import Any
 
 import pyarrow as pa
 import pymysql
