@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 import headwater
 from headwater.api.metrics_endpoint import metrics_of
-from headwater.engine.service.doctor import Fitness
 from headwater.observe.events import Event, ViewPublished, fan_out
+from headwater.observe.findings import Fitness
 
 
 @pytest.fixture

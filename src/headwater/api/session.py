@@ -64,10 +64,10 @@ if TYPE_CHECKING:
     from headwater.advisor.advice import AdviceResult
     from headwater.advisor.analysis import AnalyzeResult
     from headwater.engine.service.answer_query import ResolvedQuery
-    from headwater.engine.service.doctor import DoctorResult
     from headwater.engine.service.project_run import ProjectRun
     from headwater.judge.result import CheckResult
     from headwater.lineage.result import ImpactResult, RowImpactResult, TraceResult, WhyNotResult
+    from headwater.observe.findings import DoctorResult
     from headwater.observe.status import RefreshResult
     from headwater.project.plan_result import OwnerSqlResult, PlanResult, RunResult
     from headwater.project.resolve import ResolvedProject

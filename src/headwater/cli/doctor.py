@@ -10,7 +10,7 @@ from headwater.cli.opened import opened
 from headwater.cli.options import HERE, DebugOption, JsonOption, ProjectOption
 from headwater.cli.outcome import REFUSED
 from headwater.cli.render.page import Grid, Line, Page
-from headwater.engine.service.doctor import DoctorResult, Fitness
+from headwater.observe.findings import DoctorResult, Fitness
 
 _STYLES = {Fitness.OK: "green", Fitness.WARNING: "yellow", Fitness.ERROR: "red"}
 

@@ -13,7 +13,7 @@ from written_project import write_project
 import headwater
 from headwater.cli.app import app
 from headwater.engine.service import doctor
-from headwater.engine.service.doctor import DoctorResult, Finding, Fitness
+from headwater.observe.findings import DoctorResult, Finding, Fitness
 
 
 @pytest.fixture

@@ -9,15 +9,14 @@ import os
 import platform
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import Enum
 from functools import partial
 
 from pyspark.sql import SparkSession
 
 from headwater.errors import HeadwaterError, SeveralErrors
 from headwater.model.project import Project
+from headwater.observe.findings import DoctorResult, Finding, Fitness
 from headwater.project.resolve import inspect_source, require_addresses
 from headwater.spark.session import check_java
 from headwater.storage.fenced_table import FencedTable
@@ -37,37 +36,6 @@ _SPARK_BYTES = 3 * 10**9
 _LEAST_FREE_BYTES = 10**9
 _LITTLE_FREE_BYTES = 10 * 10**9
 _SHOWN_FILES = 3
-
-
-class Fitness(Enum):
-    """Whether something is as it should be."""
-
-    OK = "ok"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What was found of one thing, and what to do about it."""
-
-    subject: str
-    health: Fitness
-    found: str
-    remedy: str = ""
-    code: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorResult:
-    """All findings, in the order in which `run` needs the things."""
-
-    findings: tuple[Finding, ...]
-
-    @property
-    def is_healthy(self) -> bool:
-        """Whether nothing stands in the way of `run`."""
-        return all(one.health is not Fitness.ERROR for one in self.findings)
 
 
 def examine(project: Project, spark: Callable[[], SparkSession] | None) -> DoctorResult:
