@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
+from pathlib import Path
 
 _PLACES = ("/usr/bin", "/usr/sbin", "/usr/local/bin")
 _SECONDS = 600
@@ -21,12 +24,18 @@ def installed(command: str, package: str) -> str | None:
         return found
     if shutil.which("apt-get") is None or os.geteuid() != 0:
         return None
-    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *package.split()]):
-        done = subprocess.run(["apt-get", *arguments], env=quiet, capture_output=True, timeout=_SECONDS, check=False)
-        if done.returncode:
-            return None
+    with (Path(tempfile.gettempdir()) / "headwater-tests-install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in two processes, and one of them installs at a time
+        if _find(command) is None:
+            _install(package.split())
     return _find(command)
+
+
+def _install(packages: list[str]) -> None:
+    quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    wait = ["-o", "DPkg::Lock::Timeout=300"]
+    for arguments in (["update", "-qq"], ["install", "-y", "-qq", "--no-install-recommends", *packages]):
+        subprocess.run(["apt-get", *wait, *arguments], env=quiet, capture_output=True, timeout=_SECONDS, check=False)
 
 
 def _find(command: str) -> str | None:
