@@ -21,10 +21,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import duckdb_extension_delta
 import pytest
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
+import headwater
 from headwater.cli.entry import app_for
 from headwater.sources.embedded import EmbeddedServer
 
@@ -126,23 +129,34 @@ def test_commands_print_what_the_page_shows(shell: Shell) -> None:
 def run_the_guide_on_reading(project: Path) -> None:
     """Run the Python of the guide on a project that has its views, and compare what the tools got."""
     guide = READING.read_text(encoding="utf-8")
+    with headwater.open(project) as shop:
+        shop.publish("city_totals", to=str(project / "plain"))
     for written, here in {
         "/srv/headwater/shop": str(project),
-        "/data/city_totals": str(project),
+        "/data/city_totals": str(project / "plain"),
+        'duckdb.sql("SELECT * FROM delta_scan': 'delta_in_duckdb("SELECT * FROM delta_scan',
         "at(1041)": "at(1)",
+        "changes(1041, follow=True)": "changes(1)",
         "2026-11-18 06:00": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
     }.items():
         assert written in guide
         guide = guide.replace(written, here)
     if find_spec("pandas") is None:  # not among the packages that `make venv` installs
         guide = guide.replace("totals.to_pandas()", "")
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"delta_in_duckdb": delta_in_duckdb}
     for block in re.findall(r"^```python\n(.*?)^```$", guide, flags=re.DOTALL | re.MULTILINE):
         exec(compile(block, str(READING), "exec"), names)  # noqa: S102 - our own page
     assert names["totals"].to_pylist() == [{"city": "Oslo", "sales": 4, "amount": Decimal("84.75")}]
     assert [row["amount"] for row in names["then"].to_pylist()] == [Decimal("25.50"), Decimal("19.25")]
     assert (project / "city_totals.parquet").exists()
-    assert (project / "tick=3.parquet").exists()
+
+
+def delta_in_duckdb(sql: str) -> None:
+    """Run a query with DuckDB's extension for Delta tables, which it fetches by itself where it is online."""
+    [file] = Path(duckdb_extension_delta.__file__).parent.rglob("*.duckdb_extension")
+    with duckdb.connect(config={"allow_unsigned_extensions": "true"}) as database:
+        database.execute(f"LOAD '{file}'")
+        assert database.execute(sql).fetchall() == [("Oslo", 4, Decimal("84.75"))]
 
 
 def test_what_matches() -> None:
