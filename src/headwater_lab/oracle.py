@@ -9,6 +9,7 @@ of expressions. So a mistake in any of them cannot hide in what it is compared w
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections import Counter
 from collections.abc import Mapping
 from datetime import date
@@ -24,9 +25,13 @@ _DATE = "\0date "
 """Begins a text that stands for a date. Such texts have the order of their dates."""
 
 
-@lru_cache(maxsize=256)
 def oracle(sql: str, relations: tuple[Relation, ...]) -> Oracle:
-    """Return what recomputes a view. Its tables are made once."""
+    """Return what recomputes a view. Its tables are made once in each thread: SQLite's are used by one alone."""
+    return _made(sql, relations, threading.get_ident())
+
+
+@lru_cache(maxsize=256)
+def _made(sql: str, relations: tuple[Relation, ...], _thread: int) -> Oracle:
     return Oracle(sql, relations)
 
 
@@ -36,7 +41,7 @@ class Oracle:
     def __init__(self, sql: str, relations: tuple[Relation, ...]) -> None:
         """Make the tables, empty, and translate the text."""
         self._tables = {relation.name: f'"{relation.name}"' for relation in relations}
-        self._run = sqlite3.connect(":memory:").execute
+        self._run = sqlite3.connect(":memory:", check_same_thread=False).execute  # a thread's number comes again
         for relation in relations:
             columns = ", ".join(f'"{column.name}"' for column in relation.columns)  # no types: values stay as they are
             self._run(f"CREATE TABLE {self._tables[relation.name]} ({columns})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -20,6 +21,14 @@ def test_the_text_is_what_counts() -> None:
     sql = "SELECT x.k, y.k AS other FROM one.r x JOIN two.s y ON x.a <=> y.a WHERE x.k < y.k OR x.a IS NULL"
     world = setting(sql, {r: [(1, 5), (2, None), (3, 5)], s: [(2, 5), (9, None)]})  # type: ignore[list-item]
     assert world.recomputed(world.rows) == {(1, 2): 1, (2, 9): 1}
+
+
+def test_threads_ask_at_the_same_time() -> None:
+    """The console plays scenarios in threads of its own."""
+    world = setting("SELECT x.k FROM one.r x", {relation("one.r(k, a)", key=("k",)): [(1, 5)]})  # type: ignore[list-item]
+    here = world.recomputed(world.rows)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: world.recomputed(world.rows), range(40))) == [here] * 40
 
 
 @pytest.mark.parametrize("broken", ["conditions", "counts"])
